@@ -58,6 +58,21 @@ def own_place_for_session_directories(monkeypatch):
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_files_of_whoever_runs_the_tests(tmp_path_factory):
+    """Fixtures of several tests begin in an empty folder, too; the user's own files of systems are not read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("session"))
+        patch.setenv("XDG_CONFIG_HOME", "/dev/null")  # no folder
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_working_folder(tmp_path, monkeypatch):
+    """Commands that are given no run take the newest of results/: of the test's own, not of the clone."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True, scope="session")
 def no_width_of_whoever_runs_the_tests():
     """COLUMNS says how wide tables are; readline, which pytest loads, sets it for programs that a test starts."""
     with pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
-from ..evaluation.grade import NOT_RELIABLE
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..message import say
 from ..runs.rows import RunError
@@ -26,7 +25,7 @@ from .decision import (
     place,
     shown_time_s,
 )
-from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, match_cells
+from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, is_unreliable, match_cells
 
 # Verdicts, and how the gate treats undecided cells
 VERDICTS = (*DIRECTIONS, "undecided")
@@ -336,7 +335,7 @@ def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], 
     single = has_intervals and len(baseline) == len(new) == 1
     notes = [say("comparison.run_per_side_intervals")] if single else []
     for run in (*baseline, *new):
-        ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
+        ranks = {row["ranks"] for row in run.rows if is_unreliable(row)}
         notes += [say("comparison.times_not_reliable_see", run=run.name, in_ranks=in_ranks(ranks))] if ranks else []
     notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:MOST_NAMED]]
     return notes + [

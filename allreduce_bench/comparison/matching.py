@@ -10,7 +10,7 @@ from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
-from ..runs.schema import FAILED, PAGE
+from ..runs.schema import FAILED, NOT_RELIABLE, PAGE
 from ..units import format_size, in_ranks
 from .conditions import ComparedRun
 from .decision import Side
@@ -89,11 +89,7 @@ class MatchedCell(NamedTuple):
     @property
     def doubt(self) -> str:
         """Return why its times are not compared; empty: they are."""
-        doubts = [
-            f"{doubt_words(doubt)} in {run.name}"
-            for run, row in (*self.before, *self.after)
-            if (doubt := row.get("doubt")) and doubt != OTHER_DEFINITION  # which is not about the cell itself
-        ]
+        doubts = [f"{doubt} in {run.name}" for run, row in (*self.before, *self.after) if (doubt := _doubt_of(row))]
         return say("comparison.times_not_ranked", doubts=", ".join(doubts)) if doubts else ""
 
     @property
@@ -218,6 +214,20 @@ def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) ->
 
 def _medians_s(rows: Rows) -> Side:
     return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+
+
+def _doubt_of(row: SummaryRow) -> str:
+    """Return why the times of a row are not compared, by its own doubt or by its grade; empty: they are."""
+    doubt = row.get("doubt")
+    if doubt and doubt != OTHER_DEFINITION:  # which is not about the cell itself
+        return doubt_words(doubt)
+    return NOT_RELIABLE if is_unreliable(row) else ""
+
+
+def is_unreliable(row: SummaryRow) -> bool:
+    """Return whether the times of a row's ranks are not reliable; a wrong cell does not make those of others so."""
+    reasons = row["grading"].reasons if "grading" in row else ()
+    return any(reason.grade == NOT_RELIABLE and reason.code not in FAILED for reason in reasons)
 
 
 def _gravity(row: SummaryRow) -> int:

@@ -88,13 +88,13 @@ class _Message(NamedTuple):
 def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
     """Return the vectors of a call, sharing memory with its buffers; None if their type is left to mpi4py.
 
-    Raises TypeError for what is no buffer; ValueError for buffers that differ in length or type, overlap, are not
-    contiguous, not writable, or on a device.
+    Raises TypeError for what is no buffer; ValueError for buffers that differ in length, type or order, overlap, are
+    not contiguous, not writable, or on a device.
     """
     if type(sendbuf) is np.ndarray is type(recvbuf) and _is_plain(sendbuf, recvbuf):
         return Vectors(sendbuf, recvbuf)
     recv = _vector(recvbuf, "recvbuf")
-    if sendbuf is MPI.IN_PLACE:
+    if is_in_place(sendbuf):
         return None if recv is None else Vectors(_writeable(recv), recv)
     send = _vector(sendbuf, "sendbuf")
     if send is None or recv is None:
@@ -103,9 +103,18 @@ def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
         raise BadValue("programs.allreduce_sendbuf_recvbuf_expected", dtype=send.dtype.name, dtype_name=recv.dtype.name)
     if send.size != recv.size:
         raise BadValue("programs.allreduce_sendbuf_elements_recvbuf", size=send.size, recv_size=recv.size)
+    orders = _order(sendbuf), _order(recvbuf)
+    if {*orders} == {"C", "Fortran"}:  # each is contiguous, but their elements do not correspond
+        found = f"sendbuf is in the order of {orders[0]}, recvbuf in that of {orders[1]}"
+        raise ValueError(f"Allreduce: {found}; expected the same; copy one of them")
     if np.may_share_memory(send, recv) and send.size:  # their bounds overlap: both are contiguous
         raise BadValue("programs.allreduce_sendbuf_recvbuf_overlap")
     return Vectors(send, _writeable(recv))
+
+
+def is_in_place(sendbuf: Any) -> bool:
+    """Return whether a call reduces in place: None says so, too, as in mpi4py."""
+    return sendbuf is None or sendbuf is MPI.IN_PLACE
 
 
 def operation_of(op: Any) -> str | None:
@@ -145,6 +154,15 @@ def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
         and received.writeable
         and not np.may_share_memory(send, recv)
     )
+
+
+def _order(given: Any) -> str:
+    """Return the order of a buffer in memory, C or Fortran; empty where it has one dimension only."""
+    buffer = given[0] if isinstance(given, (list, tuple)) else given
+    if sum(size > 1 for size in getattr(buffer, "shape", ())) < 2:
+        return ""
+    is_tensor = hasattr(buffer, "is_contiguous")
+    return "C" if (buffer.is_contiguous() if is_tensor else np.asarray(buffer).flags.c_contiguous) else "Fortran"
 
 
 def _writeable(recv: np.ndarray) -> np.ndarray:

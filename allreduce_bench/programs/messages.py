@@ -37,7 +37,7 @@ MESSAGES = {
     "programs.allreduce_type_expected_array": "Allreduce: {name} is of type {found}; expected an array or [array, count, type]",
     "programs.allreduce_type_numpy_makes": "Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array",
     "programs.allreduce_unknown_executor_known": "Allreduce: unknown executor {wanted!r:.40}; known: {names}",
-    "programs.checkpoint_damaged": "warning: {path}: cut off or changed, it has another checksum than its name; it is left out",
+    "programs.checkpoint_damaged": "warning: {path}: no regular file, or cut off or changed, with another checksum than in its name; it is left out",
     "programs.checkpoint_interval": "at a mean time to failure of {failure} write a checkpoint every {daly} (Daly 2006; Young 1974: {young}); {share_percent} % of the time is then lost",
     "programs.checkpoint_of_another": "{path}: a checkpoint of another program: its {name} is {found}, expected {expected}; give each program a folder of its own",
     "programs.checkpoint_of_objects": "Checkpoints: {name} holds objects of Python; expected numbers",

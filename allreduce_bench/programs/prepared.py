@@ -143,13 +143,13 @@ class PreparedAllreduces:
         self._pending: tuple[object, ...] = ()  # memory that MPI may still write to after a comparison that never ended
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
-        """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE; `op` may be 'avg'.
+        """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE or None; `op` may be 'avg'.
 
         Unsupported types and operations are passed on to mpi4py, with its errors. Raises ValueError or TypeError for
         unfit buffers, operation or communicator; ValueError on all ranks if their shapes differ; NotTogether if a shape
         is prepared and not all ranks come.
         """
-        last, in_place = self._last, sendbuf is IN_PLACE
+        last, in_place = self._last, sendbuf is IN_PLACE or sendbuf is None
         if last is not None and op is last.op and self.around:
             recv, sent = last.recvbuf(), last.sent()  # None: garbage-collected
             if recv is recvbuf and recv is not None and sent is (recv if in_place else sendbuf) and sent is not None:

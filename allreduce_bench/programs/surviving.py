@@ -14,7 +14,7 @@ from mpi4py import MPI
 from ..executing.recovery import agreed, shrunk, why_unavailable
 from ..message import BadValue, Refused
 from ..units import format_ranges
-from .buffers import vectors_of
+from .buffers import is_in_place, vectors_of
 from .candidates import AUTO
 from .prepared import PreparedAllreduces
 
@@ -83,7 +83,7 @@ class Surviving:
 
 def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
     """Return what restores the input of a call in place, of which a copy is made. Raises BadValue for odd buffers."""
-    if sendbuf is not MPI.IN_PLACE:
+    if not is_in_place(sendbuf):
         return lambda: None
     vectors = vectors_of(sendbuf, recvbuf)
     if vectors is None:

@@ -7,6 +7,7 @@ it is on the disk. So what has such a name is whole, or was damaged later, which
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +60,7 @@ def whole_checkpoints(
 ) -> Iterator[tuple[Path, int, bytes]]:
     """Yield path, step and content of the whole files of a folder, the newest first; call `damaged` for others.
 
-    Raises OSError.
+    What is no regular file, but has the name of one, is damaged, too. Raises OSError.
     """
     for path, step, checksum in _files(folder, suffix):
         try:
@@ -67,7 +68,11 @@ def whole_checkpoints(
                 content = file.read()
         except FileNotFoundError:  # another start of the program has written a newer one meanwhile
             continue
-        if _checksum(content) == checksum:
+        except OSError:
+            if stat.S_ISREG(path.lstat().st_mode):
+                raise
+            content = None
+        if content is not None and _checksum(content) == checksum:
             yield path, step, content
         else:
             damaged(path)
@@ -77,7 +82,7 @@ def _files(folder: Path, suffix: str) -> list[tuple[Path, int, str]]:
     """Return path, step and checksum of what has the name of a checkpoint, the newest first."""
     if not folder.exists():
         return []
-    paths = [path for path in folder.iterdir() if path.suffix == suffix]
+    paths = [path for path in folder.iterdir() if path.suffix == suffix and not path.is_dir()]
     named = [(path, name) for path in paths if (name := NAME.fullmatch(path.stem))]
     return sorted(((path, int(name[1]), name[2]) for path, name in named), key=lambda one: -one[1])
 

@@ -121,7 +121,7 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
         return found  # Cray's has variables of its environment that MPI_T does not list
     if not reading.known:
         absent = BadValue("executing.no_variable", name=found.name, library=library, near="")
-        return found._replace(read=False, problem=_but_unknown_value(found) or absent)
+        return found._replace(read=False, problem=absent)
     if reading.value is None:
         return found
     if _same(found.value, reading):

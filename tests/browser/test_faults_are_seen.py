@@ -74,6 +74,24 @@ def test_what_is_emulated(faulty):
     assert faulty.evaluate("matchMedia('print').matches && matchMedia('(prefers-reduced-motion: reduce)').matches")
 
 
+SLOW = """<!DOCTYPE html><html lang="en"><title>slow</title><script>
+const narrow = matchMedia("(max-width: 600px)"), slow = () => {
+  for (const began = performance.now(); performance.now() - began < 100;);
+  requestAnimationFrame(slow);
+};
+narrow.addEventListener("change", () => { told = true; });
+slow();
+</script></html>"""
+
+
+def test_a_page_that_is_slow_to_draw_has_heard_of_its_width(page, tmp_path):
+    (tmp_path / "slow.html").write_text(SLOW)
+    for _ in range(10):
+        slow = page(tmp_path / "slow.html").emulate(width=390)
+        assert slow.evaluate("typeof told") == "boolean"
+        slow.emulate()
+
+
 def test_what_is_printed_and_drawn(faulty, words_of_pdf):
     assert "faint" in words_of_pdf(faulty.pdf())[0]
     assert len(faulty.frame_times_ms(0.1)) > 0

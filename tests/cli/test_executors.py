@@ -100,7 +100,7 @@ def test_a_compiled_executor_without_numba_is_refused(numba):
             ["--executor", "pipelined", "--segment", "4K", "--machine", "x"],
             re.escape("--segment and --machine both decide"),
         ),
-        (["--executor", "pipelined", "--machine", "/no/such"], re.escape("/no/such: No such file or directory")),
+        (["--executor", "pipelined", "--machine", "./absent"], re.escape("absent: No such file or directory")),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(words, sentence, tmp_path):

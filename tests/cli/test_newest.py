@@ -19,8 +19,7 @@ def bench(*words: str) -> Result:
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def here(tmp_path):
     return tmp_path
 
 

@@ -75,8 +75,7 @@ def test_csv_and_json_of_a_shown_run_can_be_read(tmp_path):
     assert len(rows) == len(json.loads(bench("show", path, "--format", "json").stdout)["results"]) == 3
 
 
-def test_runs_are_listed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_runs_are_listed(tmp_path):
     build_run(tmp_path / "results" / "one", sizes=(8,), ranks=(2,), launches=1)
     build_run(tmp_path / "elsewhere" / "two", sizes=(8,), ranks=(2,), launches=1)
     assert [line.split()[0] for line in bench("runs").stdout.splitlines()] == ["run", "one"]

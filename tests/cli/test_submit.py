@@ -29,7 +29,6 @@ ON_TWO = ("--nodes", "1,2", "--ranks-per-node", "4", *SMALL)
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return SlurmPrograms(tmp_path / "bin", monkeypatch)
 
@@ -274,8 +273,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(slurm, tmp_path, words, sent
 
 
 def test_a_dry_run_prints_and_writes_nothing_and_needs_no_slurm(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "./absent")
     said = submit(*ON_TWO, "--dry-run", "--max-node-hours", "0", "-o", "a sweep", "--", "--account=me")
     lines = [shlex.split(line) for line in said.stdout.splitlines() if line.startswith("sbatch")]
     folder = tmp_path / "a sweep" / "jobs" / "1"

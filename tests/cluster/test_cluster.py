@@ -133,8 +133,8 @@ def test_a_node_dies_and_comes_back(cluster, tmp_path):
     assert on_nodes("hostname", "-N4") == NODES
 
 
-def test_a_second_cluster_ends_with_whoever_started_it(cluster):
-    environment = {**os.environ, "PRIVATE_SLURM": "/nowhere"}
+def test_a_second_cluster_ends_with_whoever_started_it(cluster, tmp_path):
+    environment = {**os.environ, "PRIVATE_SLURM": str(tmp_path / "absent")}
     command = [sys.executable, private_slurm.__file__, "run", "bash", "-c", "echo $PRIVATE_SLURM; srun sleep 300"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as second:
         folder = second.stdout.readline().strip()

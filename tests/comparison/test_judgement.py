@@ -7,10 +7,13 @@ from compared_runs import FASTER, SLOWER, compared_run, row
 from has_message import has_message, message_pattern
 
 from allreduce_bench.comparison.judgement import compare
+from allreduce_bench.evaluation.summary_row import Grade, Reason
 from allreduce_bench.message import say
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import NOT_RELIABLE
 
 NATIVE = {"algorithm": "native", "executor": "native"}
+BUSY, WRONG = (Grade(NOT_RELIABLE, (Reason(code, NOT_RELIABLE, 1.0),)) for code in ("others", "wrong"))
 
 
 def judged(before: list[dict], after: list[dict], **choices):
@@ -113,14 +116,19 @@ def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
     )
 
 
-def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
-    torn = [row(FASTER), row(SLOWER, doubt="two states")]
-    comparison = gated(torn, CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == (
-        "undecided",
-        say("comparison.times_not_ranked", doubts="bimodal: two levels in new"),
-    )
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [({"doubt": "two states"}, "bimodal: two levels in new"), ({"grading": BUSY}, "not reliable in new")],
+)
+def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it(fact, words):
+    comparison = gated([row(FASTER), row(SLOWER, **fact)], CLEAR, undecided="warn")
+    assert comparison.cells[0][2:4] == ("undecided", say("comparison.times_not_ranked", doubts=words))
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
+
+
+def test_a_wrong_cell_does_not_hide_that_another_one_is_slower():
+    (cell,) = judged([row(FASTER)], [row(SLOWER, grading=WRONG)]).cells
+    assert cell.verdict == "slower"
 
 
 def test_times_are_those_of_the_tables_whose_ratio_is_printed_in_an_interval_that_holds_it():

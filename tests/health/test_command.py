@@ -34,7 +34,6 @@ H100 = DATA / "pairs_h100"
     ],
 )
 def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     result = CliRunner().invoke(main, ["health", *words])
     assert result.exit_code == 2 and re.search(said, result.output) and result.output.count("\n") == 1, result.output

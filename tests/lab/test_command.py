@@ -47,8 +47,7 @@ def python(request) -> Path:
         (["lab", "shell", "--hosts", "99"], message_pattern("lab.virtual_hosts_expected_most", hosts="99")),
     ],
 )
-def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path):
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2 and re.search(said, result.output) and result.output.count("\n") == 1
     assert not list(tmp_path.iterdir())

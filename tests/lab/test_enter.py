@@ -24,8 +24,7 @@ sys.exit(run_in_lab([12.5e6], sys.argv[1:], os.environ))
 """
 
 
-def test_a_command_runs_on_the_first_host_in_this_folder_and_knows_the_lab(capfd, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_command_runs_on_the_first_host_in_this_folder_and_knows_the_lab(capfd, tmp_path):
     words = ["bash", "-c", "hostname; pwd; echo $MINE; echo $UCX_TLS; echo $ALLREDUCE_BENCH_LAB; exit 7"]
     assert run_in_lab([RATE, RATE / 2], words, {**os.environ, "MINE": "1"}) == 7
     host, folder, mine, transport, variable = capfd.readouterr().out.splitlines()

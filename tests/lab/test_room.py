@@ -68,8 +68,7 @@ def test_each_host_has_the_rate_of_its_link_at_both_ends():
     assert "dev port1 root" in bridge and bridge.count("tbf") == 2 and bridge.count("rate 50Mbit") == 1
 
 
-def test_a_host_has_its_own_name_shared_memory_and_the_files_of_the_machine(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_host_has_its_own_name_shared_memory_and_the_files_of_the_machine(tmp_path):
     with room([RATE, RATE]) as made:
         said_by(made, 1, "bash", "-c", "hostname > told; touch /dev/shm/own")
         assert "own" not in said_by(made, 0, "ls", "/dev/shm")

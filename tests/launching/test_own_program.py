@@ -55,8 +55,8 @@ def test_all_output_and_words_are_passed_through(python):
 
 
 def test_a_program_that_cannot_be_started_is_said():
-    status, _, err = executed(interpreters()[0], "-n", 1, "--", "/nonexistent/program")
-    assert status == 127 and "rank 0" in err and "cannot be started: /nonexistent/program: No such file" in err
+    status, _, err = executed(interpreters()[0], "-n", 1, "--", "./absent/program")
+    assert status == 127 and "rank 0" in err and "cannot be started: ./absent/program: No such file" in err
 
 
 def test_where_a_rank_leaves_early_the_launchers_word_for_success_is_not_taken():

@@ -48,8 +48,7 @@ def refusal(folder: Path, parent: Path) -> str:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_environment_is_there_for_its_user_alone_and_removed_at_the_end(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
+def test_the_environment_is_there_for_its_user_alone_and_removed_at_the_end(tmp_path, name):
     parent = tmp_path / name
     parent.mkdir()
     held = staged(tmp_path, parent)

@@ -47,7 +47,7 @@ def test_it_says_everything_in_one_pipe_and_hears_nothing():
 
 def test_it_is_refused_where_there_is_no_such_program():
     with pytest.raises(FileNotFoundError):
-        start_tied(["/nowhere/mpirun"], {})
+        start_tied(["./absent/mpirun"], {})
 
 
 @pytest.mark.parametrize("number", INTERRUPTS)

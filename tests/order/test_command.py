@@ -105,8 +105,7 @@ def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
         (["map"], message_pattern("health.line_expected_two_columns")),
     ],
 )
-def test_bad_usage_is_one_sentence(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_usage_is_one_sentence(words, said, tmp_path):
     (tmp_path / "map").write_text(RACKS)
     (tmp_path / "one").write_text("h1 s1\n")
     (tmp_path / "odd").write_text("h1 s1\n$(x) s1\n")

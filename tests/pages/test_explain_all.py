@@ -45,8 +45,7 @@ def test_a_gallery_is_written_and_its_first_page_told(tmp_path, asked):
         (["ring"], re.escape("missing option '-n'")),
     ],
 )
-def test_bad_use_is_told_in_one_line(words, sentence, asked, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_use_is_told_in_one_line(words, sentence, asked, tmp_path):
     result = bench(*words)
     assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert re.search(sentence, result.stderr)

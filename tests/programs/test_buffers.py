@@ -42,9 +42,10 @@ def test_of_subclasses_the_memory_is_taken(vectors_of, kind):
     assert np.shares_memory(recv, total)
 
 
-def test_in_place_is_one_vector(vectors_of):
+@pytest.mark.parametrize("sendbuf", [MPI.IN_PLACE, None])
+def test_in_place_is_one_vector(vectors_of, sendbuf):
     total = np.zeros(3)
-    send, recv = vectors_of(MPI.IN_PLACE, total)
+    send, recv = vectors_of(sendbuf, total)
     assert np.shares_memory(send, total) and np.shares_memory(recv, total)
 
 
@@ -121,6 +122,8 @@ def test_tensors_of_pytorch_share_their_memory_and_others_are_refused(vectors_of
         vectors_of(MPI.IN_PLACE, tensor).recv[:] = 2
         assert tensor.tolist() == [2, 2, 2], name
     assert vectors_of(MPI.IN_PLACE, torch.zeros(3, dtype=torch.int8)) is None
+    with pytest.raises(ValueError, match="sendbuf is in the order of Fortran"):
+        vectors_of(torch.zeros(2, 3).t(), torch.zeros(3, 2))
     values = torch.zeros(8, dtype=torch.uint8)
     assert vectors_of(MPI.IN_PLACE, [values, MPI.FLOAT]).recv.tolist() == [0, 0]
     for tensor, words in (
@@ -159,6 +162,8 @@ class CopiedByNumpy:
         ([np.zeros(3), 2, 2, "d"], np.zeros(2), "a count of 2 from element 2 on does not fit"),
         ([1.0, 2.0, 3.0], np.zeros(3), "expected \\[array, count, type\\]"),
         (np.zeros(6)[::2], np.zeros(3), "not contiguous"),
+        (np.zeros((2, 3), order="F"), np.zeros((2, 3)), "sendbuf is in the order of Fortran"),
+        ([np.zeros((2, 3)), MPI.DOUBLE], np.zeros((2, 3), order="F"), "recvbuf in that of Fortran"),
         (np.zeros(3, ">f8"), np.zeros(3, ">f8"), message_pattern("programs.allreduce_another_byte_order")),
         ([np.zeros(3), ">f8"], np.zeros(3), message_pattern("programs.allreduce_no_type_mpi")),
         (np.zeros(1), np.float64(0), message_pattern("programs.allreduce_type_numpy_makes", found="float64")),

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -170,7 +171,21 @@ def test_what_numpy_would_read_as_another_type_is_not_written(checkpoints, monke
     assert refused.value.code == "programs.checkpoint_of_type"
 
 
-@pytest.mark.parametrize("content", [b"", b"text", npy(WEIGHTS)], ids=["empty", "text", "npy"])
+def npz_that_states(shape):
+    """A file of numpy with six elements, whatever its header states."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        file.writestr("weights.npy", header.getvalue() + bytes(48))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"text", npy(WEIGHTS), npz_that_states((10**12,)), npz_that_states((7,))],
+    ids=["empty", "text", "npy", "10^12 elements", "an element too few"],
+)
 def test_a_whole_file_of_something_else_is_left_out(checkpoints, content, capsys):
     checksum = hashlib.sha256(content).hexdigest()[:16]
     (checkpoints.folder / f"step-40.{checksum}.npz").write_bytes(content)

@@ -235,7 +235,7 @@ def refusing() -> None:
     refusal("neither this package nor mpi4py", lambda: Allreduce(ones.astype(object), total.astype(object)))
     refusal("unknown algorithm", lambda: PreparedAllreduces(COMM, "rign"))
     refusal("unknown executor", lambda: PreparedAllreduces(COMM, executor="fast"))
-    refusal("expected saved choices", lambda: PreparedAllreduces(COMM, choice="/nonexistent"))
+    refusal("expected saved choices", lambda: PreparedAllreduces(COMM, choice="./absent"))
     refusal("intracommunicator" if COMM.size > 1 else "freed", between_halves)
     freed = COMM.Dup()
     kept = PreparedAllreduces(freed, "ring", PYTHON)

@@ -154,7 +154,7 @@ def steps_of(name: str, executor: str, segment: str, count: int, comm: MPI.Comm)
 def in_turns(timed: dict[str, Timed], seconds: float, definition: str, comm: MPI.Comm) -> dict[str, list[float]]:
     """Blocks of calls of each rival in turns for `seconds`, the order turned by one each time: the time of each block.
 
-    Warm-ups are left out.
+    Each has one at least, however busy the cores are. Warm-ups are left out.
     """
     calls = {}
     for name, run in timed.items():
@@ -163,7 +163,7 @@ def in_turns(timed: dict[str, Timed], seconds: float, definition: str, comm: MPI
         calls[name] = int(min(MOST, max(FEWEST, BLOCK_S / call_s)))
     times: dict[str, list[float]] = {name: [] for name in timed}
     names, begun = list(timed), time.perf_counter()
-    while names and comm.bcast(time.perf_counter() - begun < seconds):
+    while names and (not times[names[0]] or comm.bcast(time.perf_counter() - begun < seconds)):
         for name in names:
             times[name].append(block_s(timed[name](calls[name]), definition, comm))
         names = [*names[1:], *names[:1]]

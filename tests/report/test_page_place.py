@@ -16,8 +16,7 @@ from allreduce_bench.runs.folder import RunFolder
 
 
 @pytest.fixture
-def runs(tmp_path, monkeypatch) -> list[RunFolder]:
-    monkeypatch.chdir(tmp_path)
+def runs(tmp_path) -> list[RunFolder]:
     return [
         build_run(tmp_path / name, sizes=(8,), ranks=(2,), launches=1, choices={"seed": seed})
         for seed, name in enumerate("abc")

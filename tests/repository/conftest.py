@@ -12,7 +12,6 @@ from shown_commands import own_algorithm
 @pytest.fixture
 def desk(tmp_path, monkeypatch) -> Path:
     """A folder like a clone, with what the pages name: logs, the example run, an algorithm of one's own."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # what one command has fitted the next one reads
     shutil.copytree(ANALYSIS / "data", tmp_path / "analysis" / "data")
     shutil.copytree(ROOT / "docs" / "example", tmp_path / "docs" / "example")

@@ -75,7 +75,6 @@ def parse(shown: Shown) -> Context:
     "shown", [shown for shown in ALL if shown.words], ids=lambda shown: f"{shown.page}: {shown.words}"
 )
 def test_a_command_and_its_options_exist(shown, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("allreduce_bench.cli.show.newest_run", lambda: Path("results/newest"))
     (tmp_path / "mine.py").write_text(own_algorithm())
     (tmp_path / "theirs.xml").write_text(text_of(ONE_STEP))

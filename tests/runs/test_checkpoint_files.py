@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from special_files import MAKERS
 
 from allreduce_bench.runs.checkpoint_files import KEPT, whole_checkpoints, write_checkpoint
 
@@ -37,6 +38,16 @@ def test_every_changed_byte_is_seen(tmp_path):
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         assert found(tmp_path) == ([], [path])
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_what_is_no_file_is_passed_over(tmp_path, make):
+    kept(tmp_path, 8)
+    path = tmp_path / "step-9.0123456789abcdef.bin"
+    make(path)
+    assert found(tmp_path) == ([8], [] if path.is_dir() else [path])
+    kept(tmp_path, 10, 11, 12)  # where a folder is in the way, too
+    assert found(tmp_path)[0] == [12, 11]
 
 
 def test_other_files_are_none(tmp_path):

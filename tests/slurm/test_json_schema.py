@@ -22,7 +22,6 @@ STAGE = {"folder": "/tmp/x", "archive_nbytes": 1 << 20, "pack_s": None, "unpack_
 def sweep(tmp_path, monkeypatch) -> Path:
     """A sweep whose jobs have left all that they leave."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
     SlurmPrograms(tmp_path / "bin", monkeypatch)
     result = CliRunner().invoke(main, ["submit", *WORDS, "--array", "-o", "sweep"])
     assert result.exit_code == 0, result.output

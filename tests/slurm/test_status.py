@@ -190,8 +190,7 @@ def test_several_runs_are_told_apart(tmp_path, no_slurm):
     assert last.startswith("6 of 6 cells done")
 
 
-def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_slurm, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_slurm):
     result = status()
     assert result.exit_code == 2 and result.stderr == (
         "error: " + say("cli.no_sweep_name_folder", results="results") + "\n"

@@ -76,9 +76,8 @@ def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slu
     assert untouched()
 
 
-def test_no_slurm_on_the_machine(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", "/nowhere")
+def test_no_slurm_on_the_machine(monkeypatch):
+    monkeypatch.setenv("PATH", "./absent")
     assert has_message(fails(*WORDS, "-o", "sweep"), "slurm.not_found_path_no") and untouched()
 
 

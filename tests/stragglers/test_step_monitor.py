@@ -111,7 +111,6 @@ def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd
 
 
 def test_files_stay_where_they_are_when_the_program_goes_elsewhere(alone, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     with StepMonitor(every=1, log="steps.jsonl", textfile="a.prom") as step:
         monkeypatch.chdir(tmp_path / "elsewhere")
@@ -258,9 +257,8 @@ def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, tm
 
 @pytest.mark.slow
 @needs_mpi
-def test_the_example_of_the_page_runs_and_names_the_rank(python, tmp_path, monkeypatch):
+def test_the_example_of_the_page_runs_and_names_the_rank(python, tmp_path):
     in_turn(0, python)
-    monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "step-monitor.md").read_text()
     (program,) = [block for block in blocks(text) if block.startswith("# steps.py")]
     alert = re.compile(r"^StepMonitor: step \d+: rank 1 is \d+ % slower", re.MULTILINE)

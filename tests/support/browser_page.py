@@ -39,6 +39,7 @@ class Page:
 
     def __init__(self, browser: Browser):
         self.browser = browser
+        self.scripts = True  # whether those of the page run
         made = browser.command("Target.createTarget", url="about:blank")
         attached = browser.command("Target.attachToTarget", targetId=made["targetId"], flatten=True)
         self.session = attached["sessionId"]
@@ -58,6 +59,7 @@ class Page:
         """
         self.command("Page.setBypassCSP", enabled=not policy)
         self.command("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.scripts = scripts
         for url in ("about:blank", path.resolve().as_uri() + fragment):  # another fragment alone would load nothing
             self.browser.events.clear()
             self.command("Page.navigate", url=url)
@@ -80,7 +82,9 @@ class Page:
         self.command("Emulation.setEmulatedMedia", media=media, features=features)
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.command("Emulation.setDeviceMetricsOverride", **size, mobile=False)
-        self.wait(f"innerWidth === {width}")  # a busy machine lays out later
+        self.wait(f"innerWidth === {width}")  # a busy machine lays out later, and tells scripts with the next frame
+        if self.scripts:
+            self.look("frames(0)")
         return self
 
     def evaluate(self, expression: str) -> Any:

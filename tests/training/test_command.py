@@ -243,8 +243,7 @@ def test_words_without_a_meaning_are_refused(parse, text, code):
         ((*STEP, "-n", "2-24000"), re.escape("workload: about 240,000 times of all-reduces, the limit is 200,000")),
     ],
 )
-def test_bad_use_gets_one_line(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_use_gets_one_line(words, said, tmp_path):
     assert re.search(said, refused(*words))
     assert not [*Path(tmp_path).iterdir()]
 

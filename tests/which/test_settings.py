@@ -26,7 +26,7 @@ def problems(found):
 
 
 def test_a_variable_of_open_mpi():
-    found = settings(DYNAMIC | RING | {"HOME": "/nowhere"}, [], OPEN_MPI)
+    found = settings(DYNAMIC | RING | {"HOME": "./absent"}, [], OPEN_MPI)
     forced = next(setting for setting in found if setting.name == FORCED)
     assert forced[:5] == (FORCED, "4", "ring", ENVIRONMENT, "Open MPI")
     assert problems(found) == {}
@@ -169,6 +169,11 @@ def test_what_the_library_says(value, reading, read, code):
     forced = settings({"OMPI_MCA_" + FORCED: value} | DYNAMIC, [], OPEN_MPI)[0]
     found = judged(forced, reading, OPEN_MPI)
     assert (found.read, found.problem and found.problem.code) == (read, code)
+
+
+def test_a_variable_is_looked_for_before_it_is_judged():
+    (found,) = settings({"OMPI_MCA_coll_tuned_alreduce_algorithm": "4"}, [], OPEN_MPI)
+    assert problems([judged(found, Reading(False), OPEN_MPI)]) == {found.name: "executing.no_variable"}
 
 
 def test_cray_has_variables_that_mpi_t_does_not_list():
