@@ -105,6 +105,11 @@ COMMAND_HABITS = {
     "help": "help is an option:",
     "version": "the version is an option: allreduce-bench --version;",
 }
+_COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-bench run --sizes; see docs/profile.md;"
+REMOVED = {  # an option or a command that there was -> what to do instead
+    "--profile": _COUNT,
+    "--like": _COUNT,
+}
 
 
 # Refusals of wrong words on the command line: one line, printed once for all ranks
@@ -168,7 +173,7 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
         return say("cli.no_such_option_before", name=name)
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
-    return f"no such option: {name}; {_meant_or_help(meant, command)}"
+    return f"no such option: {name}; {_meant_or_help(REMOVED.get(name, meant), command)}"
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:

@@ -39,7 +39,6 @@ PARSED = {
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--survive\b": "what `survive` printed; `survive/test_section.py` has some",
     r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
-    r"--like\b": "a profile; the room `profiling` makes some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
     r"--stage\b": "a folder on every node",
