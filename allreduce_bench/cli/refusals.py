@@ -109,6 +109,7 @@ _COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-be
 REMOVED = {  # an option or a command that there was -> what to do instead
     "--profile": _COUNT,
     "--like": _COUNT,
+    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
 }
 
 
@@ -197,7 +198,7 @@ def _meant_or_help(meant: str, command: str) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
+    meant = REMOVED.get(name) or COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
 
 

@@ -44,7 +44,6 @@ PARSED = {
     r"--stage\b": "a folder on every node",
     r"nccl-inspector|steps\.jsonl|torch-job": "files of other programs; `cli/test_stragglers.py` makes them",
     r"^import logs/|^compare .*(\.log|osu\.txt|logs/)": "logs; `cli/test_log_options.py` makes some",
-    r"^among\b": "logs; `comparison/test_among.py` has some",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",
     r"--min-busbw\b": "a machine that is fast enough; `evaluation/test_acceptance.py` has results",
 }
