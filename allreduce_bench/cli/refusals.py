@@ -106,9 +106,14 @@ COMMAND_HABITS = {
     "version": "the version is an option: allreduce-bench --version;",
 }
 _COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-bench run --sizes; see docs/profile.md;"
+_DDP = "only PyTorch's buckets are modelled: choose their length with --bucket-cap;"
 REMOVED = {  # an option or a command that there was -> what to do instead
-    "--profile": _COUNT,
-    "--like": _COUNT,
+    "exec --profile": _COUNT,
+    "run --like": _COUNT,
+    "workload --groups": "name the ranks that average one gradient with -n, and a rank's own tensors with --shapes;",
+    "workload --framework": _DDP,
+    "workload --fusion": _DDP,
+    "workload --cycle": _DDP,
     "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
 }
 
@@ -174,7 +179,8 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
         return say("cli.no_such_option_before", name=name)
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
-    return f"no such option: {name}; {_meant_or_help(REMOVED.get(name, meant), command)}"
+    meant = REMOVED.get(f"{command} {name}", meant)
+    return f"no such option: {name}; {_meant_or_help(meant, command)}"
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:
