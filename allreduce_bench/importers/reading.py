@@ -24,6 +24,11 @@ from .tools.tidy import warn_of_ignored
 PEEKED = 100_000  # characters of a text, to recognise it
 OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their names
     (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
+    (
+        re.compile(r'\s*\{.*"pg_(?:config|status)"', re.DOTALL),
+        "a record of Flight Recorder, which torchfrtrace reads",
+    ),
+    (re.compile(r'\s*\{.*"nccl_version".*"communicators', re.DOTALL), "a report of NCCL RAS, which has no times"),
     (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
 )
 MOST_RUNS = 3  # named of those below a folder

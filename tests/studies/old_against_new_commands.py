@@ -54,8 +54,6 @@ compare logs/nccl_cscs_alps_8xGH200_no_hook_bad.txt logs/nccl_cscs_alps_8xGH200_
 stragglers job
 stragglers job --format json --trace late.csv
 stragglers traces
-stragglers traces records --format json
-stragglers texts/ras.json
 stragglers late.jsonl --fail
 stragglers texts/arrivals.csv --step 100ms
 stragglers runs/inspected
