@@ -16,7 +16,6 @@ WINGS = (
     "allreduce_bench.lab",
     "allreduce_bench.order",
     "allreduce_bench.pages",
-    "allreduce_bench.profiling",
     "allreduce_bench.programs",
     "allreduce_bench.stragglers",
     "allreduce_bench.survive",

@@ -1,6 +1,6 @@
 """The all-reduce algorithms: every file of this folder whose name has no leading underscore, found by scanning.
 
-In: a name, or the path of a user's file: Python, or MSCCL XML (`msccl`). Out: an `Algorithm`: a pure generator
+In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator
 `(rank, size, topology, count, segment) -> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no
 buffers, dtype, operation, clock or MPI. To add one, copy `ring.py`. Read in this order: `ring`, `naive`,
 `parameter_server`, `recursive_doubling` and `rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and
@@ -33,13 +33,12 @@ __all__ = [
     "find",
     "find_planned",
     "is_builtin",
-    "is_msccl",
     "is_of_library",
     "why_unknown",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
-FILES = ".py", ".xml"  # names of users' files end so: a generator, or a schedule of MSCCL
+FILES = ".py"  # names of users' files end so
 RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
 
 
@@ -64,7 +63,7 @@ def by_default() -> list[str]:
 
 
 def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
-    """Look up algorithms by name or by the path of a user's own file (a word that ends like one of FILES).
+    """Look up algorithms by name or by the path of a user's own file (a word that ends like FILES).
 
     Raises AlgorithmError for an unknown name (the message suggests one of the known ones or `also`, or lists them), for
     a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
@@ -88,7 +87,7 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
 
 def _unknown(word: str, also: Sequence[str]) -> str:
     """Return the message for an unknown name."""
-    own = ", or the path of your own .py or .xml file"
+    own = ", or the path of your own .py file"
     sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)
 
@@ -128,16 +127,8 @@ def is_builtin(name: str) -> bool:
         return False
 
 
-def is_msccl(word: str) -> bool:
-    """Return whether a word names a file of MSCCL, which holds no code."""
-    return word.endswith(FILES[1])
-
-
 def builtin_of(name: str) -> Algorithm:
-    """Return the algorithm of this folder that `name` names, with or without parameters, or that of an MSCCL file.
-
-    Raises AlgorithmError.
-    """
+    """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
     return builtin().get(name) or next(iter(find([name]).values()))
 
 
@@ -180,17 +171,12 @@ def _from_file(path: Path) -> list[Algorithm]:
         _refuse_odd(path)
     except OSError as error:
         raise AlgorithmError("algorithms.no_such_file_expected", path=path) from error
-    algorithms = _from_xml(path) if is_msccl(path.name) else _from_python(path)
+    algorithms = _from_python(path)
     if odd := next(
         (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
     ):
         raise AlgorithmError("algorithms.name_algorithm_expected_unicode", path=path, odd=odd)
     return algorithms
-
-
-def _from_xml(path: Path) -> list[Algorithm]:
-    """Return the algorithm of an MSCCL file. Raises AlgorithmError."""
-    return [importlib.import_module(f"{__name__}.msccl").algorithm_of(path)]  # late: few ranks run one
 
 
 def _from_python(path: Path) -> list[Algorithm]:

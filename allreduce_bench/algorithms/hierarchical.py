@@ -141,7 +141,7 @@ def named(parameters: str) -> Algorithm:
         raise AlgorithmError("algorithms.hierarchical_expected", parameters=parameters)
     if words == ["ring", "ring"]:
         return hierarchical_ring._replace(name="hierarchical:ring+ring")
-    if foreign := next((word for word in words if is_of_library(word) or word.endswith((".py", ".xml"))), None):
+    if foreign := next((word for word in words if is_of_library(word) or word.endswith(".py")), None):
         raise AlgorithmError("algorithms.hierarchical_of_foreign", parameters=parameters, foreign=foreign)
     inner, outer = map(builtin_of, words)
     return of(inner, outer)

@@ -1,15 +1,13 @@
 """`exec`: start a user's program on ranks, and name the rank that ends it."""
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..launching.find import find_launcher
-from ..launching.launcher import Launcher, on_one_node
+from ..launching.launcher import on_one_node
 from ..launching.own_program import Ending, WatchedProgram
 from ..launching.restarts import run_with_restarts
 from ..launching.tied_process import interrupt_when_asked_to_end
@@ -20,11 +18,9 @@ from ..wings import offered
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
-from .terminal import screen
-from .types import DURATION, OneLineError, errors_in_one_line, kept_command, no_limit, talk
+from .types import DURATION, OneLineError, errors_in_one_line, no_limit, talk
 from .work_limit import refuse_many_ranks
 
-PROFILE = Path("profile.json")
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 
 
@@ -33,7 +29,6 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     epilog=examples(
         "exec -n 4 -- python train.py",
         "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100",
-        "exec -n 4 --profile -- ./app",
         "exec -n 4 --restarts 2 --checkpoint ckpt -- python train.py",
     ),
     context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
@@ -46,16 +41,6 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     default=f"{Control.timeout_s:g}s",
     show_default=True,
     help="End the program when a rank or the launcher is stopped, or does not respond, for this time.",
-)
-@click.option(
-    "--profile", "is_profiled", is_flag=True, help="Count the program's all-reduces: sizes, ranks, types, and gaps."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=f"With --profile: the file of the profile [default: {PROFILE}].",
 )
 @click.option(
     "--restarts",
@@ -85,8 +70,6 @@ def exec_(
     ranks: int,
     hosts,
     timeout: float,
-    is_profiled: bool,
-    output: Path | None,
     restarts: int,
     checkpoint: Path | None,
     mean_time_to_failure_s: float | None,
@@ -102,16 +85,10 @@ def exec_(
 
     With --restarts a rank that is killed or does not respond is left out, and PROGRAM starts again with the others.
     It goes on from its newest checkpoint if it writes some: see docs/checkpoints.md.
-
-    --profile counts the all-reduces that PROGRAM calls, prints them to stderr and writes them to a file for run --like.
     """
     if under_launcher(os.environ):
         raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)
-    if output and not is_profiled:
-        raise OneLineError("cli.output_needs_profile", output=output)
-    if restarts and is_profiled:
-        raise OneLineError("cli.exec_restarts_profiled")
     if mean_time_to_failure_s == 0:
         raise OneLineError("cli.exec_expected_time_to_failure")
     if mean_time_to_failure_s and not checkpoint:
@@ -124,12 +101,11 @@ def exec_(
         refuse_many_ranks(ranks, no_limit)
     interrupt_when_asked_to_end()
     costs = _announce(checkpoint) if checkpoint else None
-    with _counted(words, launcher, ranks, output or PROFILE) if is_profiled else nullcontext(words) as counted_words:
 
-        def run(ranks: int, start: Start) -> Ending:
-            return WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
+    def run(ranks: int, start: Start) -> Ending:
+        return WatchedProgram(launcher, ranks, start, words, timeout).run()
 
-        ending = run_with_restarts(run, ranks, start, restarts, talk)
+    ending = run_with_restarts(run, ranks, start, restarts, talk)
     for sentence in costs.told(mean_time_to_failure_s) if costs else ():
         talk(sentence)
     if ending.reason:
@@ -145,13 +121,3 @@ def _announce(folder: Path) -> Any:
         raise OneLineError("cli.checkpoint_folder", folder=folder, error=error.strerror) from error
     os.environ[CHECKPOINT_VARIABLE] = str(folder.resolve())
     return next((costs_since(folder) for costs_since in offered("checkpoint_costs")), None)
-
-
-def _counted(
-    words: tuple[str, ...], launcher: Launcher, ranks: int, output: Path
-) -> AbstractContextManager[Sequence[str]]:
-    """Return the context in which the program is started, with other words, to be profiled."""
-    profiled_programs = offered("profiled_program")
-    if not profiled_programs:
-        raise OneLineError("cli.profile_installation_no")
-    return profiled_programs[0](words, launcher, ranks, output, kept_command(), talk, screen())

@@ -72,19 +72,6 @@ class OtherWords:
             decides="sizes",
         ),
     )
-    like: Path | None = field(
-        default=None,
-        metadata=option(
-            "--like",
-            section=Section.MEASURED,
-            help="Measure the sizes, the dtype and the operation of a program: the file of exec --profile. Given "
-            "options win.",
-            of=Path,
-            metavar="FILE",
-            after="stepfactor",
-            decides="sizes",
-        ),
-    )
     hostfile: Path | None = field(
         default=None,
         metadata=option(

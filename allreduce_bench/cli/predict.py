@@ -53,7 +53,7 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     "--algorithms",
     type=NAMES,
     default=(),
-    help="Names; without MACHINE MSCCL files, too [default: all, or all that were fitted].",
+    help="Names [default: all, or all that were fitted].",
 )
 @click.option(
     "--segment",

@@ -105,6 +105,17 @@ COMMAND_HABITS = {
     "help": "help is an option:",
     "version": "the version is an option: allreduce-bench --version;",
 }
+_COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-bench run --sizes; see docs/profile.md;"
+_DDP = "only PyTorch's buckets are modelled: choose their length with --bucket-cap;"
+REMOVED = {  # an option or a command that there was -> what to do instead
+    "exec --profile": _COUNT,
+    "run --like": _COUNT,
+    "workload --groups": "name the ranks that average one gradient with -n, and a rank's own tensors with --shapes;",
+    "workload --framework": _DDP,
+    "workload --fusion": _DDP,
+    "workload --cycle": _DDP,
+    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
+}
 
 
 # Refusals of wrong words on the command line: one line, printed once for all ranks
@@ -168,6 +179,7 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
         return say("cli.no_such_option_before", name=name)
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
+    meant = REMOVED.get(f"{command} {name}", meant)
     return f"no such option: {name}; {_meant_or_help(meant, command)}"
 
 
@@ -192,7 +204,7 @@ def _meant_or_help(meant: str, command: str) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
+    meant = REMOVED.get(name) or COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
-from ..measuring.startup import rank_of
 from ..message import BadValue, say
 from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
@@ -34,7 +33,7 @@ from ..watching.lifeline import LAB_VARIABLE
 from ..wings import offered
 from .options import OPTIONS
 from .own_algorithms import with_executors
-from .types import kept_command, talk, tell_damages
+from .types import kept_command, tell_damages
 from .work_limit import refuse_long_run
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
@@ -61,25 +60,10 @@ class Request:
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """Return the request of `options` of the command line, of which the user gave `asked`."""
-    if options.get("like"):
-        options = with_options_of_profile(options, asked)
     given = (options[name] for name in ("min_busbw", "max_time", "min_efficiency"))
     limits = tuple(chain.from_iterable(chain.from_iterable(given)))
     control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
     return Request(partial(_plan_of, options), control, frozenset(asked))
-
-
-def with_options_of_profile(options: Mapping[str, Any], asked: set[str]) -> Mapping[str, Any]:
-    """Return the options with those that the profile of --like decides, and tell them."""
-    choices = offered("options_like")
-    if not choices:
-        raise PlanError("cli.like_installation_no")
-    for options_like in choices:
-        decided, sentences = options_like(options["like"], options, asked)
-        options = {**options, **decided}
-        if rank_of(os.environ) == 0 and (not options["virtual_rates_bytes_per_s"] or LAB_VARIABLE in os.environ):
-            talk("\n".join(sentences))
-    return options
 
 
 def _said(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:

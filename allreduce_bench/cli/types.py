@@ -92,10 +92,9 @@ SIZE, SIZES, DURATION, SHARE = (
     typed(option_values.DURATION),
     typed(option_values.SHARE),
 )
-RANKS, NAMES, GROUPS, RATES = (
+RANKS, NAMES, RATES = (
     typed(option_values.RANKS),
     typed(option_values.NAMES),
-    typed(option_values.GROUPS),
     typed(option_values.RATES),
 )
 DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)

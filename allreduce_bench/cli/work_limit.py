@@ -19,7 +19,7 @@ from ..message import say
 from ..runs.plan import Plan
 from ..schedule import Parts
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
-from ..schedule.verify import filling, layouts
+from ..schedule.verify import layouts
 from .types import OneLineError
 
 MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in total
@@ -158,7 +158,7 @@ def _cases(
         if algorithm.unmet(size, topology) or (cost := _messages(algorithm, (topology, size, size))) in seen:
             continue
         seen.add(cost)
-        for count in counts or (size - 1, size, size + 1, *filling(algorithm)):
+        for count in counts or (size - 1, size, size + 1):
             for segment in segments or ((count or 1, max(1, count // 5)) if algorithm.segmented else (count or 1,)):
                 yield topology, count, segment
 

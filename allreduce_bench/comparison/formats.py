@@ -13,7 +13,6 @@ from ..report.formats.document import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import printable
-from .among_table import AMONG
 from .conditions import ComparedRun
 from .decision import ERROR_SHARE, MISSED_SHARE
 from .judgement import PLURAL, UNDECIDED, VERDICTS, ComparedCell, Comparison, Observed
@@ -310,4 +309,4 @@ COMPARISON = fields(
     },
     {"observed": or_null(OBSERVED)},
 )
-SCHEMAS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON), AMONG)
+SCHEMAS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)

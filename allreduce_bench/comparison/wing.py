@@ -7,7 +7,6 @@ WING = Wing(
         "compare": Command(
             "Read", "report", "command:compare", "Find the cells of new runs that are slower or faster than before"
         ),
-        "among": Command("Read", "compare", "among_command:among", "Say where a run stands among logs of like systems"),
     },
     offers={"messages": "messages:MESSAGES", "schemas": "formats:SCHEMAS"},
 )

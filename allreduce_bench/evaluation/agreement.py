@@ -15,12 +15,11 @@ from ..runs.dtypes import is_float
 from ..runs.folder import KEY, CellKey
 from ..runs.plan import Plan
 from ..runs.rows import Row
-from ..units import format_size, format_time, spans, three_digits
+from ..units import format_size, format_time, spans
 from .cell_times import competing
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # equal bits
-EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
 Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
 Promise = Literal["promised_same_bits", "promised_rank_order", "promised_depth"]
 BETWEEN: dict[Between, str] = {  # column -> what is compared
@@ -49,8 +48,6 @@ class Agreement(NamedTuple):
     measured: dict[Between, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
     lengths: int | None  # `same_bits_lengths`, at all sizes that were compared with a shorter one
     shared_with: str  # algorithms with the same bits at these sizes
-    max_ulp: float | None  # over the sizes
-    mean_ulp: float | None  # the largest over the sizes
     time: str  # at the largest of them
 
 
@@ -113,8 +110,6 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
         {name: first.get(name) for name in BETWEEN},
         min((same for row in alike if (same := row.get("same_bits_lengths")) is not None), default=None),
         sharing,
-        _largest_of(alike, "max_ulp"),
-        _largest_of(alike, "mean_ulp"),
         f"{format_time(time_of(timed))} at {format_size(timed['nbytes'])}" if timed else "",
     )
 
@@ -139,10 +134,6 @@ def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], e
     )
 
 
-def _largest_of(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
-    return max((value for row in rows if (value := row.get(name)) is not None), default=None)
-
-
 def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     """Return what --check bits found at one rank count; empty without --check bits."""
     if plan.check != "bits":
@@ -151,7 +142,7 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
         return [f"bits: {why_not_compared(plan)}"]
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     parts = [_equality_sentence(compared), *_length_sentences(compared)]
-    parts += [_same_result_sentence(compared), _distance_sentence(plan, compared)]
+    parts.append(_same_result_sentence(compared))
     return [f"bits: {part}" for part in parts if part]
 
 
@@ -207,27 +198,6 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
     if len(bits_of) > 2 and any(len(names) == len(bits_of) for names in same):
         return say("evaluation.algorithms_give_same_result")
     return say("evaluation.same_result_every_size", same=", ".join(map(" = ".join, same))) if same else ""
-
-
-def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
-    """Format `at most 3 ULP from the exactly rounded sum (tree, 1 MiB), mean 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
-    with_distance = [(ulp_distance, row) for row in compared if (ulp_distance := row.get("max_ulp")) is not None]
-    if not with_distance:
-        return ""
-    ulp_distance, worst = max(with_distance, key=lambda pair: pair[0])
-    if ulp_distance == 0:
-        return say("evaluation.every_compared_result", exact=EXACT[plan.op])
-    where = f"{competitor_of(worst)}, {format_size(worst['nbytes'])}"
-    largest = max(row["nbytes"] for _, row in with_distance)
-    means = [(row["mean_ulp"] or 0.0, competitor_of(row)) for _, row in with_distance if row["nbytes"] == largest]
-    ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
-    average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
-    return say("evaluation.most_ulp_mean", ulps=ulps(ulp_distance), exact=EXACT[plan.op], where=where, average=average)
-
-
-def ulps(value: float) -> str:
-    """Format a distance in ULP: `0`, `0.383`, `122`."""
-    return f"{value:.0f}" if value == int(value) else three_digits(value)
 
 
 def broken_promise(row: SummaryRow) -> str | None:

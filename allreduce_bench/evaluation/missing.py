@@ -119,7 +119,7 @@ def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
 
 
 def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
-    """Return the bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
+    """Return the bits over all launches: an equality holds if no launch contradicts it.
 
     `schedules` is the number of schedules that they ran.
     """
@@ -135,8 +135,6 @@ def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
         "promised_same_bits": min(whole_values("promised_same_bits"), default=None),
         "promised_rank_order": min(whole_values("promised_rank_order"), default=None),
         "promised_depth": max(whole_values("promised_depth"), default=None),
-        "max_ulp": max(_real_values(marks, "max_ulp"), default=None),
-        "mean_ulp": max(_real_values(marks, "mean_ulp"), default=None),
         "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
     }
     stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])

@@ -29,8 +29,9 @@ SMALL_SAMPLE = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1
 # Blocks of nodes
 FEWEST_FOR_BLOCKS = 8  # with fewer, blocks are not looked for
 LEAST_KNOWN = 0.5  # of the pairs, likewise
+FEWEST_IN_BLOCK = 4  # two or three nodes may be near each other by chance, as beside a neighbour's load
 LEAST_NEAR = float(np.log(1.1))  # least step between near and far pairs, a logarithm
-SEPARATED = 5.0  # robust standard deviations by which the single pair of two nodes is near; of s nodes / sqrt(s - 1)
+SEPARATED = 5.0  # robust standard deviations / sqrt(s - 1) by which the pairs of a block of s nodes are near
 MOST_CUTS, SWEEPS = 6, 5  # cuts of the tree that are tried; rounds in which nodes move between the blocks of one
 MARGIN = 0.25  # of the step from near to far, by which a node is nearer to its block than to any other
 
@@ -219,8 +220,9 @@ def _settled(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _renumbered(of_node: np.ndarray) -> np.ndarray:
-    """Renumber blocks of two nodes or more from 0; nodes of others are in none."""
-    kept = [block for block in np.unique(of_node[of_node >= 0]) if np.count_nonzero(of_node == block) > 1]
+    """Renumber blocks of FEWEST_IN_BLOCK nodes or more from 0; nodes of others are in none."""
+    blocks = np.unique(of_node[of_node >= 0])
+    kept = [block for block in blocks if np.count_nonzero(of_node == block) >= FEWEST_IN_BLOCK]
     number = {block: place for place, block in enumerate(kept)}
     return np.array([number.get(block, -1) for block in of_node])
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .keep import keep, mixed_libraries, refuse_mixed
-from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy, why_runs_are_left_out
-from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogNote, LogUnread, LogWarning
+from .reading import parts_of_logs, read, recognise, refuse_copy
+from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "Imported",
-    "LogCopied",
     "LogError",
     "LogNote",
     "LogUnread",
     "LogWarning",
     "keep",
-    "logs_of",
     "mixed_libraries",
     "parts_of_logs",
     "points",
@@ -34,7 +32,6 @@ __all__ = [
     "recognise",
     "refuse_copy",
     "refuse_mixed",
-    "why_runs_are_left_out",
 ]
 
 

@@ -16,7 +16,7 @@ from ..units import few, printable
 from ..wings import offered
 from .contents import LogFile, contents, files_below, is_archive, is_run, runs_below
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
-from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogUnread
+from .row import NOTHING, Asked, Imported, LogError, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -24,6 +24,8 @@ from .tools.tidy import warn_of_ignored
 PEEKED = 100_000  # characters of a text, to recognise it
 OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their names
     (r"\A\s*(?:<\?xml[^>]*>\s*)?<algo\b", "an algorithm of MSCCL, which has no times"),
+    (r'(?s)\A\s*\{.*"pg_(?:config|status)"', "a record of Flight Recorder, which torchfrtrace reads"),
+    (r'(?s)\A\s*\{.*"nccl_version".*"communicators', "a report of NCCL RAS, which has no times"),
     (r"\A\s*<(?:\?(?i:xml)|!(?i:doctype)|(?i:html))\b", "XML or HTML"),
     (r"\blatency\(us\)\s+min_lat\(us\)", "a log of NVSHMEM's perftest, which has no column time"),
     (r"(?m)^Options: +processes=\d+, inputs=", "a log of Gloo's benchmark"),
@@ -151,7 +153,7 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
                     _read_member(file, asked, copied, found, bool(taken))
             except LogError as error:
                 found.refused.append((file.path, error))
-    if runs := why_runs_are_left_out(folder):
+    if runs := _why_runs_are_left_out(folder):
         found.files += 1
         found.refused.append((folder, runs))
     _refuse_nothing(folder, found)
@@ -187,16 +189,10 @@ def _refuse_nothing(folder: Path, found: _Found) -> None:
         raise LogError("importers.no_file_could_read", folder=folder, file_count=found.files, reason=str(refusal))
 
 
-def why_runs_are_left_out(folder: Path) -> LogError | None:
+def _why_runs_are_left_out(folder: Path) -> LogError | None:
     """Return what names the runs of this program below a folder of logs; None: there are none."""
     runs = runs_below(folder)
     return LogError("importers.runs_below", folder=folder, runs=few(runs, MOST_RUNS)) if runs else None
-
-
-def logs_of(path: Path) -> list[Path]:
-    """Return the logs at a path that are read each by itself: the files below a folder of logs, else the path."""
-    is_folder_of_logs = path.is_dir() and not any(one.files_of(path) for one in importers() if one.files_of)
-    return files_below(path) if is_folder_of_logs else [path]
 
 
 def recognise(text: str) -> str | None:
@@ -230,7 +226,7 @@ def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
-    """Raise LogCopied if a file holds the same bytes as one of `seen`, by digests; else add it there.
+    """Raise LogError if a file holds the same bytes as one of `seen`, by digests; else add it there.
 
     Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
     """
@@ -242,7 +238,7 @@ def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
     if digest in seen:
         is_same = seen[digest].resolve() == file.resolve()
         code = "importers.log_named_twice" if is_same else "importers.copy_same_bytes_no"
-        raise LogCopied(code, file=file, first=seen[digest])
+        raise LogError(code, file=file, first=seen[digest])
     seen[digest] = file
 
 

@@ -19,10 +19,6 @@ class LogError(Refused, ValueError):
     """A log that cannot be read, or that lacks something, in one line with file and line."""
 
 
-class LogCopied(LogError):
-    """A log that holds the same bytes as another one."""
-
-
 class LogWarning(UserWarning):
     """Something in a log that was left out, with file and line."""
 

@@ -1,4 +1,4 @@
-"""Bits of a result on random floats: whether ranks and calls agree on them, and their distance from exact.
+"""Bits of a result on random floats: whether ranks and calls agree on them.
 
 An all-reduce with a free order of additions may give other bits to another rank, in another call, or at another length
 of the vector.
@@ -53,15 +53,12 @@ def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, d
 def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
     """Join the facts of several groups, from those of every rank.
 
-    An equality holds if it holds for all, a distance is the maximum, and the bits are rank 0's. All groups have the
-    same inputs, and are not compared with each other.
+    An equality holds if it holds for all, and the bits are rank 0's. All groups have the same inputs, and are not
+    compared with each other.
     """
     joined = {name: value for facts in reversed(facts_of_ranks) for name, value in facts.items()}
-    equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")
-    joined |= {name: all(facts[name] for facts in facts_of_ranks) for name in equal if name in joined}
-    return joined | {
-        name: max(facts[name] for facts in facts_of_ranks if name in facts) for name in largest if name in joined
-    }
+    equal = ("same_bits", "same_bits_calls")
+    return joined | {name: all(facts[name] for facts in facts_of_ranks) for name in equal if name in joined}
 
 
 def _fingerprint_of_call(run: Callable[[], object], recvbuf: np.ndarray, op: str) -> str:

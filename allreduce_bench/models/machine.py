@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from ..algorithms import builtin, builtin_of, is_builtin, is_msccl
+from ..algorithms import builtin, is_builtin
 from ..message import BadValue, Refused
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
@@ -63,16 +63,16 @@ def bare_machine(
 
 
 def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
-    """Return a bare machine with those algorithms of `names` that have parameters, and those of MSCCL files.
+    """Return a bare machine with those algorithms of `names` that have parameters.
 
     Another machine is returned as it is. Raises AlgorithmError.
     """
     known = {model.algorithm for model in machine.models}
-    added = [name for name in names if machine.bare and name not in known and (is_builtin(name) or is_msccl(name))]
+    added = [name for name in names if machine.bare and name not in known and is_builtin(name)]
     models = []
     for name in added:
-        first, algorithm = machine.models[0], builtin_of(name).name  # all have the same prices
-        models.append(replace(first, algorithm=algorithm, parts=(first.parts[0]._replace(priced_as=name),)))
+        first = machine.models[0]  # all have the same prices
+        models.append(replace(first, algorithm=name, parts=(first.parts[0]._replace(priced_as=name),)))
     return replace(machine, models=(*machine.models, *models))
 
 

@@ -6,12 +6,12 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from math import ceil, exp, lcm, log
+from math import ceil, exp, log
 from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import USUAL, builtin, builtin_of, is_msccl, why_unknown
+from ..algorithms import USUAL, builtin, builtin_of, why_unknown
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
@@ -120,7 +120,6 @@ def competing_models(
     """
     names = list(algorithms)
     machine = with_parameters(machine, names)
-    names = [builtin_of(name).name if is_msccl(name) else name for name in names]
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
@@ -520,7 +519,7 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = lcm(equal_parts(ranks, per_node), algorithm.chunks)
+    parts = equal_parts(ranks, per_node)
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least

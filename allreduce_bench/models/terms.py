@@ -108,7 +108,7 @@ def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: i
     if algorithm.segmented:
         equal = segment % 2 == 0 and (count == segment or count % (2 * segment) == 0)
         return segment // 2 if equal else 1
-    parts = lcm(equal_parts(ranks, ceil(ranks / nodes)), algorithm.chunks)
+    parts = equal_parts(ranks, ceil(ranks / nodes))
     return 1 if count % parts else count // parts
 
 

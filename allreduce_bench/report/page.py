@@ -525,7 +525,7 @@ def _compile_templates() -> None:
 @cache
 def _engine() -> Environment:
     made = engine(__package__)
-    made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.filters |= {"size": format_size, "digits": three_digits, "in_ranks": in_ranks}
     made.filters |= {"state": state_words, "brief_state": brief_state}
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}
     return made

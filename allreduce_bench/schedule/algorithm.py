@@ -116,7 +116,6 @@ class Algorithm(NamedTuple):
     module: str
     file: str = ""  # path of a user's file; empty: built in
     unfit: Callable[[int, Topology], str | None] | None = None  # needs of one named with parameters, in words
-    chunks: int = 1  # equal parts into which it cuts every vector, whatever the ranks
 
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         """Yield the steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).

@@ -94,7 +94,7 @@ def same_at_any_length(algorithm: Algorithm, size: int, topology: Topology, coun
     not so, the same data may have other bits at another length. Raises AlgorithmError, Refusal.
     """
     values, segment, longest = Values(size), max(1, size // 2), list[list[int]]()
-    some = {1, size - 1, size, size + 1, 2 * size + 1, 3 * size, 57, *filling(algorithm)} - {0}
+    some = {1, size - 1, size, size + 1, 2 * size + 1, 3 * size, 57} - {0}
     for count in sorted(counts or some, reverse=True):
         schedules = algorithm.schedules(size, topology, count, segment)
         parts = Parts(schedules, count)
@@ -342,17 +342,12 @@ def cases(
             if probe in probes:
                 continue  # same schedules as another layout
             probes.append(probe)
-        for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1, *filling(algorithm)}):
+        for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
             segments_of_count = segments or (
                 {max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)}
             )
             for segment in sorted(segments_of_count):
                 yield Case(size, topology, count, segment)
-
-
-def filling(algorithm: Algorithm) -> set[int]:
-    """Return counts that fill the chunks of an algorithm which has some, equally and not."""
-    return {algorithm.chunks, 2 * algorithm.chunks + 1} if algorithm.chunks > 1 else set()
 
 
 class _Sealed(Topology):

@@ -13,12 +13,10 @@ from ..cli.work_limit import refuse_long_logs
 from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
-from ..units import in_ranks, printable, shell_word
-from .progress_sentences import progress_sentences, progress_table
+from ..units import printable, shell_word
 
 if TYPE_CHECKING:
     from .document import Named
-    from .progress import Progress
 
 
 @click.command(
@@ -53,15 +51,13 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     """Name the rank, the node or the group of ranks that the others wait for, and what it costs.
 
     SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
-    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. Records of the Flight Recorder
-    and of NCCL RAS, as JSON, say who is behind in calls, not who is late. What counts is when each rank is ready for
-    the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where
-    it explains at least 80 % of the lasting wait, costs at least 1 % of the time and stands out from the differences
-    that ranks have anyway, and ranks wait at least 10 % of a step. Steps count as what they are worth, since a rank
-    that is late in one is often late in the next; ranks that are late at times are told with their share of steps, and
-    many that are late alike as a group; nothing is claimed below three
-    times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
-    unless --fail is given.
+    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. What counts is when each rank
+    is ready for the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause
+    is named where it explains at least 80 % of the lasting wait, costs at least 1 % of the time and stands out from the
+    differences that ranks have anyway, and ranks wait at least 10 % of a step. Steps count as what they are worth,
+    since a rank that is late in one is often late in the next; ranks that are late at times are told with their share
+    of steps, and many that are late alike as a group; nothing is claimed below three times the error of the clock or
+    below the noise. That nobody is named is a result, with its reason. Exit status 0, unless --fail is given.
     """
     from .document import json_text
 
@@ -71,36 +67,33 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
-    named, progress = _named(sources, communicator, step)
-    if not named and not progress:
+    named = _named(sources, communicator, step)
+    if not named:
         _say_nothing(sources)
     if trace:
         _write_trace(named, trace)
     if format_ == "json":
-        click.echo(json_text(named, progress), nl=False)
+        click.echo(json_text(named), nl=False)
     else:
         _show(named)
-        _show_progress(progress, below=bool(named))
     if fail and any(one.judged.report.causes for one in named):
         raise click.exceptions.Exit(1)
 
 
-def _named(
-    sources: tuple[Path, ...], communicator: str | None, step_s: float | None
-) -> "tuple[list[Named], list[Progress]]":
-    """Judge the arrivals of all sources, and their counts of calls; report omissions on stderr."""
+def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
+    """Judge the arrivals of all sources; report omissions on stderr."""
     from ..importers import LogNote, LogWarning
     from .document import Named
     from .sentences import judged
-    from .sources import found_in
+    from .sources import sources_of
 
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        found = found_in(sources, communicator, step_s)
+        found = sources_of(sources, communicator, step_s)
     for warning in log_warnings:
         kind = "note" if issubclass(warning.category, LogNote) else "warning"
         talk(f"{kind}: {printable(str(warning.message))}")
-    return [Named(source.path, source.kind, judged(*source[2:])) for source in found.sources], found.progress
+    return [Named(source.path, source.kind, judged(*source[2:])) for source in found]
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
@@ -131,12 +124,3 @@ def _show(named: "list[Named]") -> None:
         click.echo("\n" * bool(number) + title)
         click.echo("\n".join([*rank_table(one.judged, screen()), ""]))
         echo_wrapped(verdict_sentences(one.judged))
-
-
-def _show_progress(progress: "list[Progress]", below: bool) -> None:
-    """Print a table and the sentences of each group."""
-    for number, one in enumerate(progress):
-        title = printable(f"{one.path}: {one.kind}, group {one.group}, {in_ranks([len(one.members)])}")
-        click.echo("\n" * (below or bool(number)) + title)
-        click.echo("\n".join([*progress_table(one, screen()), ""]))
-        echo_wrapped(progress_sentences(one))

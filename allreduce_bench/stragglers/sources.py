@@ -1,8 +1,4 @@
-"""Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
-
-Files of PyTorch and NCCL are recognised by their content. Those that count calls and have no comparable times (Flight
-Recorder, NCCL RAS) show which rank is behind instead.
-"""
+"""Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces; told by their content."""
 
 import csv
 import io
@@ -12,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.lines import head_of, is_pickle, read_text
+from ..importers.lines import head_of, read_text
 from ..importers.row import LogError
 from ..importers.tools.nccl_inspector import (
     BEGIN,
@@ -32,34 +28,17 @@ from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks
-from . import flight_recorder, kineto, monitor_log, nccl_ras
+from . import kineto, monitor_log
 from .arrivals import Arrivals
-from .flight_recorder import progress_of_records, refuse_pickle
 from .kineto import arrivals_of_traces
-from .nccl_ras import progress_of_ras
 from .of_run import Injected, NodeState, of_run
-from .progress import Progress
-
-# Kinds of files, recognised by content
-KINETO, FLIGHT_RECORDER, RAS, PICKLE = "kineto", "flight-recorder", "nccl-ras", "pickle"
-RECOGNISERS = {
-    KINETO: kineto.recognises,
-    FLIGHT_RECORDER: flight_recorder.recognises,
-    RAS: nccl_ras.recognises,
-}
-TITLES = {
-    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
-    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
-    RAS: "a report of NCCL RAS",
-}
 
 # Kinds of sources
-RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
+RUN, INSPECTOR, KINETO, MONITOR, TRACE = "run", "nccl-inspector", "kineto", "step-monitor", "trace"
 
 EXPECTED = (
-    "expected a run measured with --compute or --arrival, files of NCCL Inspector, of torch.profiler or of the Flight"
-    " Recorder, or their folder, NCCL RAS as JSON, the JSON lines of StepMonitor, or an arrival trace (CSV with"
-    " step,rank,late_s)"
+    "expected a run measured with --compute or --arrival, files of NCCL Inspector or torch.profiler, or their folder,"
+    " the JSON lines of StepMonitor, or an arrival trace (CSV with step,rank,late_s)"
 )
 
 
@@ -74,47 +53,29 @@ class Source(NamedTuple):
     injected: Injected = Injected()
 
 
-class Found(NamedTuple):
-    """The content of files about the ranks of a job."""
-
-    sources: list[Source]
-    progress: list[Progress]  # of records that count calls and have no comparable times
-
-
-def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
-    """Read all paths, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
+def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
+    """Return the arrivals of all paths, in order; the files of NCCL Inspector are parts of one job, so are traces.
 
     `communicator`: of Inspector, or a process group of traces. `step_s`: the duration of a step, which an arrival trace
     lacks. Raises LogError, RunError.
     """
     parts = [path for path in paths if _is_of_inspector(path)]
-    kinds = kinds_of(path for path in paths if path not in parts)
-    traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
+    others = with_traces_of_folders(path for path in paths if path not in parts)
+    traces = [path for path in others if is_kineto(path)]
     if communicator and not parts and not traces:
         raise LogError("stragglers.communicator_chooses_nccl_inspector", paths=paths[0])
-    found = Found([], [])
-    for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
-        if kind == INSPECTOR:
-            chosen, arrivals = arrivals_of_logs(parts, communicator)
-            found.sources.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
-        elif kind == KINETO and path == traces[0]:
-            found.sources.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
-        elif kind == FLIGHT_RECORDER and path == records[0]:
-            found.progress.extend(progress_of_records(records))
-        elif kind == RAS:
-            found.progress.extend(progress_of_ras(path))
-        elif kind == PICKLE:
-            raise refuse_pickle(path)
+    found = []
+    if parts:
+        chosen, arrivals = arrivals_of_logs(parts, communicator)
+        found.append(Source(str(parts[0]), INSPECTOR, f"communicator {chosen.words}", arrivals))
+    for path in others:
+        if path in traces[:1]:
+            found.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
         elif path.is_dir():
-            found.sources.extend(_of_folder(path))
-        elif not kind:
-            found.sources.extend(_of_file(path, step_s))
+            found.extend(_of_folder(path))
+        elif path not in traces:
+            found.extend(_of_file(path, step_s))
     return found
-
-
-def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
-    """Return the arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
-    return found_in(paths, communicator, step_s).sources
 
 
 def _is_of_inspector(path: Path) -> bool:
@@ -146,36 +107,24 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
     return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
 
 
-def kinds_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    """Return each path with its kind; a folder is replaced by such files in it. Pickles beside others are skipped."""
+def with_traces_of_folders(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths; a folder that is no run is replaced by the traces of torch.profiler in it, if any."""
     found = []
     for path in paths:
-        below = (
-            _known_files_in(path) if path.is_dir() and not (path / "run.json").exists() and not files_of(path) else []
-        )
-        others = [one for one in below if one[1] != PICKLE]
-        found += others or below or [(path, kind_of(path))]
+        is_of_files = path.is_dir() and not (path / "run.json").exists() and not files_of(path)
+        below = [file for file in sorted(path.rglob("*")) if is_kineto(file)] if is_of_files else []
+        found += below or [path]
     return found
 
 
-def _known_files_in(folder: Path) -> list[tuple[Path, str]]:
-    every = ((file, kind_of(file)) for file in sorted(folder.rglob("*")))
-    return [one for one in every if one[1]]
-
-
-def kind_of(path: Path) -> str:
-    """Return KINETO, FLIGHT_RECORDER, RAS or PICKLE; empty: anything else, also a folder."""
-    head = head_of(path)
-    if is_pickle(head):
-        return PICKLE
-    text = head.decode(errors="replace")
-    return next((kind for kind, recognises in RECOGNISERS.items() if recognises(text)), "")
+def is_kineto(path: Path) -> bool:
+    """Return whether a file begins as a trace of torch.profiler."""
+    return kineto.recognises(head_of(path).decode(errors="replace"))
 
 
 def description_of(head: str) -> str:
     """Describe a text that begins so, and name the command that reads it; empty if unknown."""
-    kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
-    return say("stragglers.give_allreduce_bench_stragglers", titles=TITLES[kind]) if kind else ""
+    return say("stragglers.give_allreduce_bench_stragglers") if kineto.recognises(head) else ""
 
 
 def is_arrival_trace(text: str) -> bool:

@@ -6,7 +6,6 @@ from ..message import say
 from ..report.bandwidths import difference_of
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
-from .buckets import Caps
 from .result import Result
 from .step import Variant
 from .tables import OR_MORE, OR_MORE_NOTE
@@ -57,13 +56,11 @@ def _gain_sentence(before: Result, after: Result) -> str:
 
 def cap_sentence(slow: Result, fast: Result) -> str:
     """Say which bucket cap makes the step as short at the lower bandwidth, or that none of those tried does."""
-    assert slow.setup is not None
-    what = "bucket cap" if isinstance(slow.setup.packing, Caps) else "fusion buffer"
     tried = [one for one in slow.variants if one.algorithm == slow.variants[0].algorithm and one.step_s is not None]
     if not tried:
-        return say("training.no_cap_has_time", what=what, network=slow.network)
+        return say("training.no_cap_has_time", network=slow.network)
     goal_s, best = fast.outcomes[-1].time_line.step_s, min(tried, key=_step_s)
-    facts = {"what": what, "network": slow.network, "other": fast.network, "goal": format_time(goal_s)}
+    facts = {"network": slow.network, "other": fast.network, "goal": format_time(goal_s)}
     facts |= {"cap": format_size(best.cap_nbytes), "step": format_time(_step_s(best))}
     if _step_s(best) <= goal_s:
         return say("training.cap_does_as_much", **facts)

@@ -1,30 +1,22 @@
-"""Packing of gradients into all-reduces: buckets of PyTorch's DistributedDataParallel, or fusion by Horovod.
+"""Packing of gradients into all-reduces: buckets of PyTorch's DistributedDataParallel.
 
 DDP (Li et al., VLDB 13(12), 2020): the rules are those of `compute_bucket_assignment_by_size` and
 `Reducer::rebuild_buckets` in torch's reducer.cpp, and of `_ddp_init_helper` in torch/nn/parallel/distributed.py. A
 bucket is closed as soon as its bytes reach the cap, so that it may be longer. The buckets of the first step come from
 the order of registration; after it they are rebuilt, once, in the order in which gradients became ready.
-
-Horovod (Sergeev and Del Balso, arXiv:1802.05799, 2018): the rules are those of the background loop in its
-operations.cc. Each cycle takes the gradients that are ready on all ranks, and fuses them by the rule that measured
-ranks share (`measuring.request.fuse`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from .measuring.request import fuse
 from .tensors import DEFAULT_DTYPE, Model
 
-# DDP: caps, stages, and versions of PyTorch whose rules differ
+# Caps, stages, and versions of PyTorch whose rules differ
 MIB = 1 << 20
 FIRST_CAP_NBYTES, CAP_NBYTES = 1 * MIB, 25 * MIB
 FIRST, REBUILT = "first", "rebuilt"
 ONE_BUCKET_SINCE, OWN_FIRST_CAP_SINCE = (1, 12), (2, 4)  # pull requests 72843 (2022) and 121640 (2024) of pytorch
 NEWEST = (2, 13)  # the version whose source was read last
-
-# Horovod's defaults
-FUSION_NBYTES, CYCLE_S = 128 * MIB, 1e-3  # since 0.22; before: 64 MiB, 5 ms
 
 
 class Bucket(NamedTuple):
@@ -98,54 +90,3 @@ def ddp_buckets(
 
 def _bucket(members: tuple[int, ...], sizes: Sequence[tuple[int, str]]) -> Bucket:
     return Bucket(members, sum(sizes[index][0] for index in members), sizes[members[0]][1])
-
-
-class Fusion(NamedTuple):
-    """HOROVOD_FUSION_THRESHOLD, bytes, and HOROVOD_CYCLE_TIME, seconds."""
-
-    buffer_nbytes: int = FUSION_NBYTES
-    cycle_s: float = CYCLE_S
-
-
-class Fused(NamedTuple):
-    """A fused all-reduce and its times, seconds from the beginning of the step."""
-
-    bucket: Bucket
-    ready_s: float
-    start_s: float
-    end_s: float
-
-
-def fused_buckets(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -> list[Bucket]:
-    """Return the buckets of tensors, given as (index, bytes, type), that one cycle has found ready."""
-    known = {index: (nbytes, dtype) for index, nbytes, dtype in tensors}
-    return [
-        Bucket(members, sum(known[index][0] for index in members), known[members[0]][1])
-        for members in fuse(tensors, buffer_nbytes)
-    ]
-
-
-def fused_transfers(
-    tensors: Sequence[tuple[int, int, str]], ready_s: Sequence[float], fusion: Fusion, cost: Callable[[int], float]
-) -> list[Fused]:
-    """Return the all-reduces of a step whose tensor i, given as (index, bytes, type), is ready at `ready_s[i]`,
-    ascending.
-
-    A cycle begins `cycle_s` after the former one did, or when its all-reduces have ended; they run one by one.
-    `cost(bytes)` is the time of one, seconds.
-    """
-    fused: list[Fused] = []
-    taken, cycle, now = 0, 0.0, 0.0
-    while taken < len(tensors):
-        if ready_s[taken] > cycle:  # skip cycles without a tensor
-            cycle += -(-(ready_s[taken] - cycle) // fusion.cycle_s) * fusion.cycle_s
-        now, first = cycle, taken
-        while taken < len(tensors) and ready_s[taken] <= cycle:
-            taken += 1
-        place = {index: number for number, (index, _, _) in enumerate(tensors[first:taken], first)}
-        for bucket in fused_buckets(tensors[first:taken], fusion.buffer_nbytes):
-            ready = max(ready_s[place[index]] for index in bucket.gradients)
-            fused.append(Fused(bucket, ready, now, now + cost(bucket.nbytes)))
-            now = fused[-1].end_s
-        cycle = max(cycle + fusion.cycle_s, now)
-    return fused

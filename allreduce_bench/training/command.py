@@ -21,7 +21,6 @@ from ..cli.terminal import screen
 from ..cli.types import (
     DTYPE,
     DURATION,
-    GROUPS,
     NAMES,
     RANKS,
     RATE,
@@ -99,12 +98,7 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
     if setup.compute_s <= 0:
         raise OneLineError("training.compute_measured_step_computes")
     asked = {**step_request(setup), **measuring.request}
-    if asked.get("cycle_s"):
-        if measuring.request["overlap"] == IALLREDUCE:
-            raise OneLineError("training.overlap_iallreduce_horovod_reduces")
-        asked["overlap"] = THREAD
-    elements = sum(asked["counts"]) + asked.get("tensor_count", 0)
-    _refuse_too_much(elements, asked, options, "add --scale 1/64", say("training.use_shorter_compute"))
+    _refuse_too_much(sum(asked["counts"]), asked, options, "add --scale 1/64", say("training.use_shorter_compute"))
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_of(found, setup, measuring.ranks, measuring.name)
     result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
@@ -239,7 +233,7 @@ def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
 # `workload`: what the all-reduces of a training step cost, from the shapes of a model and the cost of messages
 
 
-FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
+STAGES, PROXIES = ("rebuilt", "first"), ("flops", "bytes")
 OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
 PATH = click.Path(path_type=Path)
 
@@ -262,19 +256,15 @@ PATH = click.Path(path_type=Path)
 @click.option("--backward", type=SHARE, default="66.7%", help="Share of the backward pass [default: two thirds].")
 @click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Samples of a rank in a pass.")
 @click.option("--sequence", type=click.IntRange(1), help="Tokens of a sequence [default: those of the model].")
-@click.option("--groups", type=GROUPS, help="Tensor-parallel groups: div:4 (of 4 consecutive ranks), mod:4, 2.")
 @click.option(
     "--accumulate", type=click.IntRange(1, 4096), default=1, help="Passes of a step; all-reduces in the last."
 )
 @click.option("--dtype", type=DTYPE, default="float32", show_default=True, help="Type of the gradients.")
 @click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), default="ddp", show_default=True, help="Whose packing.")
-@click.option("--bucket-cap", type=SIZE, help="DDP: bucket_cap_mb, with its unit [default: 25M].")
-@click.option("--first-cap", type=SIZE, help="DDP: cap of the first bucket [default: of the version].")
-@click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="DDP: which buckets.")
-@click.option("--torch", type=parsed("version", torch_version), help="DDP: version whose rules hold, e.g. 2.3.")
-@click.option("--fusion", type=SIZE, help="Horovod: fusion buffer [default: 128M].")
-@click.option("--cycle", type=DURATION, help="Horovod: cycle time [default: 1ms].")
+@click.option("--bucket-cap", type=SIZE, help="bucket_cap_mb, with its unit [default: 25M].")
+@click.option("--first-cap", type=SIZE, help="Cap of the first bucket [default: of the version].")
+@click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="Which buckets.")
+@click.option("--torch", type=parsed("version", torch_version), help="Version of PyTorch whose rules hold, e.g. 2.3.")
 @click.option(
     "--ready-by", type=click.Choice(PROXIES), default="flops", show_default=True, help="When gradients are ready."
 )
@@ -313,7 +303,7 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
     MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b or llama3-8b. Gradients are packed as
-    PyTorch's DistributedDataParallel or Horovod does; a bucket is sent as soon as its gradients are ready. The trace
+    PyTorch's DistributedDataParallel does; a bucket is sent as soon as its gradients are ready. The trace
     opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """

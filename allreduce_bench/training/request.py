@@ -1,4 +1,4 @@
-"""The options of `workload` turned into the modelled step: tensors, packing, costs, groups.
+"""The options of `workload` turned into the modelled step: tensors, packing, costs.
 
 Options without effect beside others are refused: whoever gives one expects an effect.
 """
@@ -17,14 +17,13 @@ from ..report.forecast import port_in_words
 from ..runs.cell import competitor_name
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
-from ..runs.groups import Groups, groups_of
 from ..units import format_rate, format_size, unknown_word
 from .architectures import ARCHITECTURES, known_model
-from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
+from .buckets import NEWEST, Caps
 from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
 from .input_files import read_calls, read_shapes, replayed
 from .result import Result
-from .step import Divided, Outcome, Setup, buckets_of, divide, outcome, tried_caps, variants
+from .step import Outcome, Setup, buckets_of, outcome, tried_caps, variants
 from .tensors import DEFAULT_DTYPE, Model
 
 # Defaults and limits
@@ -39,13 +38,10 @@ COST_OPTIONS = (
     "nic_bandwidth",
 )
 STEP_OPTIONS = (
-    *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence", "groups"),
+    *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence"),
     *("optimizer", "views", "blocking", "overlap"),
 )
-PACKING_OPTIONS = ("framework", "stage", "bucket_cap", "first_cap", "torch", "fusion", "cycle")
-DDP_OPTIONS = ("stage", "views")
-DDP_PACKING_OPTIONS, HOROVOD_PACKING_OPTIONS = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
-TRANSFORMER_OPTIONS = ("groups", "sequence")
+PACKING_OPTIONS = ("stage", "bucket_cap", "first_cap", "torch")
 
 # Options whose names differ from their parameters'
 OTHER_NAMES = {"logs": "log"}
@@ -71,15 +67,12 @@ class Request(NamedTuple):
     model: Model | None
 
     def setup(self) -> Setup:
-        """Return the step. Raises OneLineError if the time of its computation is unknown, or the groups do not fit."""
+        """Return the step. Raises OneLineError if the time of its computation is unknown."""
         asked = self.options
         assert self.model is not None
-        model, tensor = self.model.scaled(asked["scale"]), None
-        if asked["groups"]:
-            model, tensor = divided_by(asked, self.model)
         return Setup(
-            model,
-            self._compute_s() / (tensor.ranks if tensor and asked["flop_rate"] else 1),
+            self.model.scaled(asked["scale"]),
+            self._compute_s(),
             _packing(asked),
             asked["dtype"],
             asked["stage"],
@@ -87,7 +80,6 @@ class Request(NamedTuple):
             asked["ready_by"],
             not asked["blocking"],
             asked["accumulate"],
-            tensor,
         )
 
     def _compute_s(self) -> float:
@@ -103,7 +95,7 @@ class Request(NamedTuple):
     def result(self) -> Result:
         """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
         setup = self.setup() if self.model else None
-        costs = costs_of(options_of_data(self.options))
+        costs = costs_of(self.options)
         ranks = _ranks(self.options, costs.costs)
         return _of_model(self.options, setup, costs, ranks) if setup else _of_calls(self.options, costs, ranks)
 
@@ -121,8 +113,8 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
             raise OneLineError("training.buckets_recorded_calls_no")
         return Request(options, None)
     _refuse_packing(options)
-    if options["shapes"] and (wrong := [name for name in TRANSFORMER_OPTIONS if options[name] is not None]):
-        raise OneLineError("training.file_shapes_does_not", wrong=wrong[0])
+    if options["shapes"] and options["sequence"] is not None:
+        raise OneLineError("training.file_shapes_does_not")
     model = _model(options)
     if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
         known = say("training.type_tensor", shapes=options["shapes"], dtypes=", ".join(model.dtypes()))
@@ -141,31 +133,22 @@ def _model(options: dict[str, Any]) -> Model:
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:
-    """Raise OneLineError for caps that hold nothing, and for options of the other framework."""
-    for name in ("bucket_cap", "first_cap", "fusion"):
+    """Raise OneLineError for caps that hold nothing."""
+    for name in ("bucket_cap", "first_cap"):
         nbytes, option = options[name], f"--{name.replace('_', '-')}"
         if nbytes == 0:
             raise OneLineError("training.bucket_holds_least_element", option=option)
         if nbytes is not None and nbytes < LEAST_CAP_NBYTES:
             raise OneLineError("training.bytes_unit_missing", option=option, nbytes=nbytes)
-    others = HOROVOD_PACKING_OPTIONS if options["framework"] == "ddp" else DDP_PACKING_OPTIONS
-    if wrong := [name for name in others if options[name] is not None]:
-        raise OneLineError(
-            "training.not_option_framework", wrong=wrong[0].replace("_", "-"), framework=options["framework"]
-        )
-    if options["cycle"] == 0:
-        raise OneLineError("training.cycle_cycle_takes_time")
 
 
-def _packing(options: dict[str, Any]):
-    """Return the rules of the framework; caps shrink with the scale."""
+def _packing(options: dict[str, Any]) -> Caps:
+    """Return the caps of buckets, which shrink with the scale."""
     scale = options["scale"]
 
     def scaled(nbytes: int) -> int:
         return max(1, int(nbytes * scale))
 
-    if options["framework"] == "horovod":
-        return Fusion(scaled(options["fusion"] or FUSION_NBYTES), options["cycle"] or CYCLE_S)
     caps = Caps(options["bucket_cap"], options["first_cap"], options["torch"] or NEWEST)
     first, cap = caps.limits
     return caps if scale == 1 else caps._replace(cap_nbytes=scaled(cap), first_nbytes=scaled(first))
@@ -190,9 +173,8 @@ def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks:
         say("training.reduce_algorithms"),
         asked["no_limit"],
     )
-    within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
-    outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
-    tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
+    outcomes = tuple(outcome(setup, costs, number) for number in ranks)
+    tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
     views, title = asked["views"], setup.model.label
     step = setup, tried, asked["batch"], asked["optimizer"], views
     return Result(title, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
@@ -234,8 +216,6 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
             (*STEP_OPTIONS, *PACKING_OPTIONS, *(() if measure else ("dtype",))),
             say("training.recorded_calls_own_sizes"),
         )
-    if options["framework"] != "ddp":
-        _refuse(given, DDP_OPTIONS, say("training.not_option_framework_leave", framework=options["framework"]))
     if options["shapes"] and options["ready_by"] == "flops":
         _refuse(given, ("ready_by",), say("training.operations_shapes_unknown_use"))
 
@@ -269,15 +249,10 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
         machine_of_file(options["machine"], every) if options["machine"] else machine_of_prices(every, per_node)
     )
     itemsize = DTYPES[options["dtype"]]
-    groups = options.get("groups_of_node", 1)  # of which each has its part of the port
-    of_node = round(per_node * groups) if per_node else None
-    port = options["nic_bandwidth"] or shared_port(every, of_node)
+    port = options["nic_bandwidth"] or shared_port(every, per_node)
     if port:
-        source += f"; {port_in_words(port, of_node or 1)}"
-    port_of_group = port and port / groups
-    costs = modelled_costs(
-        machine, options["algorithms"], per_node, itemsize, port_of_group, bool(options.get("extrapolate"))
-    )
+        source += f"; {port_in_words(port, per_node or 1)}"
+    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port, bool(options.get("extrapolate")))
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 
@@ -328,48 +303,3 @@ def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterat
     refuse_mixed(timed, say("training.log_mixes"))
     for row in timed:
         yield Timed(row.algorithm, row.ranks or 0, row.nbytes, row.time_s or 0.0)
-
-
-def divided_by(options: dict[str, Any], model: Model) -> Divided:
-    """Return the part of `model` that a rank has (`--groups`).
-
-    Raises OneLineError, ModelError, ValueError: the groups do not fit.
-    """
-    ranks = _group_ranks(options)
-    return divide(model, options["groups"], ranks, options["batch"], options["ready_by"], options["scale"])
-
-
-def _group_ranks(options: dict[str, Any]) -> int:
-    """Return how many ranks a group has: as many with each number of ranks."""
-    if not options["ranks"]:
-        raise OneLineError("training.groups_number_ranks_missing")
-    groups = options["groups"]
-    sizes = {len(groups_of(groups, number)[0]) for number in options["ranks"]}
-    if len(sizes) > 1:
-        raise OneLineError("training.groups_groups_ranks_expected", groups=groups, sizes=min(sizes), sizes_2=max(sizes))
-    return sizes.pop()
-
-
-def options_of_tensor(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for the costs of all-reduces within a tensor-parallel group, with its ranks on a node."""
-    return _on_nodes(options, groups_of(options["groups"], options["ranks"][0]))
-
-
-def options_of_data(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for the ranks that have one place in all groups; without groups for all ranks."""
-    if not options["groups"] or not options["ranks"]:
-        return options
-    return _on_nodes(options, tuple(zip(*groups_of(options["groups"], options["ranks"][-1]))))
-
-
-def _on_nodes(options: dict[str, Any], groups: Groups) -> dict[str, Any]:
-    """Return the options for `groups`; a log without its number of ranks is refused, since there are two numbers.
-
-    `groups_of_node`: how many groups all-reduce at the same time through the port of a node.
-    """
-    per_node, first = options["ranks_per_node"], groups[0]
-    if per_node is None:
-        return {**options, "ranks": None}
-    nodes = [rank // per_node for rank in first]
-    own = max(map(nodes.count, nodes))
-    return {**options, "ranks": None, "ranks_per_node": own, "groups_of_node": per_node / own}

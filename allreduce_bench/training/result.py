@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
-from ..message import say
 from ..models.model import LEVELS
 from ..runs.dtypes import DTYPES
 from ..runs.json_schema.build import (
@@ -21,8 +20,8 @@ from ..runs.json_schema.build import (
 )
 from ..runs.typed_json import Natural, Positive
 from ..units import format_size
-from .buckets import Bucket, Caps
-from .measured import ALONE_SOURCE, Cycles, Measured
+from .buckets import Bucket
+from .measured import ALONE_SOURCE, Measured
 from .step import Outcome, Setup, Variant, buckets_of
 from .tensors import Model
 from .time_line import TimeLine, Transfer
@@ -33,11 +32,11 @@ STATES = {SGD: 0, MOMENTUM: 1, ADAM: 2}  # float32 numbers that an optimizer kee
 WIDE_NBYTES = 4  # of a float32
 
 # JSON
-SCHEMA = "urn:allreduce-bench:workload:2"
+SCHEMA = "urn:allreduce-bench:workload:3"
 MODELLED, MEASURED = "modelled", "measured"
 
 # Trace: threads; Perfetto takes one with the number of its process as the main one
-COMPUTATION_THREAD, COMMUNICATION_THREAD, TENSOR_THREAD = 1001, 1002, 1003
+COMPUTATION_THREAD, COMMUNICATION_THREAD = 1001, 1002
 US = 1e6  # in a second
 
 Event = dict[str, Any]
@@ -65,10 +64,7 @@ class Memory(NamedTuple):
     parameters_nbytes: Annotated[Natural, "unit: bytes"]
     gradients_nbytes: Annotated[Natural, "unit: bytes"]
     optimizer_nbytes: Annotated[Natural, "state of the optimizer, and float32 copies of 16-bit parameters; unit: bytes"]
-    buckets_nbytes: Annotated[
-        Natural,
-        "DDP's copies of gradients, none where they are views of buckets; Horovod's fusion buffer; unit: bytes",
-    ]
+    buckets_nbytes: Annotated[Natural, "DDP's copies of gradients, none where they are views of buckets; unit: bytes"]
 
     @property
     def total_nbytes(self) -> int:
@@ -76,18 +72,15 @@ class Memory(NamedTuple):
         return sum(self)
 
 
-def memory_of(
-    model: Model, dtype: str, optimizer: str, has_views: bool = False, buffer_nbytes: int | None = None
-) -> Memory:
+def memory_of(model: Model, dtype: str, optimizer: str, has_views: bool = False) -> Memory:
     """Return the memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC
     2020).
 
-    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True). `buffer_nbytes`: of Horovod; None: DDP.
+    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True).
     """
     gradients = model.nbytes(dtype)
     state = STATES[optimizer] * model.parameters + narrow_elements(model, dtype)
-    buckets = 0 if has_views else gradients
-    return Memory(gradients, gradients, WIDE_NBYTES * state, buckets if buffer_nbytes is None else buffer_nbytes)
+    return Memory(gradients, gradients, WIDE_NBYTES * state, 0 if has_views else gradients)
 
 
 def narrow_elements(model: Model, dtype: str) -> int:
@@ -117,10 +110,9 @@ def document(result: Result) -> dict[str, Any]:
     setup = result.setup
     own: dict[str, Any] = {"model": None, "packing": None, "buckets": [], "memory": None}
     if setup:
-        held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
+        held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
         own = {"model": model_facts(setup), "packing": packing_facts(setup), "memory": held._asdict()}
         own["buckets"] = [bucket_facts(setup, bucket) for bucket in buckets_of(setup)]
-        own |= tensor_facts(setup)
     return {
         "schema": SCHEMA,
         "kind": MODELLED,
@@ -146,11 +138,6 @@ def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) 
     facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
     facts |= {"alone_nbytes": list(measured.alone_nbytes)}
     facts |= {"work": how[0], "overlap": how[1], "line_overlap_share": measured.time_line.overlap_share}
-    if modelled.setup and modelled.setup.tensor:
-        facts |= {"tensor_parallel_alone_s": measured.tensor_alone_s, "tensor_parallel_s": measured.tensor_beside_s}
-        facts["data_parallel_exposed_s"] = measured.data_exposed_s
-    if measured.cycles:
-        facts |= measured.cycles._asdict()
     return {**document(modelled), "kind": MEASURED, "measured": facts}
 
 
@@ -171,11 +158,9 @@ def packing_facts(setup: Setup) -> dict[str, Any]:
     """Return how gradients are packed, and when they are ready."""
     facts = {"stage": setup.stage, "overlapped": setup.overlapped, "accumulate": setup.accumulate}
     facts |= {"ready_by": setup.proxy_used, "backward_share": setup.backward_share}
-    if isinstance(setup.packing, Caps):
-        first, cap = setup.packing.limits
-        version = ".".join(map(str, setup.packing.torch))
-        return {**facts, "framework": "ddp", "torch": version, "first_cap_nbytes": first, "cap_nbytes": cap}
-    return {**facts, "framework": "horovod", **setup.packing._asdict()}
+    first, cap = setup.packing.limits
+    version = ".".join(map(str, setup.packing.torch))
+    return {**facts, "torch": version, "first_cap_nbytes": first, "cap_nbytes": cap}
 
 
 def bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
@@ -193,13 +178,8 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
         facts[name] = getattr(line, name)
     facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
     facts["is_lower_bound"] = outcome.is_lower_bound
-    setup = result.setup
-    if setup:
-        facts |= batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate)._asdict()
-    if setup and setup.tensor:
-        facts |= {"tensor_parallel_s": line.tensor_s, "data_parallel_exposed_s": line.data_exposed_s}
-        facts |= {"data_parallel_ranks": setup.data_ranks(outcome.ranks)}
-        facts["tensor_parallel_transfers"] = _transfers(line.tensor_transfers)
+    if setup := result.setup:
+        facts |= batch_rule(result.batch, outcome.ranks, setup.accumulate)._asdict()
     return {**facts, "transfers": _transfers(line.transfers)}
 
 
@@ -208,21 +188,12 @@ def _transfers(transfers: Iterable[Transfer]) -> list[dict[str, Any]]:
     return [{name: getattr(one, name) for name in names} for one in transfers]
 
 
-def tensor_facts(setup: Setup) -> dict[str, Any]:
-    """Return the all-reduces of tensor parallelism; empty without groups."""
-    if not (tensor := setup.tensor):
-        return {}
-    numbers = {"ranks": tensor.ranks, "nbytes": tensor.nbytes(setup.dtype), "calls": tensor.calls}
-    return {"tensor_parallel": {"groups": tensor.groups, "parts": tensor.parts, **numbers}}
-
-
 def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, Any]:
     """Return a trace of time lines, by their names, that Perfetto and chrome://tracing open.
 
     Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp
     and a duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line,
-    in it a thread for the computation, one for the all-reduces of gradients, and one for those of tensor parallelism.
-    `about` says where the time lines are from.
+    in it a thread for the computation, and one for the all-reduces. `about` says where the time lines are from.
     """
     events = [event for pid, (name, line) in enumerate(lines.items(), 1) for event in events_of(line, pid, name)]
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": dict(about)}
@@ -231,20 +202,12 @@ def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, 
 def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     """Yield the events of one time line."""
     yield _metadata("process_name", pid, 0, name)
-    threads = {COMPUTATION_THREAD: "computation", COMMUNICATION_THREAD: "all-reduces"}
-    if line.tensor_transfers:
-        threads |= {
-            COMMUNICATION_THREAD: say("training.data_parallel_reduces"),
-            TENSOR_THREAD: say("training.tensor_parallel_reduces"),
-        }
-    for tid, thread in threads.items():
+    for tid, thread in ((COMPUTATION_THREAD, "computation"), (COMMUNICATION_THREAD, "all-reduces")):
         yield _metadata("thread_name", pid, tid, thread)
     for phase in line.phases:
         yield _complete(phase.kind, "compute", pid, COMPUTATION_THREAD, (phase.start_s, phase.end_s), {})
     for index, transfer in enumerate(line.transfers):
         yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {index}", pid, COMMUNICATION_THREAD)
-    for transfer in line.tensor_transfers:
-        yield _all_reduce(transfer, "activations", pid, TENSOR_THREAD)
 
 
 def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:
@@ -292,21 +255,16 @@ MODEL = fields(
 )
 PACKING = fields(
     {
-        "framework": text("whose rules pack gradients", "ddp", "horovod"),
-        "stage": text("of DDP: buckets of the first step, or those of all others", "first", "rebuilt"),
+        "stage": text("buckets of the first step, or those of all others", "first", "rebuilt"),
         "overlapped": flag("false: all-reduces begin behind the backward pass"),
         "accumulate": whole("forward and backward passes of a step; only the last one has all-reduces", 1),
         "ready_by": text("proxy of the time at which a gradient is ready", "flops", "bytes"),
         "backward_share": number("share of the backward pass in the computation", 0),
-    },
-    {
         "torch": text("version whose rules hold"),
         "first_cap_nbytes": whole("cap of the first bucket; unit: bytes"),
         "cap_nbytes": whole("cap of a bucket; unit: bytes"),
-        "buffer_nbytes": whole("length of Horovod's fusion buffer; unit: bytes"),
-        "cycle_s": seconds("Horovod's cycle"),
     },
-    "how gradients are packed; null: recorded calls",
+    meaning="how gradients are packed; null: recorded calls",
 )
 BUCKET = fields(
     {
@@ -324,32 +282,16 @@ STEP = fields(
         "algorithms": items(text(), "algorithms of its all-reduces, the most frequent first"),
         "step_s": seconds("the whole step"),
         "compute_s": seconds("computation"),
-        "communication_s": seconds("sum of the all-reduces of gradients"),
+        "communication_s": seconds("sum of the all-reduces"),
         "exposed_s": seconds("what the step takes longer than its computation"),
         "overlapped_s": seconds("computation and communication at the same time"),
         "overlap_share": or_null(number("of the communication; null: there is none", 0)),
         "efficiency": number("weak scaling: the step without communication over this step", 0),
         "doubts": items(text(), "why times of its all-reduces are speculative; empty: none is"),
         "is_lower_bound": flag("true: an all-reduce is only known to take its time or more, and so is the step"),
-        "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
+        "transfers": items(TRANSFER, "the all-reduces in order"),
     },
-    {
-        **fields_of(BatchRule),
-        "data_parallel_ranks": whole("ranks that average one gradient", 2),
-        "tensor_parallel_s": seconds("sum of the all-reduces of tensor parallelism, all of them exposed"),
-        "data_parallel_exposed_s": seconds("exposed_s without tensor_parallel_s"),
-        "tensor_parallel_transfers": items(TRANSFER, "the all-reduces of tensor parallelism in order"),
-    },
-)
-TENSOR = fields(
-    {
-        "groups": text("which ranks are a group, as --groups has it"),
-        "ranks": whole("ranks of a group, which divide the matrices", 2),
-        "parts": text("what an all-reduce carries: batch, sequence and hidden elements"),
-        "nbytes": whole("length of an all-reduce; unit: bytes"),
-        "calls": whole("all-reduces of a forward and a backward pass", 1),
-    },
-    meaning="with --groups: tensor parallelism; model, buckets and memory are then those of a rank",
+    fields_of(BatchRule),
 )
 MEMORY = fields(fields_of(Memory), meaning="what a rank holds beside activations; null: recorded calls")
 REPLAY = fields(
@@ -365,22 +307,14 @@ REPLAY = fields(
         "step_s": seconds("the whole step"),
         "compute_alone_s": seconds("computation without all-reduces"),
         "compute_beside_s": seconds("computation of the steps with all-reduces"),
-        "communication_alone_s": seconds(
-            "sum of the all-reduces without computation; Horovod: of those of a step, interpolated between alone_nbytes"
-        ),
-        "alone_s": items(number("unit: s", 0), "each of them; with Horovod each length of alone_nbytes"),
+        "communication_alone_s": seconds("sum of the all-reduces without computation"),
+        "alone_s": items(number("unit: s", 0), "each of them"),
         "exposed_s": number("step_s - compute_alone_s; unit: s"),
         "overlap_share": or_null(number("(computation + communication - step) / the shorter of the two", 0)),
         "line_overlap_share": or_null(number("of the communication, in the time line of the median step", 0)),
         "slowdown": or_null(number("compute_beside_s / compute_alone_s - 1")),
     },
-    {
-        "tensor_parallel_alone_s": seconds("the all-reduces of tensor parallelism of a step, without all else"),
-        "tensor_parallel_s": seconds("the same in the step, all of it exposed"),
-        "data_parallel_exposed_s": number("exposed_s - tensor_parallel_s; unit: s"),
-        "alone_nbytes": items(NBYTES, "lengths of alone_s"),
-        **fields_of(Cycles),
-    },
+    {"alone_nbytes": items(NBYTES, "lengths of alone_s")},
     meaning="with --measure: the measured step; `steps` has its model",
 )
 
@@ -402,7 +336,7 @@ def workload_schema() -> Schema:
             "steps": items(STEP, "one for each number of ranks"),
             "variants": items(of_type(Variant), "the same step with other algorithms and caps"),
         },
-        {"measured": REPLAY, "tensor_parallel": TENSOR},
+        {"measured": REPLAY},
     )
 
 

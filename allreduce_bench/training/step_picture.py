@@ -17,9 +17,8 @@ from .time_line import COMPUTE, Phase, TimeLine
 WIDTH, PANEL_HEIGHT, HEAD_HEIGHT = 11.0, 1.7, 1.3  # inches
 DPI = 120
 FILLS = {"forward": "#9ecae1", "backward": COLOURS[0], COMPUTE: COLOURS[0]}
-SENT, EXPOSED, TENSOR, READY = COLOURS[1], COLOURS[5], COLOURS[3], "black"
+SENT, EXPOSED, READY = COLOURS[1], COLOURS[5], "black"
 LANES = {"computation": 1.0, "all-reduces": 0.0}
-TENSOR_LANES = {"tensor-parallel": 2.0, "computation": 1.0, "data-parallel": 0.0}
 BAR = 0.62  # of a lane
 LEAST_LABEL = 0.045  # of the width: narrower bars bear no words
 LEAST_EDGED = 0.004  # of the width
@@ -31,8 +30,7 @@ Span = tuple[float, float]  # beginning and length, in units of the axis
 def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
     """Return the PNG of steps by their titles, stacked on one axis of time; the last MOST_PANELS."""
     shown = dict([*lines.items()][-MOST_PANELS:])
-    height = PANEL_HEIGHT * (1.35 if any(line.tensor_transfers for line in shown.values()) else 1)
-    figure = Figure(figsize=(WIDTH, HEAD_HEIGHT + height * len(shown)), layout="constrained", dpi=DPI)
+    figure = Figure(figsize=(WIDTH, HEAD_HEIGHT + PANEL_HEIGHT * len(shown)), layout="constrained", dpi=DPI)
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     longest_s = max(line.step_s for line in shown.values())
     factor, unit = _unit(longest_s)
@@ -47,7 +45,7 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
     figure.legend(
         handles=_legend([*shown.values()]),
         loc="outside lower left",
-        ncols=3 if height > PANEL_HEIGHT else 6,
+        ncols=6,
         frameon=False,
         fontsize=9,
     )
@@ -63,15 +61,11 @@ def _unit(step_s: float) -> tuple[float, str]:
 
 def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
     """Draw the phases, the all-reduces and the readiness of their buckets."""
-    lanes = TENSOR_LANES if line.tensor_transfers else LANES
     bars: dict[tuple[float, str], list[Span]] = {}  # by lane and fill
     for phase in _drawn_phases(line, end / factor):
         span = (phase.start_s * factor, (phase.end_s - phase.start_s) * factor)
         bars.setdefault((LANES["computation"], FILLS[phase.kind]), []).append(span)
         _label(axes, phase.kind, span, LANES["computation"], end)
-    for one in line.tensor_transfers:
-        span = (one.start_s * factor, (one.end_s - one.start_s) * factor)
-        bars.setdefault((TENSOR_LANES["tensor-parallel"], TENSOR), []).append(span)
     computed = _computed_s(line)
     for number, transfer in enumerate(line.transfers):
         split = min(max(computed, transfer.start_s), transfer.end_s)
@@ -85,8 +79,8 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
     if not line.blocks:
         ready = [transfer.ready_s * factor for transfer in line.transfers]
         axes.plot(ready, [0.5] * len(ready), "v", color=READY, markersize=5, clip_on=False)
-    axes.set_yticks([*lanes.values()], [*lanes])
-    axes.set_ylim(-0.5, len(lanes) - 0.5)
+    axes.set_yticks([*LANES.values()], [*LANES])
+    axes.set_ylim(-0.5, len(LANES) - 0.5)
     axes.grid(axis="x", **GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -130,11 +124,7 @@ def _label(axes: Axes, words: str, span: Span, lane: float, end: float) -> None:
 def _legend(shown: Sequence[TimeLine]) -> list[Patch | Line2D]:
     kinds = dict.fromkeys(phase.kind for line in shown for phase in line.phases)
     entries: list[Patch | Line2D] = [Patch(color=FILLS[kind], label=kind) for kind in kinds]
-    if any(line.tensor_transfers for line in shown):
-        entries.append(Patch(color=TENSOR, label=say("training.tensor_parallel_reduce_exposed")))
-        entries.append(Patch(color=SENT, label=say("training.data_parallel_reduce_before")))
-        entries.append(Patch(color=EXPOSED, label=say("training.exposed_data_parallel_reduce")))
-    elif not all(line.blocks for line in shown):
+    if not all(line.blocks for line in shown):
         entries.append(Patch(color=SENT, label=say("training.reduce_beside_computation")))
         entries.append(Patch(color=EXPOSED, label="exposed all-reduce"))
     else:

@@ -4,17 +4,16 @@ from ..evaluation.grade import GOOD
 from ..message import say
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
-from .buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
-from .measured import Cycles, Measured, overlap_share
+from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
+from .measured import Measured, overlap_share
 from .result import Result, batch_rule, memory_of, narrow_elements
 from .step import Outcome, Setup, Variant, buckets_of
-from .time_line import TimeLine
 
 # Numbers and tables
 GIB = 1 << 30
 ABSENT = "-"  # instead of a number
 WHOLE_TABLE = "--format json"  # option that shows all of a table
-HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
+HEADS = ("all-reduces", "exposed")
 
 # Lower bounds of times
 OR_MORE = " ^"  # behind a time
@@ -29,10 +28,6 @@ OVERLAP = {
     "blocking": "behind the computation",
     "thread": "in a thread beside the computation",
     "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
-}
-OVERLAP_OF_CYCLES = {
-    "blocking": "in cycles of a thread, to which gradients are handed over behind the backward pass",
-    "thread": "in cycles of a thread beside the computation",
 }
 
 
@@ -53,35 +48,15 @@ def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
 def model_sentence(setup: Setup) -> str:
     """Return `ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
-    whose = say("training.part_rank", label=model.label) if setup.tensor else model.label
     dtypes = " and ".join(model.dtypes(setup.dtype))
     counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
-
-
-def tensor_sentence(setup: Setup) -> str:
-    """Say what the ranks of a tensor-parallel group add."""
-    assert setup.tensor is not None
-    tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
-    layout = tensor.groups if ":" in tensor.groups else "consecutive"
-    parts = tensor.parts if setup.model.scale == 1 else f"{tensor.parts}, scaled"
-    return say(
-        "training.tensor_parallelism_shoeybi_et",
-        ranks=tensor.ranks,
-        layout=layout,
-        calls=tensor.calls,
-        nbytes=format_size(nbytes),
-        parts=parts,
-    )
+    return f"{model.label}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
 
 
 def packing_sentence(setup: Setup) -> str:
     """Say whose buckets these are, and how many."""
     number = len(buckets_of(setup))
     counted = f"{number} bucket{'s' if number != 1 else ''}"
-    if not isinstance(setup.packing, Caps):
-        buffer, cycle = format_size(setup.packing.buffer_nbytes), format_time(setup.packing.cycle_s)
-        return say("training.horovod_fusion_buffer_cycle", buffer=buffer, cycle=cycle, counted=counted)
     first, cap = map(format_size, setup.packing.limits)
     version = "torch " + ".".join(map(str, setup.packing.torch))
     if setup.stage == FIRST:
@@ -97,12 +72,11 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     head = [say("training.modelled_nothing_measured", result=result.title)]
     if setup:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
-        head += [tensor_sentence(setup)] if setup.tensor else []
     head.append(f"all-reduces: {result.source}")
     if result.grade:
         head.append(say("training.grade_fitted_times_placement", grade=result.grade, placement=result.placement))
-    left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
-    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE_TABLE)]]
+    columns = columns_of(_step_rows(result), left={1}, left_out=(8, 7, 4))  # the rate and the batch first
+    tables = [[*fitted(columns, screen, WHOLE_TABLE)]]
     if setup:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
@@ -132,16 +106,13 @@ def _compute_sentence(setup: Setup) -> str:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    has_groups = bool(result.setup and result.setup.tensor)
-    heads = TENSOR_HEADS if has_groups else HEADS
-    rows = [["ranks", "algorithm", "step", "compute", *heads, "overlap", "batch", "rate", "efficiency"]]
+    rows = [["ranks", "algorithm", "step", "compute", *HEADS, "overlap", "batch", "rate", "efficiency"]]
     for outcome in result.outcomes:
         line, setup = outcome.time_line, result.setup
         share = ABSENT if line.overlap_share is None else f"{line.overlap_share:.0%}"
-        rule = batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate) if setup else None
-        own = (line.tensor_s, line.communication_s, line.data_exposed_s)
-        shown = own if has_groups else (line.communication_s, line.exposed_s)
-        times = [format_time(time_s) for time_s in (line.step_s, line.compute_s, *shown)]
+        rule = batch_rule(result.batch, outcome.ranks, setup.accumulate) if setup else None
+        shown = (line.step_s, line.compute_s, line.communication_s, line.exposed_s)
+        times = [format_time(time_s) for time_s in shown]
         times[0] += OR_MORE if outcome.is_lower_bound else ""
         batch = [str(rule.effective_batch), f"x{rule.learning_rate_factor}"] if rule else [ABSENT, ABSENT]
         rows.append([str(outcome.ranks), _names(outcome), *times, share, *batch, f"{outcome.efficiency:.1%}"])
@@ -149,20 +120,17 @@ def _step_rows(result: Result) -> list[list[str]]:
 
 
 def _names(outcome: Outcome) -> str:
-    """Return the algorithm of most buckets, after that of tensor parallelism."""
+    """Return the algorithm of most buckets, and how many others there are."""
     algorithms = outcome.algorithms
-    name = algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
-    within = [transfer.algorithm for transfer in outcome.time_line.tensor_transfers[:1]]
-    return " / ".join([*within, name])
+    return algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
 
 
 def memory_sentence(result: Result) -> str:
     """Say what a rank holds, and what the columns of batch and rate mean."""
     assert (setup := result.setup) is not None
-    held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
+    held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
     copies = say("training.float_copies_bit_parameters") if narrow_elements(setup.model, setup.dtype) else ""
-    last = "buckets" if setup.buffer_nbytes is None else "fusion buffer"
-    parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", last), held)
+    parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", "buckets"), held)
     listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
     return say("training.rank_holds_gib_without", total_nbytes=held.total_nbytes / GIB, listed=listed)
 
@@ -175,9 +143,7 @@ def doubt_sentences(result: Result) -> list[str]:
 
 
 def _variant_title(result: Result) -> str:
-    assert result.setup is not None
-    what = "cap" if isinstance(result.setup.packing, Caps) else "fusion buffer"
-    return say("training.time_step_algorithm", in_ranks=in_ranks([result.outcomes[-1].ranks]), what=what)
+    return say("training.time_step_algorithm", in_ranks=in_ranks([result.outcomes[-1].ranks]))
 
 
 def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
@@ -212,8 +178,6 @@ def answer(result: Result, outcome: Outcome) -> str:
     if not line.communication_s:
         return say("training.rank_sends_nothing", title=title, subject=subject, step_s=format_time(line.step_s))
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
-    if line.tensor_transfers:
-        return f"{title}: {subject} {step}, {_tensor_answer(line)} {kind}."
     waits = say(
         "training.exposed_communication",
         exposed_s=format_time(line.exposed_s),
@@ -225,38 +189,19 @@ def answer(result: Result, outcome: Outcome) -> str:
     return say("training.efficiency_weak_scaling", told=told, efficiency=outcome.efficiency, most=most, kind=kind)
 
 
-def _tensor_answer(line: TimeLine) -> str:
-    """Describe both kinds of all-reduces separately."""
-    within, waits = format_time(line.tensor_s), format_time(line.data_exposed_s)
-    return say(
-        "training.tensor_parallel_reduces_exposed",
-        within=within,
-        tensor_s=line.tensor_s / line.step_s,
-        waits=waits,
-        data_exposed_s=line.data_exposed_s / line.step_s,
-        overlap_share=line.overlap_share,
-        compute_s=line.compute_s / line.step_s,
-    )
-
-
 def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
     """Return the whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
     (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
     assert setup is not None
-    where = (OVERLAP_OF_CYCLES if measured.cycles else OVERLAP)[overlap]
     head = [
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
         model_sentence(setup),
         packing_sentence(setup),
-        say("training.computation_reduces", work=WORK[work], algorithm=measured.algorithm, where=where),
+        say("training.computation_reduces", work=WORK[work], algorithm=measured.algorithm, where=OVERLAP[overlap]),
     ]
-    head += [tensor_sentence(setup)] if setup.tensor else []
-    table = fitted(
-        columns_of(_measured_rows(setup, measured, outcome, overlap == "blocking"), left={0}), screen, WHOLE_TABLE
-    )
+    rows = _measured_rows(measured, outcome, overlap == "blocking")
+    table = fitted(columns_of(rows, left={0}), screen, WHOLE_TABLE)
     told = [slowdown_sentence(measured, "before" if overlap == "blocking" else "beside")]
-    told += [stall_sentence(setup, measured)] if setup.tensor else []
-    told += [cycles_sentence(setup, measured.cycles, outcome)] if measured.cycles else []
     told += [line_sentence(measured), difference_sentence(measured, outcome)]
     parts = [wrapped(head, screen), table, wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
@@ -267,20 +212,15 @@ def repetitions(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
-def _measured_rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
-    """Return the measured step above its model, both kinds of all-reduces separately. If it `blocks`, nothing
-    overlaps.
-    """
+def _measured_rows(measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
+    """Return the measured step above its model. If it `blocks`, nothing overlaps."""
     line = modelled.time_line
     alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
-    if setup.tensor:
-        alone[2:] = [measured.tensor_beside_s, measured.communication_alone_s, measured.data_exposed_s]
-        predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
-    shares = [measured.overlap_share, overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)]
+    shares = [measured.overlap_share, overlap_share(line.compute_s, line.communication_s, line.step_s)]
     told = [ABSENT if blocks else _share_text(share) for share in shares]
     return [
-        ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
+        ["", "step", "compute", *HEADS, "overlap"],
         ["measured", *map(signed_time, alone), told[0]],
         ["modelled", *map(signed_time, predicted), told[1]],
     ]
@@ -314,43 +254,10 @@ def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
     )
 
 
-def stall_sentence(setup: Setup, measured: Measured) -> str:
-    """Say how much longer the all-reduces of activations take in the step than alone."""
-    assert setup.tensor is not None
-    alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
-    longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
-    calls = setup.tensor.calls * setup.accumulate
-    return say(
-        "training.tensor_parallel_reduces_take",
-        calls=calls,
-        alone=alone,
-        beside=beside,
-        signed_share=signed_share(longer),
-    )
-
-
-def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
-    """Say how many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
-    gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
-    agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
-    plural = "" if cycles.all_reduces == 1 else "s"
-    return say(
-        "training.step_reduce_gradients_model",
-        all_reduces=cycles.all_reduces,
-        plural=plural,
-        gradients=gradients,
-        predicted=predicted,
-        cycles=cycles.cycles,
-        agreed=agreed,
-        bound=bound,
-    )
-
-
 def line_sentence(measured: Measured) -> str:
     """Describe the overlap in the time line of one step."""
     share = measured.time_line.overlap_share
-    kind = "data-parallel " if measured.time_line.tensor_transfers else ""
-    return say("training.time_line_median_step", share=_share_text(share), kind=kind)
+    return say("training.time_line_median_step", share=_share_text(share))
 
 
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:

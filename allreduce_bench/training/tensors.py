@@ -22,11 +22,6 @@ class Gradient(NamedTuple):
     dtype: str = ""  # empty: that of the step
 
     @property
-    def is_matrix(self) -> bool:
-        """Whether it has rows and columns."""
-        return len(self.shape) > 1
-
-    @property
     def elements(self) -> int:
         """Number of elements."""
         return prod(self.shape)
@@ -34,15 +29,6 @@ class Gradient(NamedTuple):
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
         """Return its bytes in a step of `dtype`."""
         return self.elements * DTYPES[self.dtype or dtype]
-
-
-class Transformer(NamedTuple):
-    """The places of the layers of a transformer: each has two blocks, attention and a feed-forward network."""
-
-    hidden: int  # the width of its activations
-    tokens: int  # of a sequence
-    first: tuple[int, ...]  # the gradient of the first matrix of each block, by its index
-    last: tuple[int, ...]  # that of its last matrix
 
 
 class Model(NamedTuple):
@@ -59,7 +45,6 @@ class Model(NamedTuple):
     flops_without_gradient: float = 0.0
     ready: tuple[int, ...] = ()  # indices in the order in which gradients become ready; empty: backwards
     scale: float = 1.0
-    transformer: Transformer | None = None  # None for other models
 
     @property
     def label(self) -> str:
@@ -99,22 +84,3 @@ class Model(NamedTuple):
             return self
         shrunk = tuple(gradient._replace(shape=(ceil(gradient.elements * scale),)) for gradient in self.gradients)
         return self._replace(gradients=shrunk, scale=self.scale * scale)
-
-    def divided(self, parts: int) -> "Model":
-        """Return the part of a rank if `parts` ranks divide the matrices; vectors stay whole on each."""
-        of_a_rank = tuple(
-            gradient._replace(shape=(ceil(gradient.elements / parts),), flops=gradient.flops / parts)
-            if gradient.is_matrix
-            else gradient
-            for gradient in self.gradients
-        )
-        return self._replace(gradients=of_a_rank, flops_without_gradient=self.flops_without_gradient / parts)
-
-
-def transformer(model: Model, hidden: int, tokens: int, first: tuple[str, ...], last: tuple[str, ...]) -> Model:
-    """Return `model` with its blocks, which begin and end with the matrices of these name suffixes."""
-
-    def places(ends: tuple[str, ...]) -> tuple[int, ...]:
-        return tuple(index for index, gradient in enumerate(model.gradients) if gradient.name.endswith(ends))
-
-    return model._replace(transformer=Transformer(hidden, tokens, places(first), places(last)))

@@ -40,14 +40,10 @@ class Transfer(NamedTuple):
 
 
 class TimeLine(NamedTuple):
-    """A step: its computation and its all-reduces, each in order.
-
-    `transfers` carry gradients; `tensor_transfers` are those of tensor parallelism, for which the computation stops.
-    """
+    """A step: its computation and its all-reduces, each in order."""
 
     phases: tuple[Phase, ...]
     transfers: tuple[Transfer, ...]
-    tensor_transfers: tuple[Transfer, ...] = ()
 
     @property
     def step_s(self) -> float:
@@ -61,13 +57,8 @@ class TimeLine(NamedTuple):
 
     @property
     def communication_s(self) -> float:
-        """Total time of all-reduces of gradients."""
+        """Total time of all-reduces."""
         return sum(transfer.end_s - transfer.start_s for transfer in self.transfers)
-
-    @property
-    def tensor_s(self) -> float:
-        """Total time of all-reduces of tensor parallelism; the step waits for each of them."""
-        return sum(transfer.end_s - transfer.start_s for transfer in self.tensor_transfers)
 
     @property
     def blocks(self) -> bool:
@@ -78,11 +69,6 @@ class TimeLine(NamedTuple):
     def exposed_s(self) -> float:
         """Time of the step beyond its computation."""
         return max(0.0, self.step_s - self.compute_s)
-
-    @property
-    def data_exposed_s(self) -> float:
-        """Part of it that the step waits for gradients."""
-        return max(0.0, self.exposed_s - self.tensor_s)
 
     @property
     def overlapped_s(self) -> float:

@@ -12,12 +12,10 @@ from allreduce_bench.cli import main
         (["-n", "2"], "expected -- and a program"),
         (["-n", "0", "--", "true"], "--ranks: 0 is not in the range"),
         (["--", "true"], "--ranks"),
-        (["-n", "2", "-o", "p.json", "--", "true"], "-o p.json: the file of a profile; add --profile"),
         (
             ["-n", "2", "--checkpoint", "c", "--mean-time-to-failure", "0s", "--", "true"],
             "expected a time longer than 0",
         ),
-        (["-n", "2", "--restarts", "1", "--profile", "--", "true"], "--restarts beside --profile"),
         (["-n", "100000", "--", "true"], "100,000 processes on this node"),
     ],
 )

@@ -28,6 +28,10 @@ ERROR = "half a file"
         ("run --iters 0", "error: --iters: 0 is not in the range x>=1"),
         ("run extra", "error: run: got unexpected extra argument (extra)"),
         ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
+        ("run --like p.json", "error: run: no such option: --like; count the program's calls with I_MPI_STATS or mpiP"),
+        ("exec -n 2 --profile -- true", "error: exec: no such option: --profile; count the program's calls"),
+        ("workload gpt2 --groups 2", "error: workload: no such option: --groups; name the ranks that average one"),
+        ("among today.log a.log", "error: no such command: 'among'; compare with one log of another system at a time"),
         ("fit x --form csv", "error: fit: no such option: --form; did you mean --format? 'allreduce-bench fit --help'"),
     ],
 )

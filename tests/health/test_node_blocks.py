@@ -1,4 +1,6 @@
-"""Racks: groups of nodes are found whatever their sizes, and hide no slow node; one group is none."""
+"""Racks: groups of four nodes or more are found, and hide no slow node; one group is none."""
+
+from itertools import combinations
 
 import health_power
 import numpy as np
@@ -14,7 +16,7 @@ def made(nodes: int, racks=(), seed=1, noise=NOISE, fault=CLEAN) -> PairTable:
     return health_power.made_table(nodes, noise, fault._replace(racks=racks), 2, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("racks", [(50, 12, 2), (30, 30, 4), (40, 16, 8), (22, 21, 21), (60, 2, 2)])
+@pytest.mark.parametrize("racks", [(50, 10, 4), (30, 30, 4), (40, 16, 8), (22, 21, 21)])
 def test_the_racks_of_64_healthy_nodes_are_found_and_nobody_is_named(racks):
     result = judged(made(64, racks), 0.2)
     assert [len(members) for members in result.blocks.members] == list(racks) and result.blocks.alone == ()
@@ -25,12 +27,12 @@ def test_the_racks_of_64_healthy_nodes_are_found_and_nobody_is_named(racks):
 
 def test_slow_nodes_and_links_within_racks_are_named():
     fault = health_power.Fault("node and link", node=1.5, link=2.0)
-    table = made(64, (50, 12, 2), fault=fault)
+    table = made(64, (50, 10, 4), fault=fault)
     table.log_time[60] += np.log(1.3)
     table.log_time[:, 60] += np.log(1.3)
     result = judged(table, 0.2)
     assert result.slow_nodes == (1, 60) and result.slow_links == ((1, 2),)
-    assert [len(members) for members in result.blocks.members] == [50, 12, 2]
+    assert [len(members) for members in result.blocks.members] == [50, 10, 4]
 
 
 def test_a_node_behind_a_switch_of_its_own_is_alone_and_not_named():
@@ -48,6 +50,15 @@ def test_nodes_below_one_switch_are_one_group_whoever_is_slow(noise):
         assert find_blocks(made(16, seed=seed, noise=noise).symmetric) == NO_BLOCKS
         slow = made(16, seed=seed, noise=noise, fault=health_power.Fault("node", node=1.5, beside=1.5))
         assert find_blocks(slow.symmetric) == NO_BLOCKS
+
+
+@pytest.mark.parametrize("near", [(0, 1), (0, 1, 2), (0, 1, 3, 4)])
+def test_a_few_near_pairs_are_no_groups(near):
+    table = made(12).symmetric
+    for one, other in zip(near[::2], near[1::2]) if len(near) == 4 else combinations(near, 2):
+        table[one, other] = table[other, one] = np.log(0.7)
+    assert find_blocks(table) == NO_BLOCKS
+    assert judged(PairTable("t", tuple(map(str, range(12))), table, "us", False), 0.2).slow_nodes == ()
 
 
 def test_few_nodes_and_few_pairs_show_no_groups():

@@ -71,13 +71,13 @@ def test_half_of_the_nodes_are_a_slow_group_though_most_pairs_are_slow(slow):
     assert result.group == slow and result.slow_nodes == result.slow_links == ()
 
 
-def test_three_nodes_of_one_switch_are_no_slow_group():
+def test_three_nodes_of_one_switch_are_a_slow_group():
     near = np.zeros(8, dtype=int)
     near[5:] = 1
     noise = np.random.default_rng(4).normal(0, 0.05, (8, 8))
     log_time = np.where(near[:, None] == near, 0.0, np.log(2)) + noise
     np.fill_diagonal(log_time, np.nan)
-    assert judged(PairTable("made", NODES[:8], log_time, "us", False), 0.2).group == ()
+    assert judged(PairTable("made", NODES[:8], log_time, "us", False), 0.2).group == (5, 6, 7)
 
 
 def test_slow_nodes_that_are_not_alike_are_no_group():

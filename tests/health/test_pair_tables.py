@@ -250,4 +250,4 @@ def test_two_healthy_nodes_of_a_small_rack_are_not_named(tmp_path):
     path = made(tmp_path, "latency_us", line, nodes)
     assert named(path) == {"latency_us": ([], [])}
     (table,) = read_pair_tables(path).tables
-    assert [len(members) for members in judged(table, 0.2).blocks.members] == [50, 12, 2]
+    assert [len(members) for members in judged(table, 0.2).blocks.members] == [50, 12]

@@ -21,7 +21,8 @@ FLIGHT = {"version": "2.9", "pg_config": {"0": {"name": "0"}}, "entries": [{"col
         (json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [EVENT]}), "a trace in the Chrome"),
         (json.dumps([EVENT]), "a trace in the Chrome format"),
         (json.dumps([EVENT], indent=1)[:-2], "a trace in the Chrome format"),  # Chrome's own need not be closed
-        (json.dumps(FLIGHT), "Flight Recorder"),
+        (json.dumps(FLIGHT), "Flight Recorder, which torchfrtrace reads"),
+        ('{"nccl_version": "2.29.1", "communicators_count": 1}', "a report of NCCL RAS"),
         (pickle.dumps(FLIGHT, protocol=2), message_pattern("importers.line_pickle_not_read")),
         (pickle.dumps(FLIGHT), "a pickle"),
         ('<algo name="ring" proto="Simple" nchannels="1">', "an algorithm of MSCCL"),

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from functools import reduce
-from math import fsum
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreters import FULL
 
-from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact, nearest
+from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
 from allreduce_bench.measuring.vectors import RANDOM_PERIOD, random_numbers, random_operand
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 
@@ -47,12 +46,6 @@ def test_exact_results_are_those_of_fractions(dtype, op, size):
         assert magnitude == pytest.approx(0 if op in ("max", "min") else float(sum(map(abs, terms)) / share))
 
 
-def test_the_exactly_rounded_sum_of_doubles_is_fsum():
-    vectors = operands(300, 50, "float64")
-    for value, *terms in zip(exact(SEED, 300, np.arange(50), "float64", "sum").values, *vectors):
-        assert nearest(value, "float64") == fsum(map(float, terms))
-
-
 def test_sums_over_very_many_ranks_do_not_overflow(monkeypatch):
     """As if all of 16,384 ranks had the same numbers."""
     monkeypatch.setattr(
@@ -77,11 +70,9 @@ def summed(vectors: list[np.ndarray], random: np.random.Generator) -> tuple[np.n
 @given(st.sampled_from(DTYPES), st.integers(1, 40), st.integers(0))
 def test_every_order_of_additions_is_within_the_bound_of_its_depth(dtype, size, seed):
     found, depth = summed(operands(size, 300, dtype), np.random.default_rng(seed))
-    facts = accuracy(found, size, SEED, "sum", depth)
-    assert set(facts) == {"max_ulp", "mean_ulp"}
-    assert 0 <= facts["mean_ulp"] <= facts["max_ulp"]
+    assert accuracy(found, size, SEED, "sum", depth) == {}
     average = (found / np.dtype(dtype).type(size)).astype(dtype)
-    assert "wrong" not in accuracy(average, size, SEED, "avg", depth)
+    assert accuracy(average, size, SEED, "avg", depth) == {}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -98,20 +89,17 @@ def test_what_is_beyond_the_bound_is_wrong(dtype):
     assert facts["reason"] == words
 
 
-def test_a_missing_input_is_wrong_and_a_correctly_rounded_sum_is_at_distance_0():
+def test_a_missing_input_is_wrong_and_a_correctly_rounded_sum_is_not():
     size, count = 4, 1000
-    values = exact(SEED, size, np.arange(count), "float32", "sum").values
-    right = np.array([nearest(value, "float32") for value in values], "float32")
-    assert accuracy(right, size, SEED, "sum", 1) == {"max_ulp": 0, "mean_ulp": 0}
-    right[3] = np.nextafter(right[3], np.float32(9))
-    assert accuracy(right, size, SEED, "sum", 3) == {"max_ulp": 1, "mean_ulp": pytest.approx(1 / count)}
+    values = exact(SEED, size, np.arange(count), "float64", "sum").values
+    assert accuracy(np.array([float(value) for value in values]), size, SEED, "sum", 1) == {}
     lacking = reduce(np.add, operands(size - 1, count, "float32"))
     assert accuracy(lacking, size, SEED, "sum", 3)["wrong"] == count
 
 
 def test_extremes_are_exact_or_wrong():
     found = reduce(np.maximum, operands(5, 100, "float16", "max"))
-    assert accuracy(found, 5, SEED, "max", 4) == {"max_ulp": 0, "mean_ulp": 0}
+    assert accuracy(found, 5, SEED, "max", 4) == {}
     found[7] = np.nextafter(found[7], np.float16(9))
     assert accuracy(found, 5, SEED, "max", 4)["wrong"] == 1
 

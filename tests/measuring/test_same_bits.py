@@ -114,12 +114,6 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
         else:
             assert row["promised_same_bits"] == row["same_bits"] == "1" and len(row["bits"]) == 16
             assert (ranks - 1).bit_length() <= depth <= ranks - 1 or count == 0
-        assert bool(row["max_ulp"]) == bool(row["mean_ulp"]) == (count > 0)
-        if ranks < 3 and count:  # one addition is rounded correctly
-            assert float(row["max_ulp"]) == 0
-    rounded = [row for row in done if int(row["ranks"]) > 2 and int(row["count"]) > 100]
-    assert all(0 < float(row["mean_ulp"]) < float(row["max_ulp"]) for row in rounded if row["algorithm"] != "native")
-    assert ("bits: " + say("evaluation.every_compared_result", exact="exactly rounded sum")) in result.stdout
     assert f"direct differs between {BETWEEN['same_bits']} at" in result.stdout
 
 
@@ -152,12 +146,6 @@ def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_p
     rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
     assert all(row["bits"] or row["same_bits"] == "0" for row in rows.values())
     assert rows["naive"]["same_bits"] == ("1" if op == "max" else "0")
-    if op == "prod":
-        assert all(row["max_ulp"] == "" for row in rows.values()) and "ULP" not in result.stdout
-    elif op == "max":
-        assert ("bits: " + say("evaluation.every_compared_result", exact="exact maximum")) in result.stdout
-    else:
-        assert has_message(result.stdout, "evaluation.most_ulp_mean", exact="exactly rounded average")
 
 
 def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path):
@@ -167,7 +155,7 @@ def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path)
     assert result.returncode == 0, result.stderr
     assert has_message(result.stdout, "evaluation.reductions_exact_any_order", dtype="bits: int32")
     (row,) = rows_of(folder / "summary.csv")
-    assert row["same_bits"] == row["same_bits_calls"] == row["bits"] == row["max_ulp"] == ""
+    assert row["same_bits"] == row["same_bits_calls"] == row["bits"] == ""
     assert row["promised_same_bits"] == "1" and row["promised_depth"] == "1"
 
 
@@ -177,7 +165,7 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
     result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, check="exact")
     assert result.returncode == 0 and "bits: " not in result.stdout
     (row,) = rows_of(folder / "summary.csv")
-    assert row["same_bits"] == "1" and row["same_bits_calls"] == row["max_ulp"] == ""
+    assert row["same_bits"] == "1" and row["same_bits_calls"] == ""
 
 
 @pytest.mark.parametrize(
@@ -221,6 +209,6 @@ def test_a_result_that_no_order_of_additions_gives_is_wrong(python, tmp_path):
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "1K", "--launches", 1)
     assert result.returncode == 1 and has_message(result.stderr, "cli.check_failed_see_table")
     (row,) = rows_of(folder / "summary.csv")
-    assert (row["state"], row["wrong"], row["time_s"], row["max_ulp"]) == ("wrong", "3", "", "")
+    assert (row["state"], row["wrong"], row["time_s"]) == ("wrong", "3", "")
     words = "on random floats 3 of 256 elements are further from the exact sum than additions of depth 1 can end"
     assert row["reason"] == words

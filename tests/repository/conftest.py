@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from msccl_programs import ONE_STEP, text_of
 from places import ANALYSIS, LOGS, ROOT
 from shown_commands import own_algorithm
 
@@ -16,7 +15,6 @@ def desk(tmp_path, monkeypatch) -> Path:
     shutil.copytree(ANALYSIS / "data", tmp_path / "analysis" / "data")
     shutil.copytree(ROOT / "docs" / "example", tmp_path / "docs" / "example")
     (tmp_path / "mine.py").write_text(own_algorithm())
-    (tmp_path / "theirs.xml").write_text(text_of(ONE_STEP))
     shutil.copy(LOGS / "osu_v7.4_2ranks_case1.txt", tmp_path / "osu.txt")
     shutil.copy(ANALYSIS / "data" / "pico_lumi_fugaku.csv", tmp_path / "pico.csv")
     (tmp_path / "all.csv").write_text("procs,bytes,latency\n4,8,1.5\n4,64,2.5\n")

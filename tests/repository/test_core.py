@@ -52,8 +52,6 @@ def test_it_measures_and_reads_what_it_measured(core, python):
     said(python, core, "report", "a", "-o", "a.html")
     assert "<h2" in (core / python.parent.parent.name / "a.html").read_text()
     said(python, core, "schema", "--check", "a")
-    said(python, core, "exec", "-n", 1, "--profile", "--", "true", status=2)
-    said(python, core, "run", "-n", 2, "--like", "profile.json", status=2)
 
 
 def test_it_imports_fits_predicts_and_proves(core):

@@ -9,7 +9,6 @@ from click import Context
 from has_message import has_message
 from interpreters import FULL, interpreters
 from made_runs import build_run
-from msccl_programs import ONE_STEP, text_of
 from places import ROOT
 from run_notebooks import same
 from shown_commands import (
@@ -77,7 +76,6 @@ def parse(shown: Shown) -> Context:
 def test_a_command_and_its_options_exist(shown, tmp_path, monkeypatch):
     monkeypatch.setattr("allreduce_bench.cli.show.newest_run", lambda: Path("results/newest"))
     (tmp_path / "mine.py").write_text(own_algorithm())
-    (tmp_path / "theirs.xml").write_text(text_of(ONE_STEP))
     parse(shown)
 
 

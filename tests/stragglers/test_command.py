@@ -11,7 +11,7 @@ from has_message import has_message
 from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_runs import build_run
-from made_traces import write_records, write_traces
+from made_traces import write_traces
 
 from allreduce_bench.cli import main
 from allreduce_bench.message import say
@@ -55,28 +55,19 @@ def test_files_of_nccl_inspector_and_the_trace_of_them(tmp_path):
 def test_json_names_its_schema(tmp_path):
     path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
     content = run(path, "--format", "json").stdout
-    assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:2"
+    assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:3"
     (tmp_path / "s.json").write_text(content)
     assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
 
 
-def test_traces_of_torch_and_records_of_calls(tmp_path):
+def test_traces_of_torch(tmp_path):
     write_traces(tmp_path / "job")
-    write_records(tmp_path / "job")
     said = run(tmp_path / "job").stdout
     assert (
         "trace_0.json: 4 ranks, 30 all_reduce\nrank  node" in said
         and ("rank 2 " + say("stragglers.arrives_last_steps", percent="100 %")) in said
     )
-    title, _, rest = said.partition("record_0.json: ")[2].partition("\n")
-    assert title == "flight-recorder, group 0 (default_pg), 4 ranks"
-    assert rest.split()[:3] == ["rank", "entered", "left"]
-    behind, waiting = next(line for line in said.splitlines() if "call 33" in line).split("; ", 1)
-    assert "rank 2 has not entered" in behind and "call 33, all_reduce of 1,000 bytes" in behind
-    assert waiting.startswith("ranks 0-1,3 have entered")
-    run(*write_records(tmp_path / "records"), "--fail")  # counts name no cause
     content = run(tmp_path / "job", "--format", "json").stdout
-    assert json.loads(content)["progress"][0]["behind"] == {"2": 1}
     (tmp_path / "s.json").write_text(content)
     assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
 
@@ -88,8 +79,6 @@ def test_bad_traces_are_one_sentence(tmp_path):
         whole[: len(whole) // 2]: "damaged JSON, or cut off",
         whole.replace("c10d::", "aten::").replace("gloo:", "x"): "no collective call that all ranks meet in",
         whole.replace('"rank": 0', '"rank": 1'): "rank 1 is also in",
-        '{"entries": [], "pg_config": {}}': "no collective call is recorded",
-        '{"nccl_version": "2.28", "communicators": []}': "no communicator",
         '{"a": 1}': "unknown; expected a run",
     }.items():
         traces[0].write_text(content)
@@ -109,13 +98,8 @@ def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
         document["host_name"] = "n\x1b[31m\n<b>"
         document["traceEvents"][0]["name"] = "\x1b"
 
-    def of_records(rank, document):
-        for entry in document["entries"]:
-            entry["process_group"] = ["0", "\x1b]0;x\n"]
-            entry["profiling_name"] = "gloo:\x1b[2J"
-
-    said = run(*write_traces(tmp_path, edit), *write_records(tmp_path / "records", of_records)).output
-    assert "\x1b" not in said and "n?[31m?<b>" in said and "group 0 (?]0;x?)" in said
+    said = run(*write_traces(tmp_path, edit)).output
+    assert "\x1b" not in said and "n?[31m?<b>" in said
 
 
 @pytest.mark.parametrize("words", [(), ("--format", "json")])

@@ -10,21 +10,17 @@ from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_logs import OSU, log
 from made_runs import build_run
-from made_traces import RAS, damaged, write_records, write_traces
+from made_traces import damaged, write_traces
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.stragglers.progress_sentences import progress_sentences
 from allreduce_bench.stragglers.sources import (
-    FLIGHT_RECORDER,
     INSPECTOR,
     KINETO,
     MONITOR,
     TRACE,
-    found_in,
     sources_of,
     trace_text,
 )
-from allreduce_bench.stragglers.sources import RAS as NCCL_RAS
 
 
 def test_files_of_one_job_are_one_source(tmp_path):
@@ -69,37 +65,29 @@ def test_anything_else_is_one_sentence(tmp_path):
         sources_of([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")
 
 
-def test_traces_of_a_job_are_one_source_and_its_records_are_progress(tmp_path):
+def test_traces_of_a_job_are_one_source(tmp_path):
     write_traces(tmp_path / "job")
-    write_records(tmp_path / "job")
-    (tmp_path / "ras.json").write_text(json.dumps(RAS))
-    found = found_in([tmp_path / "job", tmp_path / "ras.json"])
-    assert [(source.kind, source.what) for source in found.sources] == [(KINETO, "4 ranks, 30 all_reduce")]
-    assert [one.kind for one in found.progress] == [FLIGHT_RECORDER, NCCL_RAS]
+    (source,) = sources_of([tmp_path / "job"])
+    assert (source.kind, source.what) == (KINETO, "4 ranks, 30 all_reduce")
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::allreduce_bench.importers.LogWarning")
-@pytest.mark.parametrize("kind", [KINETO, FLIGHT_RECORDER, NCCL_RAS])
-def test_odd_values_are_read_or_refused_in_one_line(tmp_path, kind):
-    writes = {KINETO: write_traces, FLIGHT_RECORDER: write_records}.get(kind)
-    paths = writes(tmp_path) if writes else [tmp_path / "ras_0.json"]
-    whole = json.loads(paths[0].read_text()) if writes else RAS
-    draw = random.Random(1)
+def test_odd_values_are_read_or_refused_in_one_line(tmp_path):
+    paths = write_traces(tmp_path)
+    whole, draw = json.loads(paths[0].read_text()), random.Random(1)
     for _ in range(100):
         paths[0].write_text(json.dumps(damaged(whole, draw)))
         try:
-            found = found_in(paths)
+            sources_of(paths)
         except LogError as error:
             assert str(error).isprintable()
-        else:
-            assert all(line.isprintable() for one in found.progress for line in progress_sentences(one))
 
 
 def test_a_pickle_is_never_unpickled(tmp_path):
     path = tmp_path / "rank_0"
     path.write_bytes(pickle.dumps(Exploding(), protocol=2))
-    with pytest.raises(LogError, match=message_pattern("stragglers.pickle_flight_recorder_writes")):
-        found_in([tmp_path])
+    with pytest.raises(LogError, match=message_pattern("importers.line_pickle_not_read")):
+        sources_of([path])
     with pytest.raises(ZeroDivisionError):
         pickle.loads(path.read_bytes())
 

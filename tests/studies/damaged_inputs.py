@@ -6,7 +6,6 @@ damages, read, refused, faults. Exit status 1 where there is a fault.
 
 import argparse
 import gzip
-import json
 import random
 import shutil
 import signal
@@ -20,7 +19,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from damaged_runs import OF_A_FILE
 from made_logs import nccl_json, result
-from made_traces import RANKS, RAS, TORCH, write_records
+from made_traces import RANKS, TORCH
 from places import DATA, JOBS, LOGS
 
 from allreduce_bench.cli import main as command
@@ -70,14 +69,11 @@ def other_files(place: Path) -> dict[str, tuple[bytes, list[str]]]:
 
 
 def files_of_jobs(place: Path) -> dict[str, tuple[bytes, list[str]]]:
-    """The same of what PyTorch and NCCL write of a job, beside the files of other ranks."""
+    """The same of what PyTorch writes of a job, beside the files of other ranks."""
     packed = [TORCH / "clean" / f"trace_{rank}.json.gz" for rank in range(RANKS)]
-    record, *records = write_records(place / "records", lambda rank, document: document.update(rank=rank))
     return {
         "trace": (gzip.decompress(packed[0].read_bytes()), ["stragglers", "FILE", *map(str, packed[1:])]),
         "packed trace": (packed[0].read_bytes(), ["stragglers", "FILE", *map(str, packed[1:])]),
-        "flight record": (record.read_bytes(), ["stragglers", "FILE", *map(str, records)]),
-        "NCCL RAS": (json.dumps(RAS).encode(), ["stragglers", "FILE"]),
     }
 
 

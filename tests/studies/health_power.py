@@ -44,7 +44,7 @@ FAULTS = (
     Fault("link 1.5x", link=1.5),
     Fault("link 3x", link=3.0),
 )
-RACKS, FAR = ((50, 12, 2), (30, 30, 4), (40, 16, 8)), 1.4
+RACKS, FAR = ((50, 10, 4), (30, 30, 4), (40, 16, 8)), 1.4
 PROMISED = {  # (noise, from so many nodes on, fault): at least so often found
     (0.05, 8, "node 1.3x"): 0.99,
     (0.05, 8, "beside 3x"): 0.99,

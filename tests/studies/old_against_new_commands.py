@@ -54,8 +54,6 @@ compare logs/nccl_cscs_alps_8xGH200_no_hook_bad.txt logs/nccl_cscs_alps_8xGH200_
 stragglers job
 stragglers job --format json --trace late.csv
 stragglers traces
-stragglers traces records --format json
-stragglers texts/ras.json
 stragglers late.jsonl --fail
 stragglers texts/arrivals.csv --step 100ms
 stragglers runs/inspected
@@ -88,7 +86,7 @@ workload resnet50 --buckets
 workload {STEP} -n 4 --format json
 workload {STEP} -n 4 -o step.json -o step.png
 workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json
-workload bert-base --framework horovod --fusion 64M --compute 100ms -n 8 {PRICES} --blocking
+workload bert-base --compute 100ms -n 8 {PRICES} --blocking
 workload --shapes texts/shapes.csv --compute 10ms -n 4 {PRICES}
 workload --calls texts/calls.csv -n 4 {PRICES}
 workload resnet50 --compute 10ms --scale 1/64 --log runs/example -a ring
@@ -189,7 +187,6 @@ workload
 workload alexnet
 workload resnet50 --compute 1 --alpha 1us --bandwidth 1Gbit
 workload --shapes texts/bad_shapes.csv --buckets
-workload {STEP} -n 8 --groups div:4
 workload resnet50 --compute 1ms --log texts/hello.txt
 
 submit

@@ -3,7 +3,6 @@
 A program: its argument is the folder to fill. The old package writes all of it, once, and both packages read copies.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from made_inspector import Job, write_job
 from made_results import outcome
 from made_runs import build_run, waits
 from made_sweeps import build_sweep, record, submit
-from made_traces import RAS, write_records, write_traces
+from made_traces import write_traces
 from places import DATA, LOGS, ROOT
 
 SLURM = {  # programs in its place -> what they do
@@ -43,7 +42,6 @@ TEXTS = {
     "texts/calls.csv": "size,dtype,gap\n4M,float32,10ms\n8,,5ms\n",
     "texts/arrivals.csv": "step,rank,late_s\n" + "".join(f"{n},{r},{r * 0.01}\n" for n in range(20) for r in range(4)),
     "texts/any.csv": "nodes,ppn,algo,bytes,median_ns\n4,2,ring,64,2000\n4,2,tree,64,1000\n4,2,ring,128,2500\n",
-    "texts/ras.json": json.dumps(RAS),
     "texts/mine.py": OWN.format(name="mine", act="pass"),
     "texts/wrong.py": OWN.format(name="wrong", act="steps.pop()"),
     "texts/broken.py": "def mine(:\n",
@@ -117,7 +115,6 @@ def make_files(folder: Path) -> None:
     write_job(folder / "two_jobs", Job(steps=20))
     write_job(folder / "two_jobs" / "other", Job(steps=20, id="0xab"))
     write_traces(folder / "traces")
-    write_records(folder / "records")
     write_steps(folder / "late.jsonl", arrivals(by=0.3))
     write_steps(folder / "good.jsonl", arrivals(slow=None))
     for name, text in TEXTS.items():

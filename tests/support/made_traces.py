@@ -1,4 +1,4 @@
-"""Traces of torch.profiler and records of the Flight Recorder: those of tests/data/torch, changed, and made ones.
+"""Traces of torch.profiler: those of tests/data/torch, changed, and made ones.
 
 `Edit` takes the document of a rank and changes it. What NCCL adds is made by the fields of its sources.
 """
@@ -35,62 +35,11 @@ ODD = (
 )
 Document = dict[str, Any]
 Edit = Callable[[int, Document], None]
-RAS = {  # the example of the manual, with a third rank that is behind
-    "nccl_version": "2.29.1",
-    "cuda_runtime_version": 13000,
-    "cuda_driver_version": 13000,
-    "timestamp": "2025-12-19 13:06:53",
-    "communicators_count": 1,
-    "communicators": [
-        {
-            "hash": "0xae94423cfbb2ef4a",
-            "secondary_hash": "0xb7e7187447156001:0xb8242ed28a71381e",
-            "size": 3,
-            "ranks_count": 2,
-            "missing_ranks_count": 1,
-            "ranks": [
-                {
-                    "rank": rank,
-                    "host": "172.16.64.245",
-                    "pid": 1524344 + rank,
-                    "cuda_dev": rank,
-                    "nvml_dev": rank,
-                    "status": {
-                        "init_state": 0,
-                        "async_error": 0,
-                        "finalize_called": False,
-                        "destroy_flag": False,
-                        "abort_flag": False,
-                    },
-                    "collective_counts": {"Broadcast": 2, "Reduce": 0, "AllReduce": 1407 - rank},
-                }
-                for rank in (0, 2)
-            ],
-            "missing_ranks": [
-                {
-                    "rank": 1,
-                    "host": "172.16.64.246",
-                    "pid": 1524345,
-                    "cuda_dev": 1,
-                    "nvml_dev": 1,
-                    "status": {"unresponsive": True, "considered_dead": False},
-                }
-            ],
-        }
-    ],
-    "ras": {"collection_time_sec": 0.0, "timeouts_count": 0},
-}
 
 
 def write_traces(folder: Path, edit: Edit | None = None, of: str = "late", ranks: range = range(RANKS)) -> list[Path]:
     """The recorded traces, changed, one file a rank."""
     return _write(folder, "trace", edit, {rank: _unpacked(TORCH / of / f"trace_{rank}.json.gz") for rank in ranks})
-
-
-def write_records(folder: Path, edit: Edit | None = None) -> list[Path]:
-    """The records of a call that rank 2 has not entered, changed, one file a rank."""
-    records = {rank: json.loads((TORCH / "late" / f"record_{rank}.json").read_text()) for rank in range(RANKS)}
-    return _write(folder, "record", edit, records)
 
 
 def _unpacked(path: Path) -> Document:

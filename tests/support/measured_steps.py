@@ -11,9 +11,9 @@ from rank_programs import launch
 PROGRAM = "allreduce_bench.training.measuring.training_step"
 
 
-def step_on_ranks(python: Path, request: dict, ranks: int = 2, level: str = "multiple") -> dict:
+def step_on_ranks(python: Path, request: dict, ranks: int = 2) -> dict:
     """What rank 0 prints of a `training.measuring.request.Request`."""
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": "multiple"}
     with NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)
         file.flush()

@@ -39,13 +39,11 @@ PARSED = {
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--survive\b": "what `survive` printed; `survive/test_section.py` has some",
     r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
-    r"--like\b": "a profile; the room `profiling` makes some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
     r"--stage\b": "a folder on every node",
     r"nccl-inspector|steps\.jsonl|torch-job": "files of other programs; `cli/test_stragglers.py` makes them",
     r"^import logs/|^compare .*(\.log|osu\.txt|logs/)": "logs; `cli/test_log_options.py` makes some",
-    r"^among\b": "logs; `comparison/test_among.py` has some",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",
     r"--min-busbw\b": "a machine that is fast enough; `evaluation/test_acceptance.py` has results",
 }

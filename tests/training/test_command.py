@@ -64,39 +64,15 @@ def test_options_change_the_step():
     assert facts(*STEP, "-n", 8, "--accumulate", 4)["steps"][0]["compute_s"] == pytest.approx(0.4)
     assert facts(*STEP, "-n", 8, "--dtype", "bfloat16")["steps"][0]["exposed_s"] < base["exposed_s"] / 2
     assert facts(*STEP, "-n", 8, "--ready-by", "bytes")["packing"]["ready_by"] == "bytes"
-    assert facts(*STEP, "-n", 8, "--framework", "horovod", "--fusion", "64M")["packing"]["buffer_nbytes"] == 64 << 20
     assert facts(*STEP, "-n", 8, "--torch", "2.3", "--bucket-cap", "50M")["packing"]["first_cap_nbytes"] == 1 << 20
     assert facts(*STEP, "-n", 8, "--gamma", "1ns")["steps"][0]["communication_s"] > base["communication_s"]
 
 
-def test_groups_have_tensor_parallel_all_reduces_beside_the_others():
-    gpt2 = ("gpt2", "--compute", "100ms", "-a", "ring", *PRICES, "--groups")
-    found = facts(*gpt2, "div:4", "-n", "8,16", "--batch", 2, "--sequence", 512)
-    assert found["tensor_parallel"]["nbytes"] == 2 * 512 * 768 * 4
-    assert [step["data_parallel_ranks"] for step in found["steps"]] == [2, 4]
-    assert [step["effective_batch"] for step in found["steps"]] == [4, 8]
-    assert facts(*gpt2, "2", "-n", 8)["tensor_parallel"]["ranks"] == 4
-    assert facts(*gpt2, "mod:4", "-n", 8)["tensor_parallel"]["ranks"] == 2
-    rate = ("gpt2", "--flop-rate", "10T", *PRICES, "-n", 8)
-    whole = facts(*rate)["steps"][0]["compute_s"]
-    assert facts(*rate, "--groups", "div:4")["steps"][0]["compute_s"] == pytest.approx(whole / 4)
-
-
-def test_groups_on_one_node_have_the_prices_within_it():
-    words = ("gpt2", "--compute", "1ms", "-a", "ring", *PRICES, "-n", 8, "--ranks-per-node", 4)
-    within = ("--alpha-within", "1us", "--bandwidth-within", "1000Gbit")
-    across = facts(*words, *within, "--groups", "mod:2")["steps"][0]
-    inside = facts(*words, *within, "--groups", "div:4")["steps"][0]
-    assert inside["tensor_parallel_s"] == pytest.approx(48 * 6 * (1e-6 + 1024 * 768 * 8e-12), rel=1e-3)
-    assert across["tensor_parallel_s"] > 20 * inside["tensor_parallel_s"]
-    assert across["communication_s"] < inside["communication_s"] / 20
-
-
-def test_a_log_needs_both_numbers_of_ranks():
+def test_a_log_needs_the_number_of_ranks():
     words = ("gpt2", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
-    (step,) = facts(*words, "-n", 4, "--groups", "2")["steps"]
-    assert step["tensor_parallel_s"] > 0
-    assert has_message(refused(*words, "-n", 16, "--groups", "2"), "training.contains_no_reduce_ranks", ranks=8)
+    (step,) = facts(*words, "-n", 4)["steps"]
+    assert step["communication_s"] > 0
+    assert has_message(refused(*words, "-n", 8), "training.contains_no_reduce_ranks", ranks=8)
 
 
 def test_a_scaled_model_keeps_its_number_of_buckets():
@@ -217,25 +193,10 @@ def test_words_without_a_meaning_are_refused(parse, text, code):
             message_pattern("training.bucket_holds_least_element", option="--bucket-cap"),
         ),
         (("resnet50", "--buckets", "--bucket-cap", "25"), message_pattern("training.bytes_unit_missing", nbytes=25)),
-        (
-            ("resnet50", "--buckets", "--fusion", "64M"),
-            message_pattern("training.not_option_framework", wrong="fusion", framework="ddp"),
-        ),
-        (
-            ("resnet50", "--buckets", "--framework", "horovod", "--torch", "2.3"),
-            message_pattern("training.not_option_framework", wrong="torch", framework="horovod"),
-        ),
         (("resnet50", "--buckets", "-o", "x.json"), re.escape("--buckets prints a table")),
         ((*STEP, "-o", "x.csv"), message_pattern("training.expected_name_ends_json", path="x.csv")),
-        ((*STEP, "-n", "8", "--groups", "div:4"), re.escape("ResNet-50 is no transformer")),
-        (("gpt2", *STEP[1:], "--groups", "div:4"), message_pattern("training.groups_number_ranks_missing")),
-        (("gpt2", *STEP[1:], "--groups", "2", "-n", "4,8"), re.escape("groups have 2 to 4 ranks with these -n")),
         (("gpt2", "--buckets", "--sequence", "2000"), re.escape("GPT-2 has 1024 positions")),
         (("resnet50", "--buckets", "--sequence", "64"), re.escape("has no sequences")),
-        (
-            ("--shapes", "x.csv", "--buckets", "--groups", "2"),
-            message_pattern("training.file_shapes_does_not", wrong="groups"),
-        ),
         (("--shapes", "nowhere.csv", "--buckets"), re.escape("nowhere.csv: no such file or directory")),
         (("--calls", "nowhere.csv", "--buckets"), message_pattern("training.buckets_recorded_calls_no")),
         ((*STEP, "--dtype", "float33"), re.escape("--dtype: unknown dtype 'float33'; did you mean float32?")),
@@ -280,15 +241,6 @@ def test_no_all_reduce_is_shorter_than_the_port_of_a_node_needs():
     assert found["steps"][0]["communication_s"] >= least_s
     wider = json.loads(printed(*words, "--nic-bandwidth", "100Gbit"))
     assert least_s / 4 <= wider["steps"][0]["communication_s"] < least_s / 3
-
-
-def test_groups_of_a_node_share_its_port():
-    """Eight data-parallel groups with a rank on each node all-reduce at once: each has an eighth of the port."""
-    words = ["gpt2", "-n", "32", "--groups", "div:8", "--ranks-per-node", "8", "--compute", "100ms", "--alpha", "1ns"]
-    words += ["--bandwidth", "100Gbit", "-a", "ring", "--format", "json"]
-    shared, own = (json.loads(printed(*words, "--nic-bandwidth", rate)) for rate in ("100Gbit", "800Gbit"))
-    times_s = [one["steps"][0]["communication_s"] for one in (shared, own)]
-    assert times_s[0] == pytest.approx(8 * times_s[1], rel=0.01)
 
 
 def test_the_grade_and_the_placement_of_fitted_times_are_told(tmp_path):

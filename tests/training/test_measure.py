@@ -32,45 +32,6 @@ def test_measured_and_modelled_stand_in_one_trace(python, tmp_path):
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@over_mpi
-def test_both_kinds_of_all_reduces_are_measured(python):
-    in_turn(1, python)
-    words = ("workload", "gpt2", "--scale", "1/256", "--sequence", 64, "--batch", 2, "--groups", "2", "-n", 4)
-    words += ("--compute", "40ms", "--measure", "--work", "sleep", "--steps", 2, "--accumulate", 2, "--format", "json")
-    done = bench(python, *words)
-    assert done.returncode == 0, done.stderr
-    assert not undescribed("workload", done.stdout)
-    found = json.loads(done.stdout)
-    own, (step,) = found["measured"], found["steps"]
-    assert found["tensor_parallel"]["ranks"] == step["data_parallel_ranks"] == 2
-    assert len(step["tensor_parallel_transfers"]) == 2 * found["tensor_parallel"]["calls"] == 96
-    assert own["compute_alone_s"] >= 0.08 and own["tensor_parallel_s"] > 0 < own["tensor_parallel_alone_s"]
-    assert step["tensor_parallel_s"] == pytest.approx(own["tensor_parallel_alone_s"])
-    assert own["exposed_s"] == pytest.approx(own["tensor_parallel_s"] + own["data_parallel_exposed_s"])
-
-
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@over_mpi
-def test_a_step_in_horovods_cycles_stands_beside_its_model(python, tmp_path):
-    in_turn(0, python)
-    words = ("--framework", "horovod", "--work", "sleep", "--format", "json", "-o", tmp_path / "step.json")
-    done = bench(python, *STEP, *words)
-    assert done.returncode == 0, done.stderr
-    assert not undescribed("workload", done.stdout)
-    found = json.loads(done.stdout)
-    own, (step,) = found["measured"], found["steps"]
-    assert found["packing"]["framework"] == "horovod" and own["overlap"] == "thread"
-    assert sum(one["nbytes"] for one in step["transfers"]) == found["model"]["nbytes"]
-    assert len(own["alone_s"]) == len(own["alone_nbytes"]) and own["alone_nbytes"] == sorted(own["alone_nbytes"])
-    assert own["all_reduces"] >= 1 and own["cycles"] >= own["all_reduces"] / 161 and own["agreement_s"] > 0
-    assert step["compute_s"] == pytest.approx(own["compute_alone_s"])
-    events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
-    sent = [event["args"] for event in events if event.get("cat") == "all-reduce" and event["pid"] == 2]
-    assert sum(one["tensors"] for one in sent) == 161 == found["model"]["tensors"]
-    assert sum(one["nbytes"] for one in sent) == found["model"]["nbytes"]
-
-
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("ranks", [2, 3] if FULL else [3])
 @over_mpi
 def test_recorded_calls_are_replayed(python, ranks, tmp_path):
@@ -127,11 +88,6 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
             message_pattern("training.overlap_iallreduce_library_own"),
         ),
         (
-            ("-n", "2", "--framework", "horovod", "--overlap", "iallreduce"),
-            message_pattern("training.overlap_iallreduce_horovod_reduces"),
-        ),
-        (("-n", "2", "--framework", "horovod", "--dtype", "int64"), re.escape("gradients of int64 have no average")),
-        (
             ("-n", "2", "--compute", "1s", "--steps", "999"),
             message_pattern("training.computation_alone_takes_turns", computed_s=2000, turns="1000", once_s="1.00 s"),
         ),
@@ -152,7 +108,6 @@ def test_a_model_that_is_too_large_is_refused_with_what_to_do():
 @pytest.mark.parametrize(
     "text, words, said",
     [
-        ("4K,,1ms", ("-n", "2", "--framework", "horovod"), re.escape("--framework: recorded calls have their own")),
         (
             "4K,,1h",
             ("-n", "2"),

@@ -18,10 +18,6 @@ def test_half_precision_with_adam_takes_16_bytes_and_the_buckets():
     assert held.total_nbytes == 100 * 16  # Rajbhandari et al., 2020, section 3.1
 
 
-def test_horovod_holds_its_buffer_whatever_it_sends():
-    assert memory_of(MODEL, "float32", SGD, buffer_nbytes=64).total_nbytes == 864
-
-
 def test_narrow_parameters_have_a_copy_and_wide_ones_none():
     mixed = Model("m", "M", (Gradient("a", (10,), dtype="float32"), Gradient("b", (7,))))
     assert narrow_elements(mixed, "float16") == 7 and narrow_elements(mixed, "float32") == 0

@@ -7,12 +7,11 @@ from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.tables import Screen
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import MIB, Caps, Fusion
+from allreduce_bench.training.buckets import MIB, Caps
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.result import Result
-from allreduce_bench.training.step import Setup, divide, outcome, variants
+from allreduce_bench.training.step import Setup, outcome, variants
 from allreduce_bench.training.tables import (
-    TENSOR_HEADS,
     answer,
     bucket_text,
     memory_sentence,
@@ -53,13 +52,6 @@ def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
     )
     old = SETUP._replace(packing=Caps(torch=(1, 9)))
     assert has_message(packing_sentence(old), "training.pytorch_ddp_caps_second", version="torch 1.9", now="5")
-    assert has_message(
-        packing_sentence(SETUP._replace(packing=Fusion(64 * MIB))),
-        "training.horovod_fusion_buffer_cycle",
-        buffer="64 MiB",
-        cycle="1.00 ms",
-        counted="2 buckets",
-    )
 
 
 def test_a_scaled_model_is_labelled():
@@ -99,23 +91,6 @@ def test_the_memory_says_what_else_the_numbers_contain():
     assert "copies" not in memory_sentence(result())
     half = memory_sentence(result(SETUP._replace(dtype="float16")))
     assert "copies" in half
-    assert "fusion buffer 0.125." in memory_sentence(result(SETUP._replace(packing=Fusion(128 * MIB))))
-
-
-def test_with_tensor_parallelism_both_kinds_stand_apart():
-    part, tensor = divide(known_model("gpt2"), "div:2", 2, 8, "flops")
-    found = result(Setup(part, 0.4, tensor=tensor), (4, 8))
-    text = result_text(found)
-    head, last = text.split("\n\n")[0], text.splitlines()[-1]
-    assert (has_message(head, "training.part_rank") and "62," in head) and has_message(
-        head, "training.tensor_parallelism_shoeybi_et", calls=48, nbytes="24 MiB", parts="8 x 1024 x 768 elements"
-    )
-    assert "  ".join(TENSOR_HEADS) in text and "ring / ring" in text
-    assert has_message(last, "training.tensor_parallel_reduces_exposed") and has_message(
-        last, "training.tensor_parallel_reduces_exposed"
-    )
-    assert [line.split()[-2] for line in text.splitlines() if line.startswith("    ") and " / " in line] == ["x2", "x4"]
-    assert max(map(len, result_text(found, Screen(100)).splitlines())) <= 100
 
 
 def test_a_step_with_a_lower_bound_says_or_more():

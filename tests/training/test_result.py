@@ -4,7 +4,6 @@ import json
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import Fusion
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.input_files import Call, replayed
 from allreduce_bench.training.result import Result, document
@@ -25,9 +24,7 @@ def test_a_step_has_its_facts_in_si_units():
     assert facts["packing"]["cap_nbytes"] == 25 << 20 and facts["packing"]["ready_by"] == "flops"
 
 
-def test_horovod_and_recorded_calls_have_their_own():
-    fused = document(Result("x", "y", "z", (), SETUP._replace(packing=Fusion())))
-    assert fused["packing"]["buffer_nbytes"] == 128 << 20 and "cap_nbytes" not in fused["packing"]
+def test_recorded_calls_have_their_own():
     line = replayed([Call(8, 1.0)], lambda nbytes: 0.5)
     calls = document(Result("x", "y", "z", (Outcome(2, line, ("ring",), 1.0),)))
     assert calls["model"] is None and calls["buckets"] == [] and calls["steps"][0]["efficiency"] == 1 / 1.5

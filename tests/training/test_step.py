@@ -1,10 +1,10 @@
-"""Whole steps: what more ranks, other buckets, accumulation and Horovod's cycles change."""
+"""Whole steps: what more ranks, other buckets and accumulation change."""
 
 import pytest
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import FIRST, MIB, Caps, Fusion
+from allreduce_bench.training.buckets import FIRST, MIB, Caps
 from allreduce_bench.training.cost import FASTEST, modelled_costs
 from allreduce_bench.training.step import Setup, buckets_of, outcome, tried_caps, variants
 
@@ -38,16 +38,6 @@ def test_accumulation_spreads_the_all_reduces_over_more_computation():
     assert four.efficiency > outcome(SETUP, COSTS, 8).efficiency
 
 
-def test_horovod_sends_every_gradient_in_its_cycles():
-    for overlapped in (True, False):
-        setup = SETUP._replace(packing=Fusion(), overlapped=overlapped)
-        transfers = outcome(setup, COSTS, 4).time_line.transfers
-        assert sum(one.nbytes for one in transfers) == SETUP.model.nbytes()
-        assert all(one.start_s >= one.ready_s for one in transfers)
-        assert (transfers[0].start_s < 0.1) == overlapped
-    assert len(buckets_of(SETUP._replace(packing=Fusion(64 * MIB)))) == 2
-
-
 def test_a_shape_file_has_no_operations_and_says_so():
     assert SETUP.proxy_used == "flops"
     unknown = SETUP.model._replace(gradients=tuple(g._replace(flops=0.0) for g in SETUP.model.gradients))
@@ -66,4 +56,3 @@ def test_the_tried_caps_fit_the_model():
     assert tried_caps(SETUP) == [MIB, 5 * MIB, 25 * MIB, SETUP.model.nbytes()]
     scaled = SETUP._replace(model=SETUP.model.scaled(1 / 64), packing=Caps(MIB // 2, MIB // 64))
     assert tried_caps(scaled)[:4] == [MIB // 64, 5 * MIB // 64, 25 * MIB // 64, MIB // 2]
-    assert tried_caps(SETUP._replace(packing=Fusion(64 * MIB)))[-2:] == [64 * MIB, SETUP.model.nbytes()]

@@ -12,7 +12,7 @@ from allreduce_bench.training import step_picture as module
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.input_files import Call, replayed
-from allreduce_bench.training.step import Setup, divide, outcome
+from allreduce_bench.training.step import Setup, outcome
 from allreduce_bench.training.step_picture import step_picture
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
@@ -31,15 +31,6 @@ def kept_figures(monkeypatch) -> list:
 
     monkeypatch.setattr(module, "FigureCanvasAgg", Kept)
     return kept
-
-
-def test_tensor_parallel_all_reduces_have_a_lane(kept):
-    part, tensor = divide(known_model("gpt2"), "div:2", 2, 1, "flops")
-    step_picture({"GPT-2": outcome(Setup(part, 0.1, tensor=tensor), COSTS, 4).time_line})
-    (axes,) = kept[0].axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["tensor-parallel", "computation", "data-parallel"]
-    assert "tensor-parallel all-reduce, exposed" in [text.get_text() for text in kept[0].legends[0].get_texts()]
-    assert axes.get_ylim()[1] == 2.5
 
 
 def test_it_has_axes_units_a_legend_and_a_panel_for_each_number_of_ranks(kept):

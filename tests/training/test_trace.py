@@ -3,9 +3,8 @@
 import json
 from numbers import Real
 
-from allreduce_bench.message import say
 from allreduce_bench.training.input_files import Call, replayed
-from allreduce_bench.training.result import COMMUNICATION_THREAD, COMPUTATION_THREAD, TENSOR_THREAD, trace
+from allreduce_bench.training.result import trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 LINE = TimeLine(
@@ -34,22 +33,6 @@ def refuse_malformed(document: dict) -> None:
     )
     for (pid, tid, _, end), (next_pid, next_tid, start, _) in zip(spans, spans[1:]):
         assert (pid, tid) != (next_pid, next_tid) or start >= end, "events of a thread nest or follow each other"
-
-
-def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
-    line = LINE._replace(tensor_transfers=(Transfer(512, 1.0, 1.0, 1.5, 1, "tree"),))
-    document = trace({"modelled": line}, {})
-    refuse_malformed(document)
-    threads = {
-        event["tid"]: event["args"]["name"] for event in document["traceEvents"] if event["name"] == "thread_name"
-    }
-    assert threads == {
-        COMPUTATION_THREAD: "computation",
-        COMMUNICATION_THREAD: say("training.data_parallel_reduces"),
-        TENSOR_THREAD: say("training.tensor_parallel_reduces"),
-    }
-    last = document["traceEvents"][-1]
-    assert (last["tid"], last["name"], last["dur"]) == (TENSOR_THREAD, "activations: 512 B", 0.5e6)
 
 
 def test_a_trace_obeys_its_format():

@@ -2,13 +2,12 @@
 
 import pytest
 from click.testing import CliRunner
-from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.training.request import refuse_unused
 
-DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False, "logs": (), "ready_by": "flops"}
+DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": (), "ready_by": "flops"}
 
 
 @pytest.mark.parametrize(
@@ -21,24 +20,10 @@ DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False
         ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
         ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
         ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
-        ({"groups"}, {"calls": "x.csv"}, False, "--groups: recorded calls have their own"),
         ({"compute"}, {"calls": "x.csv"}, False, "--compute: recorded calls have their own"),
         ({"overlap"}, {"calls": "x.csv"}, True, "--overlap: recorded calls have their own"),
         ({"blocking"}, {"calls": "x.csv"}, True, "--blocking: recorded calls have their own"),
         ({"scale"}, {"calls": "x.csv"}, True, "--scale: recorded calls have their own"),
-        ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
-        (
-            {"stage"},
-            {"framework": "horovod"},
-            False,
-            message_pattern("training.not_option_framework", wrong="stage:", framework="horovod"),
-        ),
-        (
-            {"views"},
-            {"framework": "horovod"},
-            False,
-            message_pattern("training.not_option_framework", wrong="views:", framework="horovod"),
-        ),
         ({"ready_by"}, {"shapes": "x.csv"}, False, "--ready-by: the operations of these shapes are unknown"),
     ],
 )

@@ -6,15 +6,18 @@ from ...units import unknown_word
 from ..tensors import Model, ModelError
 from . import bert, convolution, gpt2, llama
 
-ARCHITECTURES: dict[str, Callable[..., Model]] = {
-    "resnet50": convolution.resnet50,
-    "vgg16": convolution.vgg16,
+TRANSFORMERS: dict[str, Callable[..., Model]] = {
     "bert-base": bert.base,
     "bert-large": bert.large,
     "gpt2": gpt2.small,
     "gpt2-xl": gpt2.xl,
     "llama2-7b": llama.llama2_7b,
     "llama3-8b": llama.llama3_8b,
+}
+ARCHITECTURES: dict[str, Callable[..., Model]] = {
+    "resnet50": convolution.resnet50,
+    "vgg16": convolution.vgg16,
+    **TRANSFORMERS,
 }
 
 
@@ -25,11 +28,10 @@ def known_model(name: str, tokens: int | None = None) -> Model:
     """
     for known, build in ARCHITECTURES.items():
         if _plain(name) == _plain(known):
-            model = build()
             if tokens is None:
-                return model
-            if model.transformer is None:
-                raise ModelError("training.no_transformer_no_sequences", model=model.title)
+                return build()
+            if known not in TRANSFORMERS:
+                raise ModelError("training.no_transformer_no_sequences", model=build().title)
             return build(tokens)
     raise ModelError("as_said", words=unknown_word("model", name, ARCHITECTURES))
 

@@ -6,7 +6,7 @@ NAACL 2019.
 
 from collections.abc import Iterator
 
-from ..tensors import Gradient, Model, ModelError, transformer
+from ..tensors import Gradient, Model, ModelError
 
 WORDS, POSITIONS, KINDS = 30522, 512, 2
 TOKENS = 512  # of a sequence
@@ -14,22 +14,19 @@ TOKENS = 512  # of a sequence
 
 def base(tokens: int = TOKENS) -> Model:
     """Return the model: 109,482,240 parameters in 199 tensors."""
-    return _bert(Model("bert-base", "BERT-base", tuple(_tensors(768, 12, tokens))), 768, tokens)
+    return _bert(Model("bert-base", "BERT-base", tuple(_tensors(768, 12, tokens))), tokens)
 
 
 def large(tokens: int = TOKENS) -> Model:
     """Return the model: 335,141,888 parameters in 391 tensors."""
-    return _bert(Model("bert-large", "BERT-large", tuple(_tensors(1024, 24, tokens))), 1024, tokens)
+    return _bert(Model("bert-large", "BERT-large", tuple(_tensors(1024, 24, tokens))), tokens)
 
 
-def _bert(model: Model, hidden: int, tokens: int) -> Model:
+def _bert(model: Model, tokens: int) -> Model:
     """Complete the model. Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
         raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
-    model = model._replace(sample=f"sequences of {tokens} tokens")
-    return transformer(
-        model, hidden, tokens, ("self.query.weight", "intermediate.dense.weight"), ("output.dense.weight",)
-    )
+    return model._replace(sample=f"sequences of {tokens} tokens")
 
 
 def _tensors(hidden: int, layers: int, tokens: int) -> Iterator[Gradient]:

@@ -5,7 +5,7 @@ Radford, Wu, Child, Luan, Amodei and Sutskever, "Language models are unsupervise
 
 from collections.abc import Iterator
 
-from ..tensors import Gradient, Model, ModelError, transformer
+from ..tensors import Gradient, Model, ModelError
 
 WORDS, POSITIONS = 50257, 1024
 TOKENS = 1024  # of a sequence
@@ -26,8 +26,7 @@ def _gpt2(model: Model, hidden: int, tokens: int) -> Model:
     if tokens > POSITIONS:
         raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
     head = 2.0 * WORDS * hidden * tokens  # of the shared weights, whose gradient waits for the embedding
-    model = model._replace(sample=f"sequences of {tokens} tokens", flops_without_gradient=head)
-    return transformer(model, hidden, tokens, ("c_attn.weight", "c_fc.weight"), ("c_proj.weight",))
+    return model._replace(sample=f"sequences of {tokens} tokens", flops_without_gradient=head)
 
 
 def _tensors(hidden: int, layers: int, tokens: int) -> Iterator[Gradient]:

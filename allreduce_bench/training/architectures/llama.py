@@ -7,7 +7,7 @@ models", 2024 (keys and values of fewer heads: grouped-query attention).
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..tensors import Gradient, Model, transformer
+from ..tensors import Gradient, Model
 
 
 class Sizes(NamedTuple):
@@ -32,9 +32,7 @@ def llama3_8b(tokens: int = 8192) -> Model:
 
 
 def _llama(name: str, title: str, sizes: Sizes) -> Model:
-    model = Model(name, title, tuple(_tensors(sizes)), f"sequences of {sizes.tokens} tokens")
-    first, last = ("q_proj.weight", "gate_proj.weight"), ("o_proj.weight", "down_proj.weight")
-    return transformer(model, sizes.hidden, sizes.tokens, first, last)
+    return Model(name, title, tuple(_tensors(sizes)), f"sequences of {sizes.tokens} tokens")
 
 
 def _tensors(sizes: Sizes) -> Iterator[Gradient]:

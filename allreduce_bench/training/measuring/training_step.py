@@ -2,10 +2,8 @@
 
 FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, a matrix product, or sleep),
 and all-reduces: each bucket as soon as the computation before it has ended, after the computation, beside it in a
-thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or gradients in Horovod's cycles; or recorded
-calls, for which the computation stops. Alternating with the steps the computation and the all-reduces are measured
-alone. With tensor-parallel groups, the computation stops for the all-reduces of activations within each group, and
-gradients are averaged over the ranks that have the same place in all groups.
+thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or recorded calls, for which the computation
+stops. Alternating with the steps the computation and the all-reduces are measured alone.
 """
 
 import json
@@ -20,20 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ...executing import Prepared, Unsupported
+from ...executing import Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
-from ...runs.groups import groups_of
 from ...schedule.algorithm import AlgorithmError
-from .gradients import Bucket, Buckets, Cycles, Gradients, Stream, make_ready
-from .request import BUCKET, TENSOR, Request
+from .gradients import Buckets, Stream, make_ready
+from .request import BUCKET, Request
 
 # Units of computation, and how long one takes
 SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
 CALIBRATION_S, BATCHES = 0.02, 5
 SLICE_S = 5e-4  # between two calls of `poke`, and of a sleep
 SLEEPS = 20  # tried for calibration
-
-MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
 
 
 class Work:
@@ -81,9 +76,7 @@ class Step(NamedTuple):
 
     step_s: float
     phases: list[tuple[str, float, float]]
-    transfers: list[tuple[float, float, float, int]]  # ready, beginning, end, of how many vectors
-    stalls: list[tuple[float, float]]  # the all-reduces of activations
-    cycles: Cycles | None = None
+    transfers: list[tuple[float, float, float]]  # ready, beginning, end
 
     @property
     def compute_s(self) -> float:
@@ -91,20 +84,10 @@ class Step(NamedTuple):
         return sum(end - start for _, start, end in self.phases)
 
 
-class Communicators(NamedTuple):
-    """The communicators of the ranks that average a gradient, and of those that add activations."""
-
-    data: MPI.Comm
-    tensor: MPI.Comm
-
-
-def one_step(
-    actions: Sequence[tuple[str, float]], work: Work, stream: Stream | None = None, tensor: Prepared | None = None
-) -> Step:
-    """Run one step of this rank; without a stream and `tensor` its computation alone."""
+def one_step(actions: Sequence[tuple[str, float]], work: Work, stream: Stream | None = None) -> Step:
+    """Run one step of this rank; without a stream its computation alone."""
     begun = perf_counter()
     phases: list[tuple[str, float, float]] = []
-    stalls: list[tuple[float, float]] = []
     ready: list[float] = []
     for kind, time_s in actions:
         start = perf_counter() - begun
@@ -112,19 +95,15 @@ def one_step(
             ready.append(start)
             if stream:
                 stream.post(len(ready) - 1)
-        elif kind == TENSOR:
-            if tensor:
-                tensor.run()
-                stalls.append((start, perf_counter() - begun))
         else:
             work.do(time_s, stream.poke if stream else None)
             phases.append((kind, start, perf_counter() - begun))
     if not stream:
-        return Step(perf_counter() - begun, phases, [], stalls)
+        return Step(perf_counter() - begun, phases, [])
     stream.wait()
     step_s = perf_counter() - begun
-    sent = [(ready[one.last], one.start - begun, one.end - begun, one.vectors) for one in stream.spans]
-    return Step(step_s, phases, sent, stalls, stream.cycles)
+    sent = [(ready[one.bucket], one.start - begun, one.end - begun) for one in stream.spans]
+    return Step(step_s, phases, sent)
 
 
 def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
@@ -168,43 +147,24 @@ def _lateness_s() -> float:
     return max(0.0, min(late_s))
 
 
-def communicators(request: Request, comm: MPI.Comm) -> Communicators:
-    """Split the ranks; without groups all of them average gradients. Raises ValueError for groups that do not fit."""
-    groups = groups_of(request.groups, comm.size)
-    if len(groups) == 1:
-        return Communicators(comm, MPI.COMM_SELF)
-    number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
-    return Communicators(comm.Split(groups[number].index(comm.rank), number), comm.Split(number, comm.rank))
-
-
 def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     """Return the steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
     teach_numpy(request.dtype)
     make_ready(request, comm)
-    data, tensor = communicators(request, comm)
-    handed_over = Gradients(request, data) if request.cycle_s else Buckets(request, data)
-    within = [Bucket(request, request.tensor_count, tensor, "sum")] if request.tensor_count else []
-    calls = [one.call for one in within]
-    stops = sum(kind == TENSOR for kind, _ in request.actions)
-    some = [call.run for call in calls for _ in range(min(MOST_ALONE, stops))]
+    buckets = Buckets(request, comm)
     work = Work(request.work, comm)
-    kept: dict[str, Any] = {"compute_alone_s": [], "alone_s": [], "tensor_alone_s": [], "steps": []}
+    kept: dict[str, Any] = {"compute_alone_s": [], "alone_s": [], "steps": []}
     for number in range(1 + request.steps):  # the first one warms up
         computed = _together(comm, lambda: one_step(request.actions, work))
-        times_s, tensor_times_s = (
-            _together(comm, lambda: alone(handed_over.alone)),
-            _together(comm, lambda: alone(some)),
-        )
-        handed_over.prepare()
-        steps = _together(comm, lambda: one_step(request.actions, work, handed_over.stream(), *calls))
-        _refuse_wrong(comm, handed_over.wrong + sum(one.is_wrong for one in within))
+        times_s = _together(comm, lambda: alone(buckets.alone))
+        buckets.prepare()
+        steps = _together(comm, lambda: one_step(request.actions, work, buckets.stream()))
+        _refuse_wrong(comm, buckets.wrong)
         if number and comm.rank == 0:
             kept["compute_alone_s"].append(max(step.step_s for step in computed))
             kept["alone_s"].append([max(times) for times in zip(*times_s)])
-            kept["tensor_alone_s"].append([max(times) for times in zip(*tensor_times_s)])
             kept["steps"].append(_slowest(steps))
-    for one in [handed_over, *calls]:
-        one.close()
+    buckets.close()
     return kept
 
 
@@ -227,10 +187,10 @@ def _slowest(steps: list[Step]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print `{"compute_alone_s": [...], "alone_s": [[...]], "tensor_alone_s": [[...]], "steps": [...]}`.
+    """Print `{"compute_alone_s": [...], "alone_s": [[...]], "steps": [...]}`.
 
-    Else `{"refused": reason}`. Of each turn: the computation alone, each all-reduce alone, some of those of activations
-    alone, as maxima over ranks; the step of the rank that took longest, with the maximum of the computation over ranks.
+    Else `{"refused": reason}`. Of each turn: the computation alone and each all-reduce alone, as maxima over ranks; the
+    step of the rank that took longest, with the maximum of the computation over ranks.
     """
     comm = MPI.COMM_WORLD.Dup()
     try:
