@@ -16,7 +16,7 @@ from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import CHECKPOINT_VARIABLE, Start
-from ..wings import offered
+from ..wings import load_offers
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
@@ -144,14 +144,14 @@ def _announce(folder: Path) -> Any:
     except OSError as error:
         raise OneLineError("cli.checkpoint_folder", folder=folder, error=error.strerror) from error
     os.environ[CHECKPOINT_VARIABLE] = str(folder.resolve())
-    return next((costs_since(folder) for costs_since in offered("checkpoint_costs")), None)
+    return next((costs_since(folder) for costs_since in load_offers("checkpoint_costs")), None)
 
 
 def _counted(
     words: tuple[str, ...], launcher: Launcher, ranks: int, output: Path
 ) -> AbstractContextManager[Sequence[str]]:
     """Return the context in which the program is started, with other words, to be profiled."""
-    profiled_programs = offered("profiled_program")
+    profiled_programs = load_offers("profiled_program")
     if not profiled_programs:
         raise OneLineError("cli.profile_installation_no")
     return profiled_programs[0](words, launcher, ranks, output, kept_command(), talk, screen())

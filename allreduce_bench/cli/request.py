@@ -31,7 +31,7 @@ from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
-from ..wings import offered
+from ..wings import load_offers
 from .options import OPTIONS
 from .own_algorithms import with_executors
 from .types import kept_command, talk, tell_damages
@@ -71,7 +71,7 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
 
 def with_options_of_profile(options: Mapping[str, Any], asked: set[str]) -> Mapping[str, Any]:
     """Return the options with those that the profile of --like decides, and tell them."""
-    choices = offered("options_like")
+    choices = load_offers("options_like")
     if not choices:
         raise PlanError("cli.like_installation_no")
     for options_like in choices:
@@ -91,7 +91,7 @@ def on_hosts_around(start: Start) -> Start:
     """Return `start` on the virtual hosts around this process; unchanged if there are none. Raises LabError."""
     if LAB_VARIABLE not in os.environ:
         return start
-    for place in offered("hosts"):
+    for place in load_offers("hosts"):
         start = place(start, os.environ)
     return start
 
