@@ -13,6 +13,7 @@ import click
 
 from ..message import say
 from ..units import nearest
+from .removed_options import ADVICE
 from .types import INTERRUPTED, OneLineError
 
 _SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
@@ -166,6 +167,8 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return say("cli.no_such_option_before", name=name)
+    if name in ADVICE:
+        return f"no such option: {name}; {ADVICE[name]}"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
     return f"no such option: {name}; {_meant_or_help(meant, command)}"

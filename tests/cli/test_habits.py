@@ -67,6 +67,9 @@ def said(*words: str) -> str:
         ("run --sizes 8:1M", re.escape("with run use -b 8 -e 1M for a range")),
         ("run -e 1e6", message_pattern("runs.not_size_expected_bytes", nbytes="1000000")),
         ("run -d MPI_CHAR", re.escape("unknown dtype 'MPI_CHAR'; known: float16")),
+        # options that there were once
+        ("run --stage /tmp", re.escape("run: no such option: --stage; copy the environment to the nodes")),
+        ("submit --stage=/tmp --nodes 2", re.escape("submit: no such option: --stage; copy the environment")),
         # words that are nearly right
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),
         (

@@ -25,7 +25,7 @@ PAGES = (
     *("jobs/README.md", "jobs/reframe/README.md", "analysis/README.md", "results/README.md", "tests/README.md"),
 )
 PROGRAMS = "allreduce-bench|make|module|mpirun|pip|python3?|reframe|sbatch|srun|jupyter"
-COMMAND = re.compile(rf"^(?:STAGE=\S+ )?(?:\S*/)?(?:{PROGRAMS}) [^#\n]+", re.MULTILINE)
+COMMAND = re.compile(rf"^(?:\S*/)?(?:{PROGRAMS}) [^#\n]+", re.MULTILINE)
 OUTSIDE_OF_QUOTES = re.compile(r" && (?=(?:[^']*'[^']*')*[^']*$)")
 OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce-bench (?P<words>.+)$")
 
@@ -42,7 +42,6 @@ PARSED = {
     r"--like\b": "a profile; the room `profiling` makes some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
-    r"--stage\b": "a folder on every node",
     r"nccl-inspector|steps\.jsonl|torch-job": "files of other programs; `cli/test_stragglers.py` makes them",
     r"^import logs/|^compare .*(\.log|osu\.txt|logs/)": "logs; `cli/test_log_options.py` makes some",
     r"^among\b": "logs; `comparison/test_among.py` has some",
