@@ -293,10 +293,6 @@ class SubmitCommand(Sectioned):
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
             raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
 
-    def own_words(self, words: Sequence[str]) -> Sequence[str]:
-        """Leave out one-letter options: those may be of sbatch."""
-        return [word for word in words if len(word.partition("=")[0]) > 2]
-
 
 @click.command(
     cls=SubmitCommand,
