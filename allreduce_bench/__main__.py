@@ -4,8 +4,6 @@ import os
 import signal
 import sys
 
-if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
-    del sys.path[0]  # started by its path, as staged ranks are: this folder holds modules of the package, no others
 if __name__ == "__main__" and sys.argv[1:2] == ["measure"] and sys.path[0] == os.getcwd():
     del sys.path[0]  # where -m looks for every module first, often on a shared file system
 
@@ -30,10 +28,6 @@ def program() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         from allreduce_bench.measuring.command import main
-
-        main()
-    elif sys.argv[1:2] == ["look"]:  # a rank of a staged environment that times nothing
-        from allreduce_bench.identifying.probe import main
 
         main()
     else:

@@ -56,6 +56,6 @@ def _core() -> dict[str, str]:
 
 @cache
 def _wings() -> dict[str, str]:
-    from .wings import offered  # late: ranks say only words of the core
+    from .wings import load_offers  # late: ranks say only words of the core
 
-    return {code: template for table in offered("messages") for code, template in table.items()}
+    return {code: template for table in load_offers("messages") for code, template in table.items()}

@@ -1,57 +1,58 @@
-"""The register of wings: optional folders, each with a module `wing` that declares what it adds.
+"""The table of wings: what folders that the core does not import add to it, each a name and "module:function".
 
-The core imports no wing. Where one can add something (a command, a schema, a section of the page), the core asks here;
-the modules of a wing are imported on demand. A missing folder is left out.
+A wing may be missing: what it would add is left out. Its commands stand among the others in `cli`.
 """
 
-from collections.abc import Mapping
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
-WINGS = (
-    "allreduce_bench.comparison",
-    "allreduce_bench.health",
-    "allreduce_bench.lab",
-    "allreduce_bench.order",
-    "allreduce_bench.pages",
-    "allreduce_bench.programs",
-    "allreduce_bench.stragglers",
-    "allreduce_bench.survive",
-    "allreduce_bench.training",
-    "allreduce_bench.which",
-)
+OFFERS = {  # what the core asks for -> where it stands, below the package
+    "checkpoint_costs": ("programs.checkpoint_costs:CostsSince",),
+    "demo": ("lab.command:measure_lab",),
+    "end_of_run": ("stragglers.sentences:sentences_of_run",),
+    "hosts": ("lab.lab:with_lab",),
+    "log_of_job": ("stragglers.sources:description_of",),
+    "losses": ("survive.section:losses_section",),
+    "map": ("pages.command:read_map",),
+    "messages": (
+        "comparison.messages:MESSAGES",
+        "health.messages:MESSAGES",
+        "lab.messages:MESSAGES",
+        "order.messages:MESSAGES",
+        "pages.messages:MESSAGES",
+        "programs.messages:MESSAGES",
+        "stragglers.messages:MESSAGES",
+        "survive.messages:MESSAGES",
+        "training.messages:MESSAGES",
+        "which.messages:MESSAGES",
+    ),
+    "pair_times": ("health.pair_tables:read_pair_times",),
+    "place_of_run": ("lab.lab:run_in_lab_of",),
+    "schemas": (
+        "comparison.formats:SCHEMAS",
+        "health.output:SCHEMAS",
+        "stragglers.document:SCHEMAS",
+        "survive.output:SCHEMAS",
+        "training.result:SCHEMAS",
+        "which.nccl_output:SCHEMAS",
+    ),
+    "section": ("stragglers.section:straggler_section",),
+    "set_rates": ("lab.command:lab_sentences",),
+}
 
 
-class Command(NamedTuple):
-    """A command of the command line."""
-
-    group: str  # title under which it is listed
-    after: str  # the command that it is listed after; not there: it comes last
-    place: str  # "module:name" of the click command, the module relative to the wing
-    purpose: str  # in one line
+def is_installed(place: str) -> bool:
+    """Return whether the folder of a place is there."""
+    return find_spec(f"{__package__}.{place.partition('.')[0]}") is not None
 
 
-class Wing(NamedTuple):
-    """The additions of a wing; places are "module:name", the module relative to the wing."""
-
-    commands: Mapping[str, Command] = {}  # by their names
-    offers: Mapping[str, str] = {}  # by names that the core asks for
-
-
-@cache
-def wings() -> Mapping[str, Wing]:
-    """Return the installed wings, by the names of their packages."""
-    return {name: import_module(f"{name}.wing").WING for name in WINGS if find_spec(name)}
-
-
-def load(wing: str, place: str) -> Any:
-    """Return the object at a place of a wing. Raises ImportError or AttributeError if there is none."""
+def load(place: str) -> Any:
+    """Return the object at a place. Raises ImportError or AttributeError if there is none."""
     module, name = place.split(":")
-    return getattr(import_module(f"{wing}.{module}"), name)
+    return getattr(import_module(f"{__package__}.{module}"), name)
 
 
-def offered(name: str) -> list[Any]:
-    """Return what the wings offer under this name, in the order of WINGS."""
-    return [load(package, wing.offers[name]) for package, wing in wings().items() if name in wing.offers]
+def load_offers(name: str) -> list[Any]:
+    """Return what the installed wings offer under this name."""
+    return [load(place) for place in OFFERS[name] if is_installed(place)]

@@ -14,57 +14,67 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from types import FrameType
 from typing import Any
 
 import click
 
 from .. import __version__
-from ..wings import load, wings
+from ..wings import is_installed, load
 from .sections import examples
 
-GROUPS = {  # title -> name of a command -> module, attribute, purpose; in the order a newcomer needs them
+GROUPS = {  # title -> name of a command -> its place below the package, its purpose; in the order a newcomer needs them
     "Measure": {
-        "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
-        "demo": ("demo", "demo", "Measure the usual algorithms on this machine and write the report"),
-        "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
-        "exec": ("exec_", "exec_", "Start a program of your own on ranks, and name the rank that ends it"),
+        "doctor": ("cli.doctor:doctor", "Check this node and its MPI for problems that disturb measurements"),
+        "demo": ("cli.demo:demo", "Measure the usual algorithms on this machine and write the report"),
+        "run": ("cli.run:run", "Measure all-reduce algorithms and the library's own"),
+        "which": ("which.which:which", "Say which algorithm the library's own all-reduce runs"),
+        "lab": ("lab.command:lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
+        "exec": ("cli.exec_:exec_", "Start a program of your own on ranks, and name the rank that ends it"),
+        "survive": ("survive.command:survive", "Measure what the loss of a rank costs"),
     },
     "Read": {
-        "runs": ("show", "runs", "List runs, the newest first"),
-        "show": ("show", "show", "Print the table of a run again"),
-        "report": ("show", "report", "Write a web page about runs, with figures"),
-        "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
-        "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
+        "runs": ("cli.show:runs", "List runs, the newest first"),
+        "show": ("cli.show:show", "Print the table of a run again"),
+        "report": ("cli.show:report", "Write a web page about runs, with figures"),
+        "compare": ("comparison.command:compare", "Find the cells of new runs that are slower or faster than before"),
+        "stragglers": (
+            "stragglers.command:stragglers",
+            "Name the rank or node that the others wait for, and what it costs",
+        ),
+        "import": ("cli.import_:import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
+        "schema": ("cli.schema:schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
     "Model": {
-        "fit": ("fit", "fit", "Fit a latency/bandwidth model to measured times"),
-        "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
+        "fit": ("cli.fit:fit", "Fit a latency/bandwidth model to measured times"),
+        "predict": ("cli.predict:predict", "Predict times, from fitted models or from alpha and bandwidth"),
+        "workload": (
+            "training.command:workload",
+            "Model the all-reduces of a training step: buckets, overlap, scaling",
+        ),
     },
     "On a cluster with Slurm": {
-        "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),
-        "status": ("sweep", "status", "Show the state of the jobs of a sweep"),
-        "collect": ("sweep", "collect", "Write summary and report of a sweep, and list missing cells"),
+        "submit": ("cli.submit:submit", "Submit a sweep: one job for each node count"),
+        "status": ("cli.sweep:status", "Show the state of the jobs of a sweep"),
+        "collect": ("cli.sweep:collect", "Write summary and report of a sweep, and list missing cells"),
+        "health": ("health.command:health", "Find the node or the link that is slower than its peers"),
+        "order": ("order.command:order", "Find an order of ranks that suits the links between their hosts"),
     },
     "Algorithms": {
-        "list": ("schedules", "list_", "List the algorithms, their costs and their other names"),
-        "verify": ("schedules", "verify", "Verify that algorithms are all-reduces, by symbolic execution"),
+        "list": ("cli.schedules:list_", "List the algorithms, their costs and their other names"),
+        "explain": ("pages.command:explain", "Show an algorithm round by round"),
+        "verify": ("cli.schedules:verify", "Verify that algorithms are all-reduces, by symbolic execution"),
     },
 }
-COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
+PLACES = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
 
 
 def purposes() -> dict[str, dict[str, str]]:
-    """Return the purpose of each command, by title of its group and name; commands of wings are among the others."""
-    groups = {title: {name: purpose for name, (_, _, purpose) in group.items()} for title, group in GROUPS.items()}
-    for wing in wings().values():
-        for name, command in wing.commands.items():
-            group = groups.setdefault(command.group, {})
-            later = list(group)[list(group).index(command.after) + 1 :] if command.after in group else []
-            group[name] = command.purpose
-            group |= {other: group.pop(other) for other in later}
-    return groups
+    """Return the purpose of each command that is installed, by title of its group and name."""
+    return {
+        title: {name: purpose for name, (place, purpose) in group.items() if is_installed(place)}
+        for title, group in GROUPS.items()
+    }
 
 
 def _names() -> list[str]:
@@ -78,17 +88,12 @@ class _Late(click.Group):
         return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            module, attribute, _ = COMMANDS[cmd_name]
-            return getattr(import_module(f".{module}", __name__), attribute)
-        for package, wing in wings().items():
-            if cmd_name in wing.commands:
-                return load(package, wing.commands[cmd_name].place)
-        return None
+        place = PLACES.get(cmd_name)
+        return load(place) if place and is_installed(place) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         """Return the command of these words, as click finds it. Raises OneLineError if there is none."""
-        if args[0] not in COMMANDS and not args[0].startswith("-") and args[0] not in _names():
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from .refusals import unknown_command  # late: only a mistake needs it
 
             raise unknown_command(args[0], _names())

@@ -15,7 +15,7 @@ from ..runs.cell import NATIVE
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
-from ..wings import offered
+from ..wings import load_offers
 from .options import click_option
 from .request import Request, algorithm_fields
 from .run_from_outside import run_from_outside
@@ -50,7 +50,7 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
     folder, failure = run_from_outside(Request(lambda **_: plan, control), show_interim_table)
     if folder.summary_csv.is_file():
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
-        over_links = [measure(lab_folder) for measure in (offered("demo") if lab else ())]
+        over_links = [measure(lab_folder) for measure in (load_offers("demo") if lab else ())]
         folders = [folder, *filter(None, over_links)]
         talk(f"report: {write_report(folders, folder.path / 'report.html', progress=progress())}")
     if failure:

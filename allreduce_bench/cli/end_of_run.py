@@ -19,7 +19,7 @@ from ..runs.recorder import kind_of
 from ..runs.rows import RunError
 from ..units import shell_word
 from ..watching.lifeline import WarningFlag
-from ..wings import offered
+from ..wings import load_offers
 from .terminal import echo_result, echo_wrapped
 from .types import talk
 
@@ -38,7 +38,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     rows = [row for row in rows if row["ranks"] in chosen_ranks]
     echo_result(folder, rows, control.format, plan)
     if control.format == "table" and plan.compute_s:
-        for sentences in offered("end_of_run"):
+        for sentences in load_offers("end_of_run"):
             echo_wrapped(sentences(folder))
     if control.format == "table" and (again := _warnings_again(folder)):
         talk(say("cli.warnings_again", again=", ".join(f"{code} {number}" for code, number in again.items())))

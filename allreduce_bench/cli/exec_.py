@@ -14,7 +14,7 @@ from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import CHECKPOINT_VARIABLE, Start
-from ..wings import offered
+from ..wings import load_offers
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
@@ -120,4 +120,4 @@ def _announce(folder: Path) -> Any:
     except OSError as error:
         raise OneLineError("cli.checkpoint_folder", folder=folder, error=error.strerror) from error
     os.environ[CHECKPOINT_VARIABLE] = str(folder.resolve())
-    return next((costs_since(folder) for costs_since in offered("checkpoint_costs")), None)
+    return next((costs_since(folder) for costs_since in load_offers("checkpoint_costs")), None)

@@ -26,7 +26,7 @@ from ..runs.cell import parts_of
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
-from ..wings import offered
+from ..wings import load_offers
 from .types import OneLineError, tell_damages, told_warnings
 
 OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
@@ -175,4 +175,4 @@ def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> li
 def lab_sentences(paths: Sequence[Path], fitted: Sequence[FittedSeries]) -> list[str]:
     """Return the sentences of virtual hosts about what was fitted over their links, whose rates are known."""
     folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
-    return [sentence for sentences in offered("set_rates") for sentence in sentences(folders, fitted)]
+    return [sentence for sentences in load_offers("set_rates") for sentence in sentences(folders, fitted)]

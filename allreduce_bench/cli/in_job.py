@@ -47,16 +47,13 @@ class InJob:
         self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
         self._cells_left = sum(missing.values())
 
-    def begin(self, folder: RunFolder, plan: Plan, staged: dict | None) -> None:
-        """Record that the job is at work and the `staged` facts; tell the ranks which switches are above their nodes.
-
-        Raises as `choose`.
-        """
+    def begin(self, folder: RunFolder, plan: Plan) -> None:
+        """Record that the job is at work; tell the ranks which switches are above their nodes. Raises as `choose`."""
         self.choose(folder, plan)  # meanwhile another job may have begun the run, by another plan
         if self.allocation is None:
             return
         self.record = JobRecord(folder.path, self.allocation, self.control.only)
-        self.record.add(stage=staged, switches=tell_switches())
+        self.record.add(switches=tell_switches())
 
     def ends(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
         """Record how the run ended; see `JobRecord.end`."""

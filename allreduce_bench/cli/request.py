@@ -30,7 +30,7 @@ from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
-from ..wings import offered
+from ..wings import load_offers
 from .options import OPTIONS
 from .own_algorithms import with_executors
 from .types import kept_command, tell_damages
@@ -75,7 +75,7 @@ def on_hosts_around(start: Start) -> Start:
     """Return `start` on the virtual hosts around this process; unchanged if there are none. Raises LabError."""
     if LAB_VARIABLE not in os.environ:
         return start
-    for place in offered("hosts"):
+    for place in load_offers("hosts"):
         start = place(start, os.environ)
     return start
 

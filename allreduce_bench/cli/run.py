@@ -6,7 +6,7 @@ import sys
 import click
 
 from ..measuring.startup import under_launcher
-from ..wings import offered
+from ..wings import load_offers
 from .options import job_options, measuring_options
 from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
@@ -59,7 +59,7 @@ def run(context: click.Context, **options) -> None:
     else:
         from .run_from_outside import run_from_outside
 
-        places = offered("place_of_run")
+        places = load_offers("place_of_run")
         if options["virtual_rates_bytes_per_s"] is not None and not places:
             raise OneLineError("cli.virtual_hosts_installation_no")
         for run_there in places:

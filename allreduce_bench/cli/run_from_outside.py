@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 
-import click
-
 from ..identifying.of_run import forced_of, identify
 from ..launching.find import find_launcher, loaded_library
 from ..launching.launcher import on_one_node
-from ..launching.staging import stage
 from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
@@ -55,12 +52,8 @@ def run_from_outside(
             refuse_own_algorithms(plan, launcher, os.environ)
 
         # folder: cli.request, runs.recorder
-        staged = stage(control.stage, folder.path, plan.start)
-        if staged:
-            click.get_current_context().call_on_close(staged.close)
-            talk(staged.words)
         folder, plan = begin_run(folder, plan, request)
-        job.begin(folder, plan, staged.facts if staged else None)
+        job.begin(folder, plan)
 
         # launches: launching.supervision, identifying.of_run; their cells: measuring.rank
         launch_count = f"launches: {len(job.launches)}"
@@ -74,7 +67,6 @@ def run_from_outside(
             started=started,
             show=display(),
             warning=warning,
-            program=staged.program if staged else (),
             after_first=after_first and partial(after_first, folder),
         )
         driven = _driven(run, is_one_node)

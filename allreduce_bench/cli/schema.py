@@ -14,7 +14,7 @@ from ..runs.json_schema.build import Format
 from ..runs.json_schema.check import Violation, document_violations, folder_violations, format_of
 from ..slurm import sweep as slurm
 from ..tables import columns_of, fitted
-from ..wings import offered
+from ..wings import load_offers
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
@@ -53,7 +53,7 @@ def _formats() -> tuple[Format, ...]:
     from ..report.formats import document as report
 
     of_core = [module.SCHEMAS for module in (runs, slurm, report, models)]
-    return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
+    return tuple(format_ for formats in [*of_core, *load_offers("schemas")] for format_ in formats)
 
 
 def _named(formats: tuple[Format, ...], name: str) -> Format:

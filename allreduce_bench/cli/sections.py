@@ -1,6 +1,6 @@
 """The help of commands: options in sections, each under its title; examples at the end."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -14,7 +14,7 @@ def examples(*commands: str) -> str:
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in sections, and which knows the names that other tools use.
+    """A command whose help shows its options in sections.
 
     With `first`, the parameters of a first day, --help shows these alone, and --help-all the others, too.
     """
@@ -30,22 +30,6 @@ class Sectioned(click.Command):
         return click.Option(
             ["--help-all", HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=said
         )
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and name the counterpart here of an option of another tool."""
-        words = [*args]
-        try:
-            return super().parse_args(ctx, args)
-        except click.ClickException as error:
-            from .refusals import option_of_another_tool  # late: only a mistake needs it
-
-            if refusal := option_of_another_tool(self.name, self.own_words(words)):
-                raise refusal from error
-            raise
-
-    def own_words(self, words: Sequence[str]) -> Sequence[str]:
-        """Return those words of the command that may be options of it."""
-        return words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""

@@ -18,7 +18,7 @@ from ..runs.control import FORMATS
 from ..runs.folder import RunFolder
 from ..runs.inventory import KeptRun, kept_runs, newest_first
 from ..units import parse_width
-from ..wings import offered
+from ..wings import load_offers
 from .sections import examples
 from .terminal import echo_result, screen
 from .types import OneLineError, color_option, errors_in_one_line, own_files, parsed, progress, talk, tell_damages
@@ -175,7 +175,7 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
 
 def _losses(path: Path) -> dict[str, Any]:
     """Return the section of lost ranks. Raises RunError, OneLineError."""
-    for section in offered("losses"):
+    for section in load_offers("losses"):
         return section(path)
     raise OneLineError("cli.no_survive")
 

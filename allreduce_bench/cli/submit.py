@@ -52,6 +52,7 @@ from ..slurm.submit import (
 from ..tables import columns_of, fitted
 from ..units import nearest, parse_counts, shell_word
 from .options import OPTIONS, measuring_options
+from .removed_options import ADVICE
 from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
 from .sections import Sectioned, examples
 from .types import (
@@ -84,7 +85,6 @@ class SubmissionRequest:
     template: Path | None
     time_s: float | None  # the limit of each job
     array: bool | None
-    stage: str | None
     steering: Sequence[str]  # options of `run` that are not in its plan, as the jobs get them
     arguments: Sequence[str]  # for sbatch
     max_node_hours: float
@@ -116,7 +116,6 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
         template=options["template"],
         time_s=options["time"],
         array=options["array"],
-        stage=options["stage"] if "stage" in asked else None,
         steering=_steering(run),
         arguments=arguments,
         max_node_hours=options["max_node_hours"],
@@ -130,7 +129,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
     if not asked.nodes:
         raise PlanError("cli.nodes_expected_node_counts")
     system = find_system(asked.system or GENERIC)
-    choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
+    choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
     if is_taken(sweep):
@@ -175,7 +174,7 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
         raise RunError("cli.damaged_field_again_missing", path=path)
     if asked.system is not None or not submissions:
         system = find_system(asked.system or GENERIC)
-        last = replace(last, system=str(system.path.absolute()), stage=system.stage)
+        last = replace(last, system=str(system.path.absolute()))
     run = Request(
         partial(asked.run.make_plan, ranks=None, ranks_per_node=None),
         asked.run.control,
@@ -192,7 +191,6 @@ def _updated(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionC
         "template": str(asked.template.absolute()) if asked.template else None,
         "time_s": asked.time_s,
         "array": asked.array,
-        "stage": asked.stage,
         "steering": asked.steering or None,
         "arguments": asked.arguments or None,
     }
@@ -211,7 +209,6 @@ def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
         collecting=Template.read(jobs_folder() / "collect.sbatch"),
         venv=system.venv or _this_environment(),
         command=kept_command(),
-        stage=choices.stage,
         steering=choices.steering,
         time_s=choices.time_s,
     )
@@ -288,14 +285,12 @@ class SubmitCommand(Sectioned):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            if error.option_name in ADVICE:
+                raise
             options = [name for option in self.params for name in option.opts if name.startswith("--")]
             meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
             raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
-
-    def own_words(self, words: Sequence[str]) -> Sequence[str]:
-        """Leave out one-letter options: those may be of sbatch."""
-        return [word for word in words if len(word.partition("=")[0]) > 2]
 
 
 @click.command(

@@ -52,12 +52,11 @@ class Launches(NamedTuple):
     start: Start
     timeout_s: float
     level: str = "auto"  # thread level, as of a plan
-    program: Sequence[str] = (sys.executable, "-m", PROGRAM)  # starts a rank
 
     @property
     def command(self) -> list[str]:
         """Return the words of the launcher and of the program, without what is asked for."""
-        return mpirun_command(self.launcher, self.ranks, self.start, [*self.program])
+        return mpirun_command(self.launcher, self.ranks, self.start, [sys.executable, "-m", PROGRAM])
 
     def find(
         self,

@@ -29,7 +29,6 @@ SHARE = 0.5  # of the time until a launch is ended: sizes that would take longer
 OF_RUN = 0.1  # of the time that a run has taken, for the starts of further launches, and for bisections in them
 BISECTING_S = 2.0  # for the bisections of a launch that is wanted in any case
 NEAR = 1 / 64  # of a size: to which a switch between two sizes is bisected
-LOOK = "look"  # the word for the program of a staged environment
 
 
 def forced_of(plan: Plan) -> tuple[str, ...]:
@@ -90,9 +89,8 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float, tell
     if left_s() <= 0:
         return say("identifying.no_time_left")
     tell(say("identifying.looking", ranks=in_ranks([ranks])))
-    program = {"program": (*run.program, LOOK)} if run.program else {}
     timeout_s = run.control.timeout_s + 2 * start_s
-    launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level, **program)
+    launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level)
     asked = asked._replace(within_s=min(asked.within_s or inf, left_s()))
     keep_identified(run.folder, identified(_find(launches, asked, lambda: left_s() > 0), run.launcher.library))
     return ""

@@ -13,7 +13,7 @@ from typing import Any
 from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..units import few, printable
-from ..wings import offered
+from ..wings import load_offers
 from .contents import LogFile, contents, files_below, is_archive, is_run, runs_below
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
 from .row import NOTHING, Asked, Imported, LogError, LogUnread
@@ -211,7 +211,7 @@ def _importer_of(text: str) -> Importer | None:
 def other_text(text: str) -> str:
     """Return the kind of a text that no importer reads; empty: unknown."""
     head = text[:PEEKED]
-    for described in offered("log_of_job"):
+    for described in load_offers("log_of_job"):
         if description := described(head):
             return description
     return next((name for pattern, name in OTHERS if re.search(pattern, head)), "")

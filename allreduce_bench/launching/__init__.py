@@ -4,6 +4,5 @@ In: a plan with launches that have cells left. Out: commands of mpirun or srun, 
 Read in this order: `supervision` (the launches of a run, each from mpirun's start to its end), `tied_process` (its
 mpirun), `own_program` and `wrapped_rank` (programs of users), `restarts` (of these, without lost ranks), `find`
 (reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file per family),
-`layout` (ranks per node), `staging` (the environment on the nodes); `check_mpi` (the lines of `doctor` about MPIs and
-launchers).
+`layout` (ranks per node); `check_mpi` (the lines of `doctor` about MPIs and launchers).
 """

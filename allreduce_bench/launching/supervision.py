@@ -122,7 +122,6 @@ class SupervisedRun:
     started: float  # seconds since the epoch
     show: Callable[[LaunchPosition], ProgressLines]
     warning: WarningFlag  # once set, no launch is started, and the current one ends after its cell
-    program: Sequence[str] = ()  # starts a rank; empty: `find.own_command`
     after_first: Callable[[], object] | None = None  # called after the first measured launch if others follow
 
 
@@ -293,7 +292,7 @@ class SupervisedLaunch:
             deadline=position.deadline,
             skip_hung=self.run.control.skip_hung,
         )
-        rank_command = [*(self.run.program or own_command()), "measure", *arguments.words()]
+        rank_command = [*own_command(), "measure", *arguments.words()]
         return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, rank_command)
 
     def _start(self, command: list[str]) -> subprocess.Popen:

@@ -3,7 +3,6 @@
 What cannot be measured is refused before anything is written; the rest is kept in the launch's JSON file.
 """
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from ..runs.recorder import Recorder
 from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
 from ..units import few, format_ranges
-from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE, switches_of_hosts
+from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
 from .startup import STARTUP, slowest
@@ -108,7 +107,6 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         "variables": node.allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
-        "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
         "in_haste": context.deadline is not None,
         "cold_nbytes": context.cold_nbytes,
         **_facts_of_groups(context),

@@ -18,7 +18,7 @@ from ..schedule import elements
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import messages_of_rounds
 from ..schedule.verify import verify
-from ..wings import offered
+from ..wings import load_offers
 from .tour import best_tour, edges_of
 
 # Costs of messages
@@ -53,7 +53,7 @@ class Costs(NamedTuple):
 
 def measured_costs(path: Path, value: str, kind: str) -> Costs:
     """Return the costs of measured pairs. Raises OneLineError, and what the reader of pairs raises."""
-    readers = offered("pair_times")
+    readers = load_offers("pair_times")
     if not readers:
         raise OneLineError("order.no_pairs_installed")
     read = readers[0](path, value, kind)
@@ -87,7 +87,7 @@ def costs_of_map(path: Path) -> Costs:
 
     Raises OneLineError.
     """
-    readers = offered("map")
+    readers = load_offers("map")
     if not readers:
         raise OneLineError("order.no_map_installed")
     switches: Mapping[str, Sequence[str]] = readers[0](path)

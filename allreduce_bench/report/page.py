@@ -46,7 +46,7 @@ from ..stats import median
 from ..units import format_size, format_time, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
 from ..web import asset, data_address, engine, policy, script_data, theme
-from ..wings import offered
+from ..wings import load_offers
 from . import caveats, how_measured, verdict_sentence
 from .caveats import gaps
 from .damage_sentence import damage_caveats, damage_report
@@ -431,7 +431,7 @@ def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
 def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
     """Return the values of a run that wings add. Raises RunError."""
     values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
-    for section in offered("section"):
+    for section in load_offers("section"):
         values |= section(folder)
     return values
 

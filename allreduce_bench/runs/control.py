@@ -51,18 +51,6 @@ class Control:
             too_late="the ranks are already started; wait before mpirun or srun, or leave it out",
         ),
     )
-    stage: str = field(  # folder of each node for the Python environment; empty: it is not staged
-        default="",
-        metadata=option(
-            "--stage",
-            section=Section.STARTED,
-            help="Unpack the Python environment below DIR, such as /tmp, once per node, and start the ranks from "
-            "there.",
-            metavar="DIR",
-            after="interface",
-            too_late=STARTED,
-        ),
-    )
     identify: str = field(
         default=IDENTIFY[0],
         metadata=option(

@@ -300,7 +300,7 @@ class Plan:
             help="MPI thread level.",
             meaning="as asked for: auto, or an MPI thread level",
             of=LEVELS,
-            after="stage",
+            after="interface",
             always=True,
         ),
     )

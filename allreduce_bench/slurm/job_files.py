@@ -44,7 +44,6 @@ class JobRecord:
             "nodes": list(allocation.nodes),
             "switches": {},
             "started": now(),
-            "stage": None,
             "ended": None,
             "end": None,
             "why": None,
@@ -114,7 +113,6 @@ class SubmissionChoices:
     template: Annotated[Text, "path of the template; empty: the shipped one"] = ""
     time_s: Annotated[float | None, "limit of the time; null: of the system, or by what is left; unit: s"] = None
     array: Annotated[bool, "whether jobs are job arrays"] = False
-    stage: Annotated[Text, "folder of --stage; empty: none"] = ""
     steering: Annotated[tuple[Text, ...], "options of run"] = ()
     arguments: Annotated[tuple[Text, ...], "further words for sbatch"] = ()
 

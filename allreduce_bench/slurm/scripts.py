@@ -210,7 +210,7 @@ def _one_line(label: str, text: str) -> str:
 
 FOLDER = "allreduce-bench"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")
-SITE = ("modules", "launcher", "launcher_args", "interface", "ranks_per_node", "stage", "venv", "leave_out")
+SITE = ("modules", "launcher", "launcher_args", "interface", "ranks_per_node", "venv", "leave_out")
 SECTIONS = {"sbatch": "any option of sbatch by its long name", "site": ", ".join(SITE), "variables": "any variable"}
 SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", "dependency")
 
@@ -231,7 +231,6 @@ class System:
     launcher_args: str = ""
     interface: str = ""
     ranks_per_node: int | None = None
-    stage: str = ""
     venv: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)  # exported before the run
 
@@ -303,7 +302,7 @@ def read_system(path: Path) -> System:
         ranks_per_node=_ranks_per_node(path, site_values.get("ranks_per_node", "")),
         venv=str(Path(venv).expanduser()) if (venv := site_values.get("venv", "")) else "",
         variables=variables,
-        **{name: site_values.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
+        **{name: site_values.get(name, "") for name in ("launcher", "launcher_args", "interface")},
     )
 
 
@@ -361,7 +360,6 @@ class Rendering:
     collecting: Template
     venv: str
     command: Sequence[str]  # that submits
-    stage: str = ""
     steering: Sequence[str] = ()  # options of run that the plan does not hold
     time_s: float | None = None  # the limit that was asked for
 
@@ -397,7 +395,6 @@ class Rendering:
             "LAUNCHER": job.start.launcher,
             "LAUNCHER_ARGS": job.start.launcher_args,
             "INTERFACE": job.start.interface,
-            "STAGE": self.stage,
         }
         settable = self.template.assignments
         assignments: dict[str, str | Sequence[str]] = {

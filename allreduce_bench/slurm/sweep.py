@@ -8,8 +8,7 @@ from typing import NamedTuple
 from ..evaluation.missing import FINAL, MissingCell, group_missing
 from ..message import say
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.json_schema.build import Format, by_name, fields, fields_of, or_null, schema_id, text
-from ..runs.json_schema.folder import STAGE
+from ..runs.json_schema.build import Format, by_name, fields, fields_of, schema_id, text
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import SCHEMA_VERSION
@@ -272,7 +271,6 @@ RECORD = fields(
     fields_of(StartRecord),
     {
         "switches": by_name(text(), "of each node the switches above it, as Slurm says; empty: not known"),
-        "stage": or_null(STAGE),
     },
 )
 SUBMISSION = fields(fields_of(Submission, without=["number"]))

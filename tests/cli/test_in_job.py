@@ -19,7 +19,7 @@ from allreduce_bench.runs.folder import RunFolder
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
-FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
+FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "ended", "end", "why", "requeued"]
 SMALL = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 2, "--no-reference-times"]
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

@@ -14,7 +14,7 @@ from interpreters import in_turn, interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, with_package
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.refusals import habit_of, say_refusal
+from allreduce_bench.cli.refusals import say_refusal
 
 ERROR = "half a file"
 
@@ -39,11 +39,6 @@ def test_what_click_refuses_is_one_line(words, line):
     result = CliRunner().invoke(main, words.split())
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert line in result.stderr
-
-
-def test_habits_end_at_the_words_for_others():
-    assert habit_of(["-n", "4", "-i=20"]).startswith("no such option: -i; ")
-    assert habit_of(["-n", "4", "--", "-i", "20"]) == ""
 
 
 def test_an_error_after_an_interrupt_ends_with_its_status(capsys):

@@ -20,7 +20,7 @@ def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
     assert sweep.steering == ("--within=90s", "--wait-idle=60s", "--timeout=5s", "--max-time=8:0.000015000000s")
     assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))
     assert sweep.output.parent == Path("results") and sweep.output.name.endswith("_x")
-    assert (sweep.stage, sweep.array, sweep.run.control.requeue) == (None, None, False)
+    assert (sweep.array, sweep.run.control.requeue) == (None, False)
 
 
 def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node(tmp_path):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
-from places import LOGS, PACKAGE
+from places import LOGS, PACKAGE, wings
 
-from allreduce_bench import wings
+from allreduce_bench.cli import PLACES
 
-FOLDERS = [name.removeprefix(f"{PACKAGE.name}.") for name in wings.WINGS]
+COMMANDS = sorted(name for name, place in PLACES.items() if place.partition(".")[0] in wings())
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def core(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("core")
     being_written = shutil.ignore_patterns("kernel-*", "*.pyc.*")
     shutil.copytree(PACKAGE, place / PACKAGE.name, ignore=being_written)  # compiled, or each command would do it
-    for name in FOLDERS:
+    for name in wings():
         shutil.rmtree(place / PACKAGE.name / name)
     return place
 
@@ -66,7 +66,7 @@ def test_its_help_has_no_command_of_a_wing(core):
     text = said(Path(sys.executable), core, "--help")
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()}
     assert {"run", "show", "fit"} <= listed
-    assert not listed & {name for wing in wings.wings().values() for name in wing.commands}
+    assert not listed & set(COMMANDS)
 
 
 def test_a_command_of_a_wing_is_unknown(core):

@@ -1,4 +1,4 @@
-"""The house itself: every room has its place, every wing is in the register, nothing goes round in circles.
+"""The house itself: every room has its place, every wing is in the table, nothing goes round in circles.
 
 A room is a folder right below the package, with all that stands below it: its subpackages are parts of it, not rooms.
 The modules of the top floor are rooms of one module each.
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import click
 import pytest
-from places import PACKAGE, ROOT
+from places import PACKAGE, ROOT, wings
 
-from allreduce_bench import wings
+from allreduce_bench.cli import PLACES
+from allreduce_bench.wings import OFFERS, load
 
 MOST_DOCSTRING_LINES = 10
 
@@ -31,16 +32,18 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_every_wing_is_in_the_register():
-    folders = {path.parent.name for path in PACKAGE.glob("*/wing.py")}
-    assert {name.removeprefix(f"{PACKAGE.name}.") for name in wings.WINGS} == folders
+OFFERED = [place for places in OFFERS.values() for place in places]
 
 
-@pytest.mark.parametrize("name", wings.WINGS)
-def test_what_a_wing_says_that_it_adds_is_there(name):
-    wing = wings.wings()[name]
-    assert all(isinstance(wings.load(name, command.place), click.Command) for command in wing.commands.values())
-    assert all(wings.load(name, place) for place in wing.offers.values())
+def test_every_wing_is_in_the_table():
+    folders = {place.partition(".")[0] for place in [*OFFERED, *PLACES.values()]}
+    assert folders == {*wings(), "cli"}
+
+
+@pytest.mark.parametrize("place", [*OFFERED, *PLACES.values()])
+def test_what_the_table_names_is_there(place):
+    found = load(place)
+    assert isinstance(found, click.Command) == (place in PLACES.values())
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

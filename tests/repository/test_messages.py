@@ -14,15 +14,11 @@ from string import Formatter
 import pytest
 from places import PACKAGE
 
-from allreduce_bench import wings
 from allreduce_bench.messages import MESSAGES
+from allreduce_bench.wings import OFFERS, load
 
 GOLDEN = Path(__file__).parents[1] / "data" / "messages"
-TABLES = {"core": MESSAGES} | {
-    name.rpartition(".")[2]: wings.load(name, wing.offers["messages"])
-    for name, wing in wings.wings().items()
-    if "messages" in wing.offers
-}
+TABLES = {"core": MESSAGES} | {place.partition(".")[0]: load(place) for place in OFFERS["messages"]}
 TEMPLATES = {code: template for table in TABLES.values() for code, template in table.items()}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from allreduce_bench.slurm.commands import Allocation
 from allreduce_bench.slurm.job_files import JobRecord
 
-FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
+FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "ended", "end", "why", "requeued"]
 
 
 def records(folder: Path) -> dict[str, dict]:
@@ -22,9 +22,9 @@ def test_a_record_is_whole_at_once_and_a_second_one_of_the_same_start_is_another
     assert list(first) == FIELDS and first["ended"] >= first["started"]
     known = {"job": "12", "task": "4", "restart": 1, "only": "8r", "nodes": ["n1"], "end": "warned", "requeued": True}
     assert known.items() <= first.items()
-    other.add(stage={"python_s": 1.5})
+    other.add(switches={"n1": "s0"})
     assert records(tmp_path)["job-12_4.1.2.json"] | {"only": "8r"} == {
-        **first, "ended": None, "end": None, "why": None, "requeued": False, "stage": {"python_s": 1.5},
+        **first, "ended": None, "end": None, "why": None, "requeued": False, "switches": {"n1": "s0"},
         "started": other.facts["started"],
     }  # fmt: skip
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 from hostile import HOSTILE
@@ -57,7 +58,7 @@ def test_what_concerns_the_site_is_said_alike(name):
 
 @pytest.mark.parametrize("name", MEASURING)
 def test_submit_finds_what_it_sets(name):
-    wanted = {"VENV", "LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "STAGE", "RUN", "ONLY", "WHAT"}
+    wanted = {"VENV", "LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "RUN", "ONLY", "WHAT"}
     assert set(Template(name, TEXT[name]).assignments) == wanted
 
 
@@ -76,8 +77,8 @@ def test_a_sweep_measures_where_it_was_submitted_and_goes_on_when_requeued(tmp_p
     assert result.status == 0 and result.complaint == ""
     assert call[:4] == ["allreduce-bench", "run", "--ranks-per-node", "4"]
     assert {"--resume", "--requeue", "--report"} < set(call)
-    empty = ("--launcher-args", "--interface", "--stage", "--only")
-    assert after(call, "--launcher") == "auto" and [after(call, option) for option in empty] == [""] * 4
+    empty = ("--launcher-args", "--interface", "--only")
+    assert after(call, "--launcher") == "auto" and [after(call, option) for option in empty] == [""] * 3
     assert after(call, "--output") == f"{tmp_path}/a folder with spaces/results/allreduce-77"
 
 
@@ -88,10 +89,10 @@ def test_the_tasks_of_an_array_measure_one_launch_each_of_one_run(tmp_path):
 
 
 def test_variables_set_for_sbatch_are_taken(tmp_path):
-    said = {"ONLY": "8r", "RUN": "my run", "LAUNCHER_ARGS": "--bind-to core", "STAGE": "/tmp"}
+    said = {"ONLY": "8r", "RUN": "my run", "LAUNCHER_ARGS": "--bind-to core"}
     (call,) = run_job(tmp_path, "sweep", **said, SLURM_ARRAY_TASK_ID="2").calls
     assert after(call, "--only") == "8r-2" and after(call, "--output") == "my run"
-    assert after(call, "--launcher-args") == "--bind-to core" and after(call, "--stage") == "/tmp"
+    assert after(call, "--launcher-args") == "--bind-to core"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_names_from_outside_are_never_executed(name, tmp_path):
         log = tmp_path / str(number)
         folder = f"{log}/{hostile}"
         make_program(f"{folder}/.venv", log)
-        said = {"LAUNCHER": hostile, "STAGE": hostile, "ONLY": hostile, "SLURM_JOB_NAME": hostile}
+        said = {"LAUNCHER": hostile, "ONLY": hostile, "SLURM_JOB_NAME": hostile}
         (call,) = run_script(JOBS / f"{name}.sbatch", folder, log, hostile, **said).calls
         wanted = hostile if name == "collect" else f"{folder}/results/{hostile}-77"
         assert (after(call, "--checkpoint") if name == "train" else call[-1]) == wanted
@@ -177,3 +178,13 @@ def test_a_training_that_lost_its_ranks_is_submitted_again_without_bad_nodes(
         assert (outcome.status, int(left), words) == (0, int(submissions) - 1, options) and script.endswith(
             "train.sbatch"
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "job"), [([], "7"), (["nowhere", "/tmp"], "7"), ([sys.prefix], "7"), ([sys.prefix, "/tmp"], "")]
+)
+def test_staging_nothing_or_outside_of_a_job_is_refused_in_one_line(words, job):
+    environ = {**os.environ, "SLURM_JOB_ID": job}
+    command = ["bash", str(JOBS / "stage.sh"), *words]
+    refused = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and refused.stderr.startswith("error: ")

@@ -15,7 +15,6 @@ from allreduce_bench.slurm.job_files import JobRecord
 from allreduce_bench.slurm.job_states import JobStates, keep_states
 
 WORDS = ("--nodes", "1,2", "--ranks-per-node", "2", "--sizes", "8", "-a", "native,ring", "--launches", "2")
-STAGE = {"folder": "/tmp/x", "archive_nbytes": 1 << 20, "pack_s": None, "unpack_s": 1.5}
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def sweep(tmp_path, monkeypatch) -> Path:
     assert result.exit_code == 0, result.output
     here = Allocation("15", "12", "4", 1, ("n1",), 1)
     JobRecord(tmp_path / "sweep", here, "8r")
-    JobRecord(tmp_path / "sweep", here, "8r").add(stage=STAGE, switches={"n1": "s0/s1"}, ended="now", end="done")
+    JobRecord(tmp_path / "sweep", here, "8r").add(switches={"n1": "s0/s1"}, ended="now", end="done")
     ended = SlurmJob("12_4", "COMPLETED", elapsed_s=12.0, exit_code="0:0")
     keep_states(JobStates({"12_4": ended}), tmp_path / "sweep")
     return tmp_path / "sweep"
@@ -47,7 +46,7 @@ def test_what_jobs_leave_is_described(sweep):
     ("name", "file", "path", "to"),
     [
         ("job", "job-12_4.1.json", ("restart",), "1"),
-        ("job", "job-12_4.1.2.json", ("stage", "unpack_s"), None),
+        ("job", "job-12_4.1.2.json", ("switches", "n1"), None),
         ("submission", "1/submission.json", ("jobs", 0, "limit_s"), "10 min"),
         ("submission", "1/submission.json", ("again", "array"), 1),
         ("ended", "ended.json", ("12_4", "state"), 0),

@@ -35,7 +35,6 @@ launcher_args = --mpi=pmix
 interface = hsn0
 ranks_per_node = 8
 venv = /shared/my venv
-stage = /tmp
 leave_out = requeue, signal
 
 [variables]
@@ -75,7 +74,7 @@ def test_everything_that_a_file_can_say(tmp_path):
     }
     assert system.modules == ("gcc/13", "openmpi", "ucx") and system.ranks_per_node == 8
     assert (system.launcher, system.launcher_args) == ("flux run -n {ranks}", "--mpi=pmix")
-    assert (system.interface, system.stage, system.venv) == ("hsn0", "/tmp", "/shared/my venv")
+    assert (system.interface, system.venv) == ("hsn0", "/shared/my venv")
     assert system.variables == {"UCX_TLS": "rc,self", "Path_Like": "%(x)s $HOME"}
 
 
@@ -162,7 +161,7 @@ def test_hostile_names_are_refused_in_one_line(places):
             message_pattern("slurm.sbatch_every_job_sets", of_submit="ntasks-per-node"),
         ),
         ("[sbatch]\noutput = x\n", message_pattern("slurm.sbatch_every_job_sets", of_submit="output")),
-        ("[site]\nstage = a\nstage = b\n", re.escape("already exists")),
+        ("[site]\nvenv = a\nvenv = b\n", re.escape("already exists")),
         ("modules = x\n", re.escape("no section headers")),
         ("[site]\nmodules\n", re.escape("parsing errors")),
         ("[site]\nmodules = \udcff\n", re.escape("codec can't decode")),

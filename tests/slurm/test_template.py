@@ -202,7 +202,7 @@ def test_a_value_arrives_as_it_was_and_nothing_of_it_is_executed(value, tmp_path
     folder.mkdir()
     make_program(venv, log)
     make_program(f"{tmp_path}/modules", log)
-    texts = {name: value for name in ("LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "STAGE", "ONLY")}
+    texts = {name: value for name in ("LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "ONLY")}
     text = Template.read(SWEEP).render(
         directives={"comment": value} if accepted(TEMPLATE.render, directives={"comment": value}) else {},
         assignments={**texts, "RUN": f"{tmp_path}/{value}", "VENV": venv, "WHAT": [value, f"-x{value}"]},
@@ -215,7 +215,7 @@ def test_a_value_arrives_as_it_was_and_nothing_of_it_is_executed(value, tmp_path
     assert result.calls == [
         ["module", "load", "openmpi/4"],
         ["allreduce-bench", "run", "--ranks-per-node", "4", "--launcher", value, "--launcher-args", value]
-        + ["--interface", value, "--stage", value, value, f"-x{value}"]
+        + ["--interface", value, value, f"-x{value}"]
         + ["--only", value, "--resume", "--requeue", "--output", f"{tmp_path}/{value}"],
     ]
     assert result.environ["UCX_TLS"] == value and result.complaint == ""
@@ -226,7 +226,7 @@ def test_an_empty_list_adds_no_word(tmp_path):
     make_program(f"{tmp_path}/.venv", tmp_path)
     (tmp_path / "job").write_text(Template.read(SWEEP).render(assignments={"WHAT": []}))
     (call,) = run_script(tmp_path / "job", str(tmp_path), tmp_path).calls
-    assert call[call.index("--stage") : call.index("--only")] == ["--stage", ""]
+    assert call[call.index("--interface") : call.index("--only")] == ["--interface", ""]
 
 
 def test_a_program_whose_path_looks_like_an_option_is_no_option(tmp_path):

@@ -18,10 +18,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from allreduce_bench import wings
+from places import wings
+
+from allreduce_bench.cli import PLACES
 
 PROJECT = Path(__file__).parents[2]
-WINGS = {name.rpartition(".")[2]: wing for name, wing in wings.wings().items()}
+WINGS = wings()
 # folders of tests that belong to no room
 APART = ("browser", "cluster", "repository", "studies", "support", "ranks", "data")
 KEPT_OUT = shutil.ignore_patterns(".git", ".venv*", ".axe", "__pycache__", ".*_cache", "results")
@@ -45,7 +47,7 @@ def copy_without(wing: str, place: Path) -> Path:
 def needs(wing: str, text: str) -> bool:
     """Return whether a test file names the wing or one of its commands."""
     return bool(re.search(rf"allreduce_bench[./]{wing}\b", text)) or any(
-        re.search(rf"[\"' ]{command}[\"' ]", text) for command in WINGS[wing].commands
+        re.search(rf"[\"' ]{command}[\"' ]", text) for command, place in PLACES.items() if place.startswith(f"{wing}.")
     )
 
 

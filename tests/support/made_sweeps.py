@@ -64,7 +64,6 @@ def record(run: Path, job: str, only: str, task: str | None = None, restart: int
         "nodes": ["n1", "n2"],
         "switches": {},
         "started": f"2024-05-01T1{restart}:30:00+00:00",
-        "stage": None,
         "ended": None,
         "end": None,
         "why": None,

@@ -25,7 +25,7 @@ PAGES = (
     *("jobs/README.md", "jobs/reframe/README.md", "analysis/README.md", "results/README.md", "tests/README.md"),
 )
 PROGRAMS = "allreduce-bench|make|module|mpirun|pip|python3?|reframe|sbatch|srun|jupyter"
-COMMAND = re.compile(rf"^(?:STAGE=\S+ )?(?:\S*/)?(?:{PROGRAMS}) [^#\n]+", re.MULTILINE)
+COMMAND = re.compile(rf"^(?:\S*/)?(?:{PROGRAMS}) [^#\n]+", re.MULTILINE)
 OUTSIDE_OF_QUOTES = re.compile(r" && (?=(?:[^']*'[^']*')*[^']*$)")
 OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce-bench (?P<words>.+)$")
 
@@ -41,7 +41,6 @@ PARSED = {
     r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
-    r"--stage\b": "a folder on every node",
     r"nccl-inspector|steps\.jsonl|torch-job": "files of other programs; `cli/test_stragglers.py` makes them",
     r"^import logs/|^compare .*(\.log|osu\.txt|logs/)": "logs; `cli/test_log_options.py` makes some",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",

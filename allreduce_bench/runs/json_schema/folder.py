@@ -224,15 +224,6 @@ STARTUP = fields(
     {name: number(f"{meaning}; slowest rank; unit: s", 0) for name, meaning in PHASES.items()},
     "how long ranks took to start",
 )
-STAGE = fields(
-    {
-        "folder": text("where the Python environment was unpacked on every node"),
-        "archive_nbytes": whole("size of the archive; unit: bytes"),
-        "pack_s": or_null(number("time of packing; null: the archive was there; unit: s", 0)),
-        "unpack_s": number("until the slowest node had it; unit: s", 0),
-    },
-    meaning="what run --stage did",
-)
 GROUPS = fields(
     {
         "ranks": items(items(whole()), "the ranks of each group"),
@@ -307,7 +298,7 @@ MEASURED = {
     "variables": by_name(text(), "environment variables that steer an MPI or a scheduler's layout; no others are kept"),
     "machines": items(MACHINE, "each node"),
     "startup": STARTUP,
-    "stage": or_null(STAGE),
+    "stage": or_null(by_name({}, "what run --stage did, a former option")),
     "groups": GROUPS,
     "order": items(
         whole(), "with --order the launcher's ranks in the order of the all-reduce: the first is its rank 0"

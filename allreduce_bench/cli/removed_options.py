@@ -1,0 +1,15 @@
+"""Options and commands that there were once, and what to do instead."""
+
+_COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-bench run --sizes; see docs/profile.md"
+_DDP = "only PyTorch's buckets are modelled: choose their length with --bucket-cap"
+
+ADVICE: dict[str, str] = {  # an option, one of a command only, or a command
+    "--stage": "copy the environment to the nodes before the run: bash jobs/stage.sh, see jobs/README.md",
+    "exec --profile": _COUNT,
+    "run --like": _COUNT,
+    "workload --groups": "name the ranks that average one gradient with -n, and a rank's own tensors with --shapes",
+    "workload --framework": _DDP,
+    "workload --fusion": _DDP,
+    "workload --cycle": _DDP,
+    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
+}
