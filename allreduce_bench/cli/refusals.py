@@ -13,6 +13,7 @@ import click
 
 from ..message import say
 from ..units import nearest
+from .removed_options import ADVICE
 from .types import INTERRUPTED, OneLineError
 
 _SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
@@ -105,17 +106,6 @@ COMMAND_HABITS = {
     "help": "help is an option:",
     "version": "the version is an option: allreduce-bench --version;",
 }
-_COUNT = "count the program's calls with I_MPI_STATS or mpiP, then: allreduce-bench run --sizes; see docs/profile.md;"
-_DDP = "only PyTorch's buckets are modelled: choose their length with --bucket-cap;"
-REMOVED = {  # an option or a command that there was -> what to do instead
-    "exec --profile": _COUNT,
-    "run --like": _COUNT,
-    "workload --groups": "name the ranks that average one gradient with -n, and a rank's own tensors with --shapes;",
-    "workload --framework": _DDP,
-    "workload --fusion": _DDP,
-    "workload --cycle": _DDP,
-    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
-}
 
 
 # Refusals of wrong words on the command line: one line, printed once for all ranks
@@ -177,9 +167,10 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return say("cli.no_such_option_before", name=name)
+    if advice := ADVICE.get(f"{command} {name}") or ADVICE.get(name):
+        return f"no such option: {name}; {advice}"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
-    meant = REMOVED.get(f"{command} {name}", meant)
     return f"no such option: {name}; {_meant_or_help(meant, command)}"
 
 
@@ -204,7 +195,9 @@ def _meant_or_help(meant: str, command: str) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    meant = REMOVED.get(name) or COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
+    if name in ADVICE:
+        return OneLineError("as_said", words=f"no such command: '{name}'; {ADVICE[name]}")
+    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
 
 
