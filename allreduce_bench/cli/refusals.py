@@ -66,10 +66,10 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return say("cli.no_such_option_before", name=name)
-    known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
-    meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
     if advice := ADVICE.get(f"{command} {name}", ADVICE.get(name)):
         return f"no such option: {name}; {advice}"
+    known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
+    meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
     return f"no such option: {name}; {_meant_or_help(meant, command)}"
 
 
@@ -94,5 +94,7 @@ def _meant_or_help(meant: str, command: str) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    meant = ADVICE.get(name) or nearest(name, known)
+    if name in ADVICE:
+        return OneLineError("as_said", words=f"no such command: '{name}'; {ADVICE[name]}")
+    meant = nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))

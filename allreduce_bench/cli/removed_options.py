@@ -11,5 +11,5 @@ ADVICE: dict[str, str] = {  # an option, one of a command only, or a command
     "workload --framework": _DDP,
     "workload --fusion": _DDP,
     "workload --cycle": _DDP,
-    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN;",
+    "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN",
 }

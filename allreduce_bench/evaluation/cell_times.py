@@ -198,7 +198,7 @@ def known_median(values: Iterable[float | None]) -> float | None:
 # Rows that compete with each other, and times that are doubted.
 #
 # Rows compete if they were called in one way, at one size (`by_size`) of one table (`tables`: one number of ranks and
-# cache). A doubted time is not ranked, cannot win and cannot violate a guideline.
+# cache). A doubted time is not ranked, and cannot win.
 
 
 # doubts

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation import group_losses
-from ..evaluation.cell_times import Way, competing, ways_of
+from ..evaluation.cell_times import Way, competing, mockups, ways_of
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
 from ..models.model import Bounds
@@ -221,8 +221,10 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
     """
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
-        row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
-        lowest = lowest_of(row_of.values())
+        of_size = [row for row in competing(rows) if row["nbytes"] == nbytes]
+        beside = [row for row in mockups(rows) if row["nbytes"] == nbytes]
+        row_of = {competitor_of(row): row for row in (*of_size, *beside)}
+        lowest = lowest_of(of_size)
         some = next(iter(row_of.values()))
         winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.FLOORS]
         lines.append({"nbytes": nbytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})

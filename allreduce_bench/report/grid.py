@@ -6,7 +6,7 @@ from ..evaluation.limits import LOCAL
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ..message import say
-from ..runs.cell import parts_of
+from ..runs.cell import executor_of, parts_of
 from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
@@ -105,7 +105,7 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
     """Return columns of the fastest algorithm, bandwidths and efficiency of the lowest time, wrong
     elements.
     """
-    lowest = [lowest_of(line.values()) for line in lines]
+    lowest = [lowest_of(row for row in line.values() if not executor_of(row).is_mockup) for line in lines]
     best = tuple(Field(winner_of(row) if row else "-") for row in lowest)
     algbw = tuple(Field(_gigabytes(row["algbw_bytes_per_s"]) if row else "-") for row in lowest)
     busbw = tuple(Field(_gigabytes(row["busbw_bytes_per_s"]) if row else "-") for row in lowest)

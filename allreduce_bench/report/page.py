@@ -20,7 +20,7 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation import agreement
-from ..evaluation.cell_times import competing, competitor_names, defaults
+from ..evaluation.cell_times import competing, competitor_names, defaults, mockups
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
@@ -344,6 +344,7 @@ def _section(
         "name": name,
         "plan": plan,
         "competitors": competitor_names(rows, plan.algorithms),
+        "mockups": list(dict.fromkeys(map(competitor_of, mockups(rows)))),
         **origin(folder, plan, rows, attempts),
         "findings": found,
         "warnings": caveats.warnings(found),
@@ -407,7 +408,6 @@ def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Seq
     return {
         "models": of_models(models),
         "ran": of_ran(native["ran"]),
-        "guidelines": of_guidelines(native["guidelines"], worst),
         "rivals": of_rivals(native["rivals"], worst),
     }
 
@@ -479,14 +479,6 @@ def of_ran(ran: dict[str, Any]) -> Folding:
     if not ran["lines"]:
         return Folding(False, say("report.ran_nowhere_known"))
     return Folding(True, "")
-
-
-def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
-    """Fold if nothing was compared or violated, or if the times are not reliable."""
-    if not guidelines["compared"]:
-        return Folding(False, say("report.none_could_checked"))
-    lines = len(guidelines["lines"])
-    return _of_lines(lines, say("report.guidelines_violated", lines=lines or "none"), level)
 
 
 def of_rivals(rivals: dict[str, Any], level: str) -> Folding:

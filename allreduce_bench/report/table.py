@@ -55,8 +55,7 @@ def table(
         own = libraries_of([fact for fact in attempts if fact["ranks"] == ranks]) or library
         for cache in plan.caches:
             rows_of_table = [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
-            guidelines = _guideline_lines(rows, rows_of_table, screen)
-            tables.append(_table_of_ranks(plan, rows_of_table, own, screen, guidelines))
+            tables.append(_table_of_ranks(plan, rows_of_table, own, screen))
     contrasts = contrast_sentences(competing(rows), attempts) if rows else []
     return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
 
@@ -67,20 +66,9 @@ def libraries_of(attempts: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(dict.fromkeys(map(str, named)))
 
 
-def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    """Compare native with mock-ups of it, if measured; violations are tested on all rows together."""
-    if not mockups(rows_of_table):
-        return []
-    from .native_section import comparisons, guideline_lines  # late: few runs have mock-ups
-
-    return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]
-
-
-def _table_of_ranks(
-    plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen, guidelines: Sequence[str]
-) -> str:
+def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen) -> str:
     rows = competing(every)
-    columns = grid([*rows, *defaults(every)], screen)
+    columns = grid([*rows, *mockups(every), *defaults(every)], screen)
     above = [
         *([verdict_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
         *([verdict_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
@@ -95,6 +83,7 @@ def _table_of_ranks(
         *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_of_defaults(every),
+        *_of_parts(every),
         *_not_compared(rows),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
@@ -109,7 +98,7 @@ def _table_of_ranks(
     ]
     delayed = _arrival_lines(every, screen) if plan.arrival else []
     placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
-    table_lines = [*fitted(columns, screen, WHOLE), "", *guidelines, *delayed, *placed]
+    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed, *placed]
     return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
 
 
@@ -192,6 +181,15 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
 def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
     """Say what native:default is, if it was measured."""
     return [say("report.default_of_forced_launches", name=FORCED_DEFAULT)] if defaults(rows) else []
+
+
+def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
+    if not mockups(rows):
+        return []
+    from ..models.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
+
+    return list(filter(None, [parts_sentence(part_comparisons(rows))]))
 
 
 def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:

@@ -7,7 +7,7 @@ from hand_models import hand_models
 
 from allreduce_bench.message import say
 from allreduce_bench.models.model import Errors
-from allreduce_bench.report.page import of_guidelines, of_models, of_ran, of_rivals
+from allreduce_bench.report.page import of_models, of_ran, of_rivals
 
 
 def with_error(error: float):
@@ -29,14 +29,6 @@ def test_no_model_has_nothing_to_fold():
 def test_what_the_library_ran_is_folded_where_that_is_known_nowhere():
     assert of_ran({"lines": [1]}).is_open
     assert of_ran({"lines": []}) == (False, say("report.ran_nowhere_known"))
-
-
-def test_violated_guidelines_are_open_where_times_are_reliable():
-    broken = {"compared": [1, 2], "lines": [{}], "sentence": ""}
-    assert of_guidelines(broken, "good") == (True, say("report.guidelines_violated", lines="1"))
-    assert not of_guidelines(broken, "not reliable").is_open
-    assert not of_guidelines({**broken, "lines": []}, "good").is_open
-    assert of_guidelines({"compared": [], "lines": []}, "good").line == say("report.none_could_checked")
 
 
 def test_faster_rivals_are_counted_once_and_open_where_times_are_reliable():

@@ -14,10 +14,10 @@ from allreduce_bench.evaluation.launch_states import add_states
 from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, Verdict, add_standings, verdicts
 from allreduce_bench.models.crossings import Crossing, winner_map
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.guidelines import rival_comparisons
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeTime
 from allreduce_bench.models.prediction import competing_models
+from allreduce_bench.models.rivals import rival_comparisons
 from allreduce_bench.report.forecast import Forecast, as_tables, crossings_of, rows
 
 NAMES = ("ring", "recursive_doubling", "rabenseifner", "two_tree")

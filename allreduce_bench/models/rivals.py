@@ -1,20 +1,8 @@
-"""Guidelines for a library's own all-reduce: compared with alternatives, launch by launch, slower or not.
+"""A library's own all-reduce compared with its rivals and with its parts, launch by launch: slower or not.
 
-Guidelines (`comparisons`) compare it with the library itself: Träff, Gropp and Thakur, "Self-consistent MPI performance
-guidelines", IEEE TPDS 21(5), 2010: no operation of a library is slower than an equivalent of its other operations, and
-fewer data do not take longer than more. Here:
-
-    all-reduce of n   <=  reduce + broadcast of n                          native:reduce+bcast
-    all-reduce of n   <=  reduce-scatter + allgather of n, equal blocks    native:reduce_scatter_block+allgather
-    all-reduce of n   <=  the same with blocks of any length               native:reduce_scatter+allgatherv
-    all-reduce of n   <=  all-reduce of m, n < m                           it could pad the vector
-    all-reduce of kn  <=  k all-reduces of n                               it could cut the vector
-
-The first three need their mock-ups, `cell.MOCKUPS`, measured in the same launches (Hunold and Carpen-Amarie, HPC Asia
-2018). They are called from Python, so they are compared with native called from Python.
-
-Rivals (`rival_comparisons`) are other all-reduces of the same run. They are no guidelines: they are not made of the
-library's operations, and it need not know them.
+Rivals (`rival_comparisons`) are other all-reduces of the same run. Parts (`part_comparisons`) are what the library's
+other operations make of one, such as reduce + broadcast (`cell.MOCKUPS`), measured in the same launches. They are
+called from Python, so they are compared with native called from Python.
 
 Each of the two tests all its comparisons together (`evaluation.spread`, Holm): for a library that is never slower, at
 most 5 % of runs report any comparison as slower. Doubtful or unreliable times are not compared.
@@ -30,23 +18,14 @@ from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..message import say
-from ..runs.cell import MOCKUPS, NATIVE, NATIVES, executor_of
+from ..runs.cell import NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
 from .words import cache_label
-
-# Expectations
-MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
-MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
-GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
-RIVAL = "no slower than another all-reduce"
-
-LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
 
 
 class NativeComparison(NamedTuple):
     """Comparison of the library's own all-reduce at one number of ranks and size with an alternative."""
 
-    expected: str  # no slower than …
     algorithm: str  # name of the library's all-reduce
     cache: str
     ranks: int
@@ -73,60 +52,16 @@ class NativeComparison(NamedTuple):
 class Pair(NamedTuple):
     """Rows to compare."""
 
-    expected: str
     own: SummaryRow
     other: SummaryRow
     name: str  # of the alternative
     detail: str
 
 
-def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Return every comparison of a guideline among the trusted rows of one run."""
-    pairs: list[Pair] = []
-    for alike in called_alike(rows):
-        mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if executor_of(row).is_mockup}
-        for own_rows in of_library(alike):
-            pairs += [*_against_mockups(own_rows, mockups), *_against_itself(own_rows)]
-    return told(pairs)
-
-
-def _against_mockups(own_rows: Sequence[SummaryRow], mockups: dict[tuple[str, int], SummaryRow]) -> Iterator[Pair]:
-    for row in own_rows:
-        for name, expected in MADE.items():
-            made = mockups.get((name, row["nbytes"]))
-            if made and row["algorithm"] == NATIVE:
-                yield Pair(expected, row, made, name, format_time(time_of(made)))
-
-
-def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[Pair]:
-    """Yield pairs of neighbouring sizes: with all pairs, one slow cell would violate the rule many times."""
-    for smaller, larger in zip(own_rows, own_rows[1:]):
-        smaller_time, larger_time = map(_time_at_size, (smaller, larger))
-        yield Pair(MONOTONY, smaller, larger, LARGER, larger_time)
-        pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
-        if not rest and pieces > 1:
-            yield Pair(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
-
-
-def _time_at_size(row: SummaryRow) -> str:
-    return f"{format_time(time_of(row))} at {format_size(row['nbytes'])}"
-
-
-def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
-    """Return a row scaled to `factor` times the time."""
-    return {
-        **row,
-        "time_s": factor * time_of(row),
-        "time_low_s": factor * row["time_low_s"],
-        "time_high_s": factor * row["time_high_s"],
-        "launch_medians": {name: factor * time_s for name, time_s in row["launch_medians"].items()},
-    }
-
-
 def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
     """Compare native with every other all-reduce of its ranks, size and cache, called alike; trusted rows only."""
     pairs = [
-        Pair(RIVAL, row, rival, competitor_of(rival), format_time(time_of(rival)))
+        _pair(row, rival)
         for alike in called_alike(rows)
         for own_rows in of_library(alike)
         for row in own_rows
@@ -136,6 +71,22 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         and not executor_of(rival).is_mockup
     ]
     return told(pairs)
+
+
+def part_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
+    """Compare native with what the library's other operations make of an all-reduce; trusted rows only."""
+    pairs = [
+        _pair(row, made)
+        for alike in called_alike(rows)
+        for row in alike
+        for made in alike
+        if row["algorithm"] == NATIVE and executor_of(made).is_mockup and made["nbytes"] == row["nbytes"]
+    ]
+    return told(pairs)
+
+
+def _pair(own: SummaryRow, other: SummaryRow) -> Pair:
+    return Pair(own, other, competitor_of(other), format_time(time_of(other)))
 
 
 def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
@@ -176,26 +127,23 @@ def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> Native
     factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
     slower = is_answered and not (found and found.is_equal)
     grade = own.get("grade", GOOD)
-    return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)
+    return NativeComparison(*key, pair.name, pair.detail, factor, low, high, slower, grade)
 
 
-def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
-    """Return a sentence: how many of the comparisons violate a guideline, and the worst of them."""
-    violated = [comparison for comparison in compared if comparison.slower]
-    if not violated:
-        return say("models.native_violates_no_guideline", compared_count=len(compared))
-    worst = max(violated, key=lambda comparison: comparison.factor)
-    size = format_size(worst.nbytes)
-    slower = say("models.slower_pieces", times=worst.times, size=size)
-    if worst.expected != SPLIT:
-        against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
-        slower = f"{worst.times} slower than {against} at {size}"
+def parts_sentence(compared: Sequence[NativeComparison]) -> str:
+    """Return where native is slowest against what the library's other operations make of it; empty: nowhere."""
+    slower = [comparison for comparison in compared if comparison.slower]
+    if not slower:
+        return ""
+    worst = max(slower, key=lambda comparison: comparison.factor)
     return say(
-        "models.native_violates_guideline_comparisons",
-        violated_count=len(violated),
+        "models.native_slower_than_parts",
+        slower_count=len(slower),
         compared_count=len(compared),
+        against=worst.against,
         in_ranks=in_ranks([worst.ranks]),
-        slower=slower,
+        times=worst.times,
+        nbytes=format_size(worst.nbytes),
     )
 
 
@@ -216,12 +164,11 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
     )
 
 
-def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
-    """Return rows in words of what is slower, by kind: expected, ranks, algorithm, against, sizes, worst."""
-    kind = attrgetter("expected", "ranks", "cache", "algorithm", "against")
+def slower_lines(compared: Sequence[NativeComparison]) -> list[dict[str, str]]:
+    """Return rows in words of what is slower, by kind: ranks, algorithm, against, sizes, worst."""
+    kind = attrgetter("ranks", "cache", "algorithm", "against")
     lines = []
-    in_order = sorted(compared, key=lambda comparison: (order.index(comparison.expected), kind(comparison)))
-    for (expected, ranks, cache, algorithm, against), group in groupby(in_order, kind):
+    for (ranks, cache, algorithm, against), group in groupby(sorted(compared, key=kind), kind):
         sizes_in_order = sorted(group, key=attrgetter("nbytes"))
         slower = [comparison for comparison in sizes_in_order if comparison.slower]
         if slower:
@@ -229,7 +176,7 @@ def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> 
             interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
             interval = "" if worst.is_beyond_telling else interval
             label = cache_label(cache)
-            line = {"expected": expected, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
+            line = {"ranks": f"{ranks}{f', {label} cache' if label else ''}"}
             line |= {"algorithm": algorithm, "against": against, "sizes": _sizes_in_words(sizes_in_order)}
             factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
             lines.append({**line, "worst": f"{factor}, against {worst.detail}"})

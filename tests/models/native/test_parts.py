@@ -1,0 +1,82 @@
+"""What the library's other operations make of an all-reduce: those that beat native are found, and no others."""
+
+import pytest
+from native_rows import SIZES, linear, native_row
+
+from allreduce_bench.evaluation.cell_times import competing
+from allreduce_bench.models.rivals import part_comparisons, parts_sentence
+from allreduce_bench.runs.cell import MOCKUPS
+
+REDUCE_BCAST, BLOCK, VECTOR = MOCKUPS
+
+
+def rows(native=linear, made=lambda nbytes: 2 * linear(nbytes), names=(REDUCE_BCAST,), **more):
+    """Native and mock-ups of it."""
+    natives = [native_row("native", nbytes, native(nbytes), **more) for nbytes in SIZES]
+    return natives + [native_row(name, nbytes, made(nbytes), **more) for name in names for nbytes in SIZES]
+
+
+def slower(rows):
+    return [(one.nbytes, one.against) for one in part_comparisons(rows) if one.slower]
+
+
+def test_a_library_that_is_faster_than_its_parts_is_told_nothing():
+    compared = part_comparisons(rows(names=MOCKUPS))
+    assert len(compared) == 3 * len(SIZES) and not any(one.slower for one in compared)
+    assert parts_sentence(compared) == ""
+
+
+@pytest.mark.parametrize("name", MOCKUPS)
+def test_a_faster_mock_up_is_named_with_factor_and_interval(name):
+    compared = part_comparisons(
+        rows(made=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5), names=[name])
+    )
+    found = [one for one in compared if one.slower]
+    assert [(one.nbytes, one.against) for one in found] == [(n, name) for n in SIZES[1:]]
+    for one in found:
+        assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
+    worst = max(found, key=lambda one: one.factor)
+    assert parts_sentence(compared).startswith(f"{name} of the same library beats native on 4 ranks at ")
+    assert worst.times in parts_sentence(compared)
+
+
+def test_our_own_algorithms_are_no_parts():
+    fast = [native_row("tree", nbytes, linear(nbytes) / 9) for nbytes in SIZES]
+    assert not slower(rows() + fast)
+
+
+def test_mock_ups_are_held_against_native_called_from_python():
+    compiled = [{**row, "executor": "compiled"} for row in rows() if row["algorithm"] == "native"]
+    made = [native_row(REDUCE_BCAST, nbytes, linear(nbytes) / 2) for nbytes in SIZES]
+    assert part_comparisons(compiled + made) == []
+    assert len(slower(rows(native=lambda nbytes: 2 * linear(nbytes), made=linear) + compiled)) == len(SIZES)
+
+
+def test_mock_ups_do_not_compete():
+    assert {row["algorithm"] for row in competing(rows(names=MOCKUPS))} == {"native"}
+
+
+def test_noise_hides_what_is_not_sure():
+    def made(noise, factor):
+        return slower(rows(made=lambda nbytes: linear(nbytes) / factor, noise=noise))
+
+    assert len(made(0.2, 1.03)) <= 1  # of four at 95 %
+    assert len(made(0.001, 1.03)) == 0  # within 5 %
+    assert len(made(0.001, 1.08)) == len(SIZES)
+
+
+def test_what_is_not_sure_or_was_not_timed_beats_nothing():
+    def half(nbytes):
+        return linear(nbytes) / 2
+
+    fast = rows(made=half)
+    assert slower(fast)
+    assert not slower(rows(made=half, launches=1))
+    assert not slower([{**one, "doubt": "two states"} for one in fast])
+    assert part_comparisons([{**one, "grade": "not reliable"} for one in fast]) == []
+    others = [
+        native_row(REDUCE_BCAST, 1024, 1e-9, **more) for more in ({"ranks": 8}, {"cache": "cold"}, {"groups": "alone"})
+    ]
+    missing = {**native_row(REDUCE_BCAST, 1024, 1e-9), "time_s": None}
+    assert not slower([native_row("native", 1024, 1e-5), *others, missing])
+    assert part_comparisons([native_row(name, 1024, 1e-5, ranks=1) for name in ("native", REDUCE_BCAST)]) == []
