@@ -176,7 +176,7 @@ def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
     start = time.time()
     words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
-    assert result.returncode == 0 and time.time() - start < 20
+    assert result.returncode == 0 and time.time() - start < 60  # however busy the cores are
     assert has_message(result.stderr, "cli.left_out_launches_within", names="2r-2")
 
 
