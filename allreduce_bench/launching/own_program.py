@@ -23,6 +23,7 @@ from .tied_process import ENDING_S, end_orphans, end_process, how_it_ended, inte
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
 KILLED = SIGNALLED + signal.SIGKILL
+LONGEST_LINE = 1 << 16  # bytes
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
@@ -120,7 +121,8 @@ class WatchedProgram:
             self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # for the last output
-            if self._is_peer_gone or not (self._ended or self._stopped_for_long or self._aborted is not None):
+            is_named = self._ended or self._stopped_for_long or self._aborted is not None
+            if self._is_peer_gone or not (is_named or status == -signal.SIGPIPE):  # that ended the launcher first
                 self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
             ending = self._ending(status)
             return ending
@@ -149,15 +151,23 @@ class WatchedProgram:
                     return
 
     def _forward(self, process: subprocess.Popen) -> None:
-        """Forward stderr of the launcher and the ranks; record which rank called MPI_Abort, and lost nodes."""
-        for line in process.stderr or ():
-            sys.stderr.buffer.write(line)
+        """Forward stderr of the launcher and the ranks as it comes; read its lines."""
+        assert process.stderr
+        rest = b""
+        while data := os.read(process.stderr.fileno(), LONGEST_LINE):
+            sys.stderr.buffer.write(data)
             sys.stderr.buffer.flush()
-            text = line.decode(errors="replace")
-            for found in filter(None, (words.search(text) for words in ABORTED)):
-                self._aborted = int(found[1]) if self._aborted is None else self._aborted
-            self._is_peer_gone |= PEER_GONE.search(text) is not None
-            self._lost_nodes.update(map(without_domain, LOST_NODE.findall(text)))
+            *lines, rest = re.split(rb"[\r\n]", rest[-LONGEST_LINE:] + data)
+            for line in lines:
+                self._read(line.decode(errors="replace"))
+        self._read(rest.decode(errors="replace"))
+
+    def _read(self, line: str) -> None:
+        """Record which rank called MPI_Abort, and lost nodes."""
+        for found in filter(None, (words.search(line) for words in ABORTED)):
+            self._aborted = int(found[1]) if self._aborted is None else self._aborted
+        self._is_peer_gone |= PEER_GONE.search(line) is not None
+        self._lost_nodes.update(map(without_domain, LOST_NODE.findall(line)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()
