@@ -18,7 +18,15 @@ from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphan
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
-from .tied_process import ENDING_S, end_orphans, end_process, how_it_ended, interrupts_put_off, shell_status
+from .tied_process import (
+    ENDING_S,
+    end_orphans,
+    end_process,
+    how_it_ended,
+    interrupts_put_off,
+    shell_status,
+    with_mpi4py,
+)
 
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
@@ -30,6 +38,7 @@ ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
+TRACEBACK = "Traceback (most recent call last):"
 PEER_GONE = re.compile(r"MPI communication peer process has unexpectedly disconnected")  # Open MPI's, of a rank it ends
 LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
@@ -83,6 +92,8 @@ class WatchedProgram:
         self._is_peer_gone = False  # so that Open MPI ended ranks which missed it
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._lost_nodes: set[str] = set()  # of which the launcher says so
+        self._words, self._error_at = words, 0.0  # monotonic seconds of Python's first traceback; 0: none
+        self._is_error_told = False
         self._woken = threading.Event()
         self._timeout_s = timeout_s
         self._stopped_since: dict[Place | str, float] = {}  # stopped by a signal -> monotonic seconds
@@ -141,6 +152,9 @@ class WatchedProgram:
             if now - looked > 2 * pause_s:  # this process was stopped itself, as by Ctrl-Z: restart the clocks
                 self._stopped_since = dict.fromkeys(self._stopped_since, now)
             looked = now
+            if self._error_at and not self._is_error_told and now - self._error_at > self._timeout_s:
+                self._is_error_told = True
+                self._tell_error()
             if is_stopped(process.pid):
                 self._stopped_since.setdefault(LAUNCHER, now)
             else:
@@ -149,6 +163,12 @@ class WatchedProgram:
                 if now - since > self._timeout_s:
                     self._stopped_for_long = who
                     return
+
+    def _tell_error(self) -> None:
+        """Tell that ranks may wait for one that failed, unless mpi4py would have ended them."""
+        if with_mpi4py(self._words) == [*self._words]:
+            told = f"warning: a traceback was printed {self._timeout_s:g} s ago, and no rank has ended"
+            print(f"{told}; if ranks wait for the one that failed, interrupt it", file=sys.stderr, flush=True)
 
     def _forward(self, process: subprocess.Popen) -> None:
         """Forward stderr of the launcher and the ranks as it comes; read its lines."""
@@ -163,9 +183,11 @@ class WatchedProgram:
         self._read(rest.decode(errors="replace"))
 
     def _read(self, line: str) -> None:
-        """Record which rank called MPI_Abort, and lost nodes."""
+        """Record which rank called MPI_Abort, lost nodes, and errors."""
         for found in filter(None, (words.search(line) for words in ABORTED)):
             self._aborted = int(found[1]) if self._aborted is None else self._aborted
+        if TRACEBACK in line:
+            self._error_at = self._error_at or time.monotonic()
         self._is_peer_gone |= PEER_GONE.search(line) is not None
         self._lost_nodes.update(map(without_domain, LOST_NODE.findall(line)))
 

@@ -18,7 +18,7 @@ from functools import partial
 from ..measuring.startup import rank_of
 from ..watching.lifeline import KILL, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.watch import Watch
-from .tied_process import end_orphans, how_it_ended, read_ends, shell_status
+from .tied_process import end_orphans, how_it_ended, read_ends, shell_status, with_mpi4py
 
 LAST_WORDS_S = 0.3  # seconds for the report to be read before the launcher notices the end and kills the other ranks
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -33,7 +33,7 @@ def run(words: Sequence[str]) -> int:
     watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ), on_loss=lambda reason: end_orphans())
     try:
         # PMI uses inherited files; the program must not outlive this process
-        process = subprocess.Popen(words, close_fds=False, preexec_fn=partial(end_with_parent, KILL))
+        process = subprocess.Popen(with_mpi4py(words), close_fds=False, preexec_fn=partial(end_with_parent, KILL))
     except OSError as error:
         return _ended(watch, f"cannot be started: {words[0]}: {error.strerror}", CANNOT_RUN)
     asked_to_end: list[int] = []

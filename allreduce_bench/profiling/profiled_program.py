@@ -5,7 +5,6 @@ file system is shared; the folder is removed at the end.
 """
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..launching.launcher import Launcher
+from ..launching.tied_process import split_python
 from ..message import say
 from ..runs.files import refuse_special, write_given
 from ..runs.recorder import now
@@ -26,7 +26,6 @@ from .table import profile_lines
 
 IN_PYTHON = Path(__file__).with_name("in_python")
 FOLDER_VARIABLE = "ALLREDUCE_BENCH_PROFILE"  # where ranks put their counts
-FIRST_LINE_NBYTES = 256
 
 
 class Way(NamedTuple):
@@ -93,7 +92,7 @@ def _way(words: Sequence[str], launcher: Launcher, folder: Path) -> Way:
         library = counting_library(launcher, otherwise=folder)
         return Way("MPI", {"LD_PRELOAD": _first(str(library), "LD_PRELOAD")})
     except NoLibrary as why:
-        if not _is_python(words[0]):
+        if not any(split_python(words)):
             raise ProfileError("profiling.no_way", why=why) from why
     return Way("mpi4py", {"PYTHONPATH": _first(str(IN_PYTHON), "PYTHONPATH")})
 
@@ -101,19 +100,6 @@ def _way(words: Sequence[str], launcher: Launcher, folder: Path) -> Way:
 def _first(path: str, variable: str) -> str:
     """Return the value of a variable that lists paths, with another one in front."""
     return os.pathsep.join(filter(None, [path, os.environ.get(variable, "")]))
-
-
-def _is_python(program: str) -> bool:
-    """Return whether a program is an interpreter of Python, or a script that names one in its first line."""
-    path = shutil.which(program) or program
-    if re.fullmatch(r"python[\d.]*", os.path.basename(path)):
-        return True
-    try:
-        with open(path, "rb") as file:
-            first_line = file.read(FIRST_LINE_NBYTES).partition(b"\n")[0]
-    except OSError:
-        return False
-    return first_line.startswith(b"#!") and b"python" in first_line
 
 
 def _kept(

@@ -32,6 +32,7 @@ ENDINGS = {
     "kill": (137, r"error: rank 1 on \S+ was killed by SIGKILL; the other ranks were ended$"),
     "exit": (3, r"error: rank 1 on \S+ ended with status 3; the other ranks were ended$"),
     "raise": (1, r"error: rank 1 on \S+ ended with status 1; the other ranks were ended$"),
+    "error": (1, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
     "abort": (7, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
 }
 
@@ -45,8 +46,20 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
     found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
     assert re.search(sentence, err.strip().splitlines()[-1]), err
     assert found == status, err
-    assert ("nobody catches this" in err) == (how == "raise")
+    assert ("nobody catches this" in err) == (how in ("raise", "error"))
     assert time.monotonic() - begun < 60, OTHERS_WAITED_FOR
+
+
+def test_where_mpi4py_does_not_end_the_others_that_is_told():
+    python = interpreters()[0]
+    program = f"exec {python} {RANK_PROGRAMS / 'ending_badly.py'} error"
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "2", "--timeout", "2s", "--", "bash", "-c", program]
+    with subprocess.Popen(command, env=with_package(), stderr=subprocess.PIPE, text=True) as process:
+        begun = time.monotonic()
+        told = next(line for line in process.stderr if line.startswith("warning: a traceback was printed 2 s ago"))
+        process.terminate()
+        process.communicate(timeout=60)
+    assert told and process.returncode and time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
@@ -91,7 +104,7 @@ def test_a_program_ends_though_its_stderr_cannot_be_written(python, tmp_path, st
 
 def test_stderr_is_forwarded_as_it_comes_and_its_lines_are_read(monkeypatch):
     program = WatchedProgram.__new__(WatchedProgram)
-    program._aborted, program._is_peer_gone, program._lost_nodes = None, False, set()
+    program._aborted, program._is_peer_gone, program._lost_nodes, program._error_at = None, False, set(), 0.0
     (reading, writing), (forwarded, into) = os.pipe(), os.pipe()
     with open(reading, "rb") as source, open(into, "wb") as sink:
         monkeypatch.setattr(sys, "stderr", SimpleNamespace(buffer=sink))
