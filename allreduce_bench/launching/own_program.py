@@ -27,6 +27,7 @@ from .tied_process import (
     shell_status,
     with_mpi4py,
 )
+from .wrapped_rank import UNWATCHED
 
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
@@ -183,11 +184,12 @@ class WatchedProgram:
         self._read(rest.decode(errors="replace"))
 
     def _read(self, line: str) -> None:
-        """Record which rank called MPI_Abort, lost nodes, and errors."""
+        """Record which rank called MPI_Abort, lost nodes, ranks that run unheard, and errors."""
         for found in filter(None, (words.search(line) for words in ABORTED)):
             self._aborted = int(found[1]) if self._aborted is None else self._aborted
         if TRACEBACK in line:
             self._error_at = self._error_at or time.monotonic()
+        self._supervisor.patience.may_be_absent |= UNWATCHED in line
         self._is_peer_gone |= PEER_GONE.search(line) is not None
         self._lost_nodes.update(map(without_domain, LOST_NODE.findall(line)))
 

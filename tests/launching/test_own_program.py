@@ -105,6 +105,7 @@ def test_a_program_ends_though_its_stderr_cannot_be_written(python, tmp_path, st
 def test_stderr_is_forwarded_as_it_comes_and_its_lines_are_read(monkeypatch):
     program = WatchedProgram.__new__(WatchedProgram)
     program._aborted, program._is_peer_gone, program._lost_nodes, program._error_at = None, False, set(), 0.0
+    program._supervisor = SimpleNamespace(patience=SimpleNamespace(may_be_absent=False))
     (reading, writing), (forwarded, into) = os.pipe(), os.pipe()
     with open(reading, "rb") as source, open(into, "wb") as sink:
         monkeypatch.setattr(sys, "stderr", SimpleNamespace(buffer=sink))
