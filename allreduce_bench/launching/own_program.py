@@ -18,17 +18,28 @@ from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphan
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
-from .tied_process import ENDING_S, end_orphans, end_process, how_it_ended, interrupts_put_off, shell_status
+from .tied_process import (
+    ENDING_S,
+    end_orphans,
+    end_process,
+    how_it_ended,
+    interrupts_put_off,
+    shell_status,
+    with_mpi4py,
+)
+from .wrapped_rank import UNWATCHED
 
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
 KILLED = SIGNALLED + signal.SIGKILL
+LONGEST_LINE = 1 << 16  # bytes
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
+TRACEBACK = "Traceback (most recent call last):"
 PEER_GONE = re.compile(r"MPI communication peer process has unexpectedly disconnected")  # Open MPI's, of a rank it ends
 LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
@@ -82,6 +93,8 @@ class WatchedProgram:
         self._is_peer_gone = False  # so that Open MPI ended ranks which missed it
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._lost_nodes: set[str] = set()  # of which the launcher says so
+        self._words, self._error_at = words, 0.0  # monotonic seconds of Python's first traceback; 0: none
+        self._is_error_told = False
         self._woken = threading.Event()
         self._timeout_s = timeout_s
         self._stopped_since: dict[Place | str, float] = {}  # stopped by a signal -> monotonic seconds
@@ -120,7 +133,8 @@ class WatchedProgram:
             self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # for the last output
-            if self._is_peer_gone or not (self._ended or self._stopped_for_long or self._aborted is not None):
+            is_named = self._ended or self._stopped_for_long or self._aborted is not None
+            if self._is_peer_gone or not (is_named or status == -signal.SIGPIPE):  # that ended the launcher first
                 self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
             ending = self._ending(status)
             return ending
@@ -139,6 +153,9 @@ class WatchedProgram:
             if now - looked > 2 * pause_s:  # this process was stopped itself, as by Ctrl-Z: restart the clocks
                 self._stopped_since = dict.fromkeys(self._stopped_since, now)
             looked = now
+            if self._error_at and not self._is_error_told and now - self._error_at > self._timeout_s:
+                self._is_error_told = True
+                self._tell_error()
             if is_stopped(process.pid):
                 self._stopped_since.setdefault(LAUNCHER, now)
             else:
@@ -148,16 +165,33 @@ class WatchedProgram:
                     self._stopped_for_long = who
                     return
 
+    def _tell_error(self) -> None:
+        """Tell that ranks may wait for one that failed, unless mpi4py would have ended them."""
+        if with_mpi4py(self._words) == [*self._words]:
+            told = f"warning: a traceback was printed {self._timeout_s:g} s ago, and no rank has ended"
+            print(f"{told}; if ranks wait for the one that failed, interrupt it", file=sys.stderr, flush=True)
+
     def _forward(self, process: subprocess.Popen) -> None:
-        """Forward stderr of the launcher and the ranks; record which rank called MPI_Abort, and lost nodes."""
-        for line in process.stderr or ():
-            sys.stderr.buffer.write(line)
+        """Forward stderr of the launcher and the ranks as it comes; read its lines."""
+        assert process.stderr
+        rest = b""
+        while data := os.read(process.stderr.fileno(), LONGEST_LINE):
+            sys.stderr.buffer.write(data)
             sys.stderr.buffer.flush()
-            text = line.decode(errors="replace")
-            for found in filter(None, (words.search(text) for words in ABORTED)):
-                self._aborted = int(found[1]) if self._aborted is None else self._aborted
-            self._is_peer_gone |= PEER_GONE.search(text) is not None
-            self._lost_nodes.update(map(without_domain, LOST_NODE.findall(text)))
+            *lines, rest = re.split(rb"[\r\n]", rest[-LONGEST_LINE:] + data)
+            for line in lines:
+                self._read(line.decode(errors="replace"))
+        self._read(rest.decode(errors="replace"))
+
+    def _read(self, line: str) -> None:
+        """Record which rank called MPI_Abort, lost nodes, ranks that run unheard, and errors."""
+        for found in filter(None, (words.search(line) for words in ABORTED)):
+            self._aborted = int(found[1]) if self._aborted is None else self._aborted
+        if TRACEBACK in line:
+            self._error_at = self._error_at or time.monotonic()
+        self._supervisor.patience.may_be_absent |= UNWATCHED in line
+        self._is_peer_gone |= PEER_GONE.search(line) is not None
+        self._lost_nodes.update(map(without_domain, LOST_NODE.findall(line)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()

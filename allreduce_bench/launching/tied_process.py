@@ -1,9 +1,14 @@
-"""Process of a launcher: ends with its parent, loses no interrupt at its start, and its end in words."""
+"""Process of a launcher: ends with its parent, loses no interrupt at its start, and its end in words.
+
+Also how a program in Python is started, so that it ends.
+"""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -117,3 +122,64 @@ def how_it_ended(status: int) -> str:
 def shell_status(status: int) -> int:
     """Return the exit status in a shell's notation: 128 plus the signal's number for a killed process."""
     return status if status >= 0 else 128 - status
+
+
+# A program in Python is started so that an error on one rank ends the others
+
+
+PYTHON = re.compile(r"python[\d.]*")
+OF_ENV = re.compile(r"(.*/)?env|-S|[A-Za-z_]\w*=.*", re.DOTALL)  # words before a program
+FLAGS, WITH_VALUE = re.compile(r"-[bBdEiIOPqRsSuv]+|-[WX].+|--check-hash-based-pycs=.+"), ("-W", "-X")
+FIRST_LINE_NBYTES = 256
+
+
+def with_mpi4py(words: Sequence[str]) -> list[str]:
+    """Return the words that start a Python program as `python -m mpi4py`; of all else `words`.
+
+    There an error that nobody catches calls MPI_Abort; at its usual end MPI would wait for the other ranks.
+    """
+    before, python = split_python(words)
+    end = 1
+    while end < len(python) and (python[end] in WITH_VALUE or FLAGS.fullmatch(python[end])):
+        end += 2 if python[end] in WITH_VALUE else 1
+    program = python[end : end + 2]
+    if not program or program[0].startswith("-") and program[0] not in ("-", "-c", "-m"):
+        return [*words]
+    if program[0] == "-m" and program[-1].partition(".")[0] == "mpi4py" or not _has_mpi4py(python[:end]):
+        return [*words]
+    return [*before, *python[:end], "-m", "mpi4py", *python[end:]]
+
+
+def split_python(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of env, and those from the interpreter on, which a script names in its first line.
+
+    Both are empty if the program is not in Python.
+    """
+    begin = next((at for at, word in enumerate(words) if not OF_ENV.fullmatch(word)), len(words))
+    before, (program, *arguments) = [*words[:begin]], [*words[begin:], ""]
+    path = shutil.which(program) or program
+    if PYTHON.fullmatch(os.path.basename(path)):
+        return before, [*words[begin:]]
+    interpreter = _interpreter(path)
+    at = next((at for at, word in enumerate(interpreter) if PYTHON.fullmatch(os.path.basename(word))), None)
+    if at is None:
+        return [], []
+    return [*before, *interpreter[:at]], [*interpreter[at:], path, *arguments[:-1]]
+
+
+def _interpreter(path: str) -> list[str]:
+    """Return the words of a script's first line."""
+    try:
+        with open(path, "rb") as file:
+            first_line = file.read(FIRST_LINE_NBYTES).partition(b"\n")[0]
+    except OSError:
+        return []
+    return os.fsdecode(first_line[2:]).split() if first_line.startswith(b"#!") else []
+
+
+def _has_mpi4py(python: Sequence[str]) -> bool:
+    """Return whether an interpreter with its options finds mpi4py."""
+    if [*map(shutil.which, python)] == [sys.executable]:
+        return True
+    question = [*python, "-c", "import mpi4py"]
+    return not subprocess.run(question, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode

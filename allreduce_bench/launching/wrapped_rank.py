@@ -18,10 +18,11 @@ from functools import partial
 from ..measuring.startup import rank_of
 from ..watching.lifeline import KILL, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.watch import Watch
-from .tied_process import end_orphans, how_it_ended, read_ends, shell_status
+from .tied_process import end_orphans, how_it_ended, read_ends, shell_status, with_mpi4py
 
 LAST_WORDS_S = 0.3  # seconds for the report to be read before the launcher notices the end and kills the other ranks
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+UNWATCHED = "is not watched: it cannot connect to the node of exec"
 CANNOT_RUN = 127  # as in shells
 
 
@@ -30,10 +31,11 @@ def run(words: Sequence[str]) -> int:
     end_with_parent(KILL)  # a stopped rank would defer any other signal
     adopt_orphans()
     # where the starter is gone, all that the program started ends with it
-    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ), on_loss=lambda reason: end_orphans())
+    address, rank = os.environ[MONITOR_VARIABLE], rank_of(os.environ)
+    watch = Watch(address, rank, on_loss=lambda reason: end_orphans(), on_unreached=partial(_tell_unwatched, rank))
     try:
         # PMI uses inherited files; the program must not outlive this process
-        process = subprocess.Popen(words, close_fds=False, preexec_fn=partial(end_with_parent, KILL))
+        process = subprocess.Popen(with_mpi4py(words), close_fds=False, preexec_fn=partial(end_with_parent, KILL))
     except OSError as error:
         return _ended(watch, f"cannot be started: {words[0]}: {error.strerror}", CANNOT_RUN)
     asked_to_end: list[int] = []
@@ -57,6 +59,10 @@ def run(words: Sequence[str]) -> int:
         return _ended(watch, how_it_ended(status), shell_status(status))
     watch.close()
     return shell_status(status)
+
+
+def _tell_unwatched(rank: int) -> None:
+    print(f"warning: rank {rank} on {socket.gethostname()} {UNWATCHED}", file=sys.stderr, flush=True)
 
 
 def _tell_stops(watch: Watch, pid: int) -> None:

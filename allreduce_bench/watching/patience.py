@@ -78,9 +78,9 @@ class Patience:
     """The messages of `size` ranks since `now`, and whether to go on waiting for them.
 
     A broken connection counts as a death only `grace_s` later. The start of ranks that share cores may stay silent
-    `start_s` longer than that of others. With `only_answers` ranks need not progress, only respond. `pulse()` returns
-    another value after every progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to
-    have stopped its process.
+    `start_s` longer than that of others. With `only_answers` ranks need not progress, only come up and respond.
+    `pulse()` returns another value after every progress that ranks cannot report; `is_stopped(rank)` says whether a
+    signal is known to have stopped its process.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class Patience:
         self.ranks: list[Rank] = []  # those heard of
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
         self.refusal: str | None = None  # why the ranks declined this launch
+        self.may_be_absent = False  # ranks run that cannot be heard
         self._last_news = now
         self._last_question = 0  # number of the last question
         self._open_questions: list[int] = []  # questions since the last news
@@ -215,11 +216,12 @@ class Patience:
         silence_s = now - self._last_news
         if not self._open_questions:
             return self._question() if silence_s > self.timeout_s / 2 else None
-        if self._all_answered():
+        if self._all_answered() and (len(self.ranks) >= self.size or self.may_be_absent):
             self._note_news(now)
         elif silence_s > self.timeout_s:
-            known = {rank.rank: self._report(rank) for rank in self.ranks}
-            return self._trouble(f"{blame(known)} for {self.timeout_s:g} s (--timeout)")
+            heard_of = {rank.rank: self._report(rank) for rank in self.ranks}
+            reports = heard_of if self.may_be_absent else self._reports()
+            return self._trouble(f"{blame(reports)} for {self.timeout_s:g} s (--timeout)")
         return None
 
     def _patience_of_start(self) -> str:

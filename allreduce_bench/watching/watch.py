@@ -29,7 +29,7 @@ class Watch:
 
     `on_loss` is called in that thread when the supervisor is gone or, if it promised keep-alives, silent; then the
     process ends with status 1, as it does at the supervisor's command. `on_warning` is called there when the supervisor
-    says that the launch shall end after the cell in progress.
+    says that the launch shall end after the cell in progress, `on_unreached` when there is no way to the supervisor.
     """
 
     def __init__(
@@ -38,8 +38,9 @@ class Watch:
         rank: int,
         on_loss: Callable[[str], object] = lambda reason: None,
         on_warning: Callable[[], object] = lambda: None,
+        on_unreached: Callable[[], object] = lambda: None,
     ):
-        self.rank, self.on_loss, self.on_warning = rank, on_loss, on_warning
+        self.rank, self.on_loss, self.on_warning, self.on_unreached = rank, on_loss, on_warning, on_unreached
         self.token, _, hosts = address.partition("@")
         self.hosts = hosts.split(",")
         self._socket: socket.socket | None = None
@@ -80,6 +81,8 @@ class Watch:
             with contextlib.suppress(OSError, ValueError):
                 self._introduce(connection, json.dumps(hello).encode() + b"\n")
                 reason = self._listen(connection)
+        if not self.connected.is_set() and not self._has_ended:
+            self.on_unreached()
         if reason and not self._has_ended:
             self.on_loss(reason)
             os._exit(1)

@@ -63,7 +63,9 @@ def test_a_lost_rank_is_left_out(python, submit, tmp_path):
     assert "step 10: goes on with 2 ranks, of 3 before" in said(tmp_path, job) and trained(said(tmp_path, job))
 
 
-def test_a_node_that_goes_down_is_left_out(python, submit, tmp_path):
+@pytest.mark.parametrize("how", ["down", "killed"])
+def test_a_node_that_is_gone_is_left_out(python, submit, tmp_path, cluster, how):
+    """Of a killed node the step before keeps the processors: the next start does not wait for them."""
     in_turn(0, python)
     job = submit(python, "--steps 1000000")
     deadline = time.monotonic() + PATIENCE_S
@@ -71,13 +73,18 @@ def test_a_node_that_goes_down_is_left_out(python, submit, tmp_path):
         assert time.monotonic() < deadline, said(tmp_path, job)
         time.sleep(0.1)
     node = nodes_of(job)[-1]
-    subprocess.run(["scontrol", "update", f"nodename={node}", "state=down", "reason=test"], check=True)
+    if how == "killed":
+        cluster.kill(node)
+    else:
+        subprocess.run(["scontrol", "update", f"nodename={node}", "state=down", "reason=test"], check=True)
     try:
         while "goes on with 2 ranks, of 3 before" not in said(tmp_path, job):
             assert time.monotonic() < deadline + PATIENCE_S, said(tmp_path, job)
             time.sleep(0.1)
     finally:
         subprocess.run(["scancel", job], check=True)
+        if how == "killed":
+            cluster.start(node)
     ended(job)
 
 

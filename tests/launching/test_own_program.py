@@ -5,8 +5,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from interpreters import contract, in_turn, interpreters
@@ -14,7 +16,7 @@ from measured_runs import with_package
 from places import RANK_PROGRAMS
 
 from allreduce_bench.launching import wrapped_rank
-from allreduce_bench.launching.own_program import FirstToEnd, Place
+from allreduce_bench.launching.own_program import FirstToEnd, Place, WatchedProgram
 
 OTHERS_WAITED_FOR = "the others were waited for"
 
@@ -30,6 +32,7 @@ ENDINGS = {
     "kill": (137, r"error: rank 1 on \S+ was killed by SIGKILL; the other ranks were ended$"),
     "exit": (3, r"error: rank 1 on \S+ ended with status 3; the other ranks were ended$"),
     "raise": (1, r"error: rank 1 on \S+ ended with status 1; the other ranks were ended$"),
+    "error": (1, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
     "abort": (7, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
 }
 
@@ -42,8 +45,20 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
     found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
     assert re.search(sentence, err.strip().splitlines()[-1]), err
     assert found == status, err
-    assert ("nobody catches this" in err) == (how == "raise")
+    assert ("nobody catches this" in err) == (how in ("raise", "error"))
     assert time.monotonic() - begun < 60, OTHERS_WAITED_FOR
+
+
+def test_where_mpi4py_does_not_end_the_others_that_is_told():
+    python = interpreters()[0]
+    program = f"exec {python} {RANK_PROGRAMS / 'ending_badly.py'} error"
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "2", "--timeout", "2s", "--", "bash", "-c", program]
+    with subprocess.Popen(command, env=with_package(), stderr=subprocess.PIPE, text=True) as process:
+        begun = time.monotonic()
+        told = next(line for line in process.stderr if line.startswith("warning: a traceback was printed 2 s ago"))
+        process.terminate()
+        process.communicate(timeout=60)
+    assert told and process.returncode and time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
@@ -52,6 +67,56 @@ def test_all_output_and_words_are_passed_through(python):
     assert status == 0 and "error" not in err
     said = re.findall(r"rank (\d) of 3 --n a  b", out.replace("\n", " ")) or out
     assert sorted(re.sub(r"\s+", "", out)) == sorted("".join(f"rank{rank}of3--nab" for rank in range(3))), said
+
+
+LOUD = """import sys
+from mpi4py import MPI
+for _ in range(4000):
+    print("x" * 99, file=sys.stderr)
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("stderr", ["/dev/full", "a reader that is gone"])
+def test_a_program_ends_though_its_stderr_cannot_be_written(python, tmp_path, stderr):
+    in_turn(int(stderr == "/dev/full"), python)
+    (tmp_path / "loud.py").write_text(LOUD)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open("/dev/full", "wb") as full, open(writing, "wb") as gone:
+        command = [
+            str(python),
+            "-m",
+            "allreduce_bench",
+            "exec",
+            "-n",
+            "2",
+            "--",
+            str(python),
+            str(tmp_path / "loud.py"),
+        ]
+        into = full if stderr == "/dev/full" else gone
+        result = subprocess.run(command, env=with_package(), stderr=into, timeout=60, check=False)
+    assert result.returncode == 0
+
+
+def test_stderr_is_forwarded_as_it_comes_and_its_lines_are_read(monkeypatch):
+    program = WatchedProgram.__new__(WatchedProgram)
+    program._aborted, program._is_peer_gone, program._lost_nodes, program._error_at = None, False, set(), 0.0
+    program._supervisor = SimpleNamespace(patience=SimpleNamespace(may_be_absent=False))
+    (reading, writing), (forwarded, into) = os.pipe(), os.pipe()
+    with open(reading, "rb") as source, open(into, "wb") as sink:
+        monkeypatch.setattr(sys, "stderr", SimpleNamespace(buffer=sink))
+        thread = threading.Thread(target=program._forward, args=(SimpleNamespace(stderr=source),))
+        thread.start()
+        for part in (b"\r 10%", b"\r 20%", b"\nMPI_ABORT was in", b"voked on rank 3"):
+            os.write(writing, part)
+            assert os.read(forwarded, 99) == part
+        os.close(writing)
+        thread.join(20)
+    os.close(forwarded)
+    assert program._aborted == 3
 
 
 def test_a_program_that_cannot_be_started_is_said():

@@ -17,6 +17,7 @@ from allreduce_bench.launching.tied_process import (
     interrupt_when_asked_to_end,
     interrupts_put_off,
     start_tied,
+    with_mpi4py,
 )
 
 STRUCK_AFTER_FORK = """
@@ -117,3 +118,31 @@ def test_who_is_asked_to_end_is_interrupted_unless_it_ignores_that(number):
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
+
+
+@pytest.mark.parametrize(
+    ("words", "started"),
+    [
+        ("{python} x.py -m y", "{python} -m mpi4py x.py -m y"),
+        ("{python} -m solve --n 3", "{python} -m mpi4py -m solve --n 3"),
+        ("{python} -uB -X dev -Wignore -c pass", "{python} -uB -X dev -Wignore -m mpi4py -c pass"),
+        ("{python} -", "{python} -m mpi4py -"),
+        ("env A=b.py {python} x.py", "env A=b.py {python} -m mpi4py x.py"),
+        ("{script} --python", "/usr/bin/env {python} -u -m mpi4py {script} --python"),
+        ("{python}", None),
+        ("{python} -V", None),
+        ("{python} -cpass", None),
+        ("{python} -m mpi4py x.py", None),
+        ("{python} -m mpi4py.futures x.py", None),
+        ("{python} -S x.py", None),  # there it has no mpi4py
+        ("bash x.py", None),
+        ("env A=b", None),
+        ("/nonexistent/program x.py", None),
+    ],
+)
+def test_programs_in_python_start_as_by_mpi4py(tmp_path, words, started):
+    script = tmp_path / "solve"
+    script.write_text(f"#!/usr/bin/env {sys.executable} -u\n")
+    script.chmod(0o755)
+    given = words.format(python=sys.executable, script=script)
+    assert with_mpi4py(given.split()) == (started or given).format(python=sys.executable, script=script).split()

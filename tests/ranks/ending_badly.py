@@ -1,6 +1,7 @@
-"""A program of a user that ends as it is told: `mpirun -n 3 python ending_badly.py well | kill | exit | raise | abort`.
+"""A program of a user that ends as it is told: `mpirun -n 3 python ending_badly.py well`, or kill, exit, raise, abort.
 
-Rank 1 does it, or leaves early with `leave`; the others wait for it. With `raise` it has called Allreduce before.
+Rank 1 does it, or leaves early with `leave`; the others wait for it. With `raise` it has called Allreduce before; with
+`error` it raises, too, and has not.
 """
 
 import os
@@ -31,7 +32,7 @@ def main() -> None:
             os._exit(0)  # without MPI_Finalize
         if how == "abort":
             comm.Abort(7)
-        if how == "raise":
+        if how in ("raise", "error"):
             raise RuntimeError("nobody catches this")
     if how != "well":
         comm.Barrier()

@@ -115,6 +115,26 @@ def test_where_only_answers_count_ranks_need_not_get_on():
     assert patience.judge(15.4).reason == f"rank 1 on n1 {SILENT} for 10 s (--timeout)"
 
 
+@pytest.mark.parametrize(("there", "reason"), [(0, "ranks 0, 1 never connected"), (1, "rank 1 never connected")])
+def test_where_only_answers_count_ranks_must_come_up(there, reason):
+    patience = Patience(2, 10.0, 0.0, only_answers=True)
+    for rank in range(there):
+        patience.enter(Rank(rank, "n0", 100), 0.0)
+    question = ask(patience, 5.1)
+    for rank in range(there):
+        answer(patience, rank, question, [1], 5.2)
+    assert patience.judge(9.9) is None
+    assert patience.judge(10.1).reason == f"{reason} for 10 s (--timeout)"
+
+
+def test_ranks_that_run_unheard_are_not_waited_for():
+    patience = Patience(2, 10.0, 0.0, only_answers=True)
+    patience.may_be_absent = True
+    for now in (5.1, 10.4, 15.7):
+        ask(patience, now)
+        assert patience.judge(now + 0.1) is None
+
+
 def test_in_a_hurry_only_silence_is_trouble():
     patience = watched(2)
     patience.hurry()

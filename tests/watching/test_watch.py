@@ -57,6 +57,14 @@ def test_a_rank_that_was_dropped_before_it_was_heard_comes_again_with_all_that_i
             assert json.loads(lines.readline())["kind"] == "bye"
 
 
+def test_a_rank_says_that_there_is_no_way_to_the_supervisor():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"secret@127.0.0.1:{closed.getsockname()[1]}"
+    unreached = threading.Event()
+    Watch(address, 0, on_unreached=unreached.set)
+    assert unreached.wait(20)
+
+
 def test_a_warning_reaches_the_rank(supervise):
     supervisor, warned = supervise(1, 60.0), threading.Event()
     watch = Watch(supervisor.address([]), 0, on_warning=warned.set)

@@ -13,6 +13,13 @@ def test_a_plain_mpirun_is_told_the_number_of_ranks(told):
     assert told(PLAIN, 3, launcher_args="-v") == "mpirun -n 3 -v"
 
 
+def test_in_a_job_of_slurm_a_start_need_not_wait_for_the_step_before(told, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert told(PLAIN, 3) == "env SLURM_OVERLAP=1 SRUN_OVERLAP=1 mpirun -n 3"
+    monkeypatch.setenv("SLURM_OVERLAP", "0")
+    assert told(PLAIN, 3) == "env SRUN_OVERLAP=1 mpirun -n 3"
+
+
 def test_a_template_is_filled_and_its_ranks_get_the_variables_by_env(told, monkeypatch):
     flux = Launcher("/bin/flux", "MPICH 5.0.2", "template")
     start = Start(launcher="flux run -n {ranks} -N {nodes} '{{x}}'", ranks_per_node=4, interface="lo")

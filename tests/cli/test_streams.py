@@ -1,0 +1,77 @@
+"""Standard streams that are closed, full, or slow: commands end as with others."""
+
+import subprocess
+import sys
+
+import pytest
+from measured_runs import with_package
+
+
+def shell(words: str, timeout_s: float = 60) -> subprocess.CompletedProcess:
+    """`words` in a shell, in which $python is this interpreter."""
+    return subprocess.run(
+        ["bash", "-c", words],
+        env={**with_package(), "python": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("streams", ["0<&-", ">&-", "2>&-", "0<&- >&- 2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(("words", "status"), [("list", 0), ("show /nonexistent/run", 2)])
+def test_a_command_ends_as_always(streams, words, status):
+    result = shell(f"exec $python -m allreduce_bench {words} {streams}")
+    assert result.returncode == status and "Traceback" not in result.stderr
+
+
+CLOSED = """
+import os, subprocess, sys
+import allreduce_bench.__main__
+sys.stdin.read()
+print("lost")
+subprocess.run("exec cat <&0 >&1 2>&2", shell=True, check=True)
+os.write(int(sys.argv[1]), b"as it was")
+"""
+
+
+def test_what_is_started_has_the_streams_too(tmp_path):
+    (tmp_path / "closed.py").write_text(CLOSED)
+    result = shell(f"exec 5>&1; exec $python {tmp_path}/closed.py 5 0<&- >&- 2>{tmp_path}/said")
+    assert result.stdout == "as it was", (tmp_path / "said").read_text()
+
+
+DROPPED = """
+import os, sys, time
+time.sleep(0.5)
+from allreduce_bench.__main__ import STDERR
+print("x" * 99, file=sys.stderr)
+os.dup2(1, 2)
+STDERR.say_dropped()
+"""
+
+
+@pytest.mark.parametrize(
+    ("streams", "why"), [("2>/dev/full", "No space left on device"), ("2> >(exec <&-); sleep 1", "Broken pipe")]
+)
+def test_how_much_was_dropped_is_said_once(tmp_path, streams, why):
+    (tmp_path / "dropped.py").write_text(DROPPED)
+    result = shell(f"$python {tmp_path}/dropped.py {streams}")
+    said = f"warning: 100 bytes of stderr could not be written ({why})\n"
+    assert result.stdout == said
+
+
+SLOW = """
+import os, sys
+import allreduce_bench.__main__
+os.set_blocking(2, False)
+for _ in range(1000):
+    print("x" * 999, file=sys.stderr)
+"""
+
+
+def test_a_slow_reader_is_waited_for(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    result = shell(f"set -o pipefail; $python {tmp_path}/slow.py 2>&1 >/dev/null | (sleep 1; wc -c)")
+    assert (result.returncode, result.stdout.strip()) == (0, "1000000")
