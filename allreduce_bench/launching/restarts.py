@@ -35,11 +35,12 @@ def run_with_restarts(
 ) -> Ending:
     """Run a program to its end, at most `restarts` times again without what was lost; return how it ended last.
 
-    Only the loss of a rank starts it again: what a program ends by itself, it would end again. Raises what `run` does.
+    Only the loss of a rank, or of a node of a job, starts it again: what a program ends by itself, it would end again.
+    Raises what `run` does.
     """
     for number in range(1, restarts + 1):
         ending = run(ranks, start)
-        if not ending.lost:
+        if not ending.lost and not (ending.status and nodes_gone(_hosts(start))):
             return ending
         left = what_is_left(ranks, start, ending.lost)
         tell(say("launching.lost", reason=ending.reason))
@@ -53,7 +54,7 @@ def run_with_restarts(
 
 def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
     """Return the ranks and hosts without those that were lost; no ranks: nothing is left."""
-    hosts = start.hosts or tuple(expand(os.environ.get(ALLOCATION, "")))
+    hosts = _hosts(start)
     slots = slots_for(hosts, ranks, start.ranks_per_node)
     bad = nodes_gone(hosts) or {without_domain(place.host) for place in lost}
     good = [host for host in hosts if without_domain(slots_of(host)[0]) not in bad]
@@ -62,6 +63,10 @@ def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
     on_hosts = fill_slots((number for _, number in slots), ranks)
     kept = sum(number for (name, _), number in zip(slots, on_hosts) if without_domain(name) not in bad)
     return Left(kept, replace(start, hosts=tuple(good)))
+
+
+def _hosts(start: Start) -> tuple[str, ...]:
+    return start.hosts or tuple(expand(os.environ.get(ALLOCATION, "")))
 
 
 def nodes_gone(hosts: Sequence[str]) -> set[str]:

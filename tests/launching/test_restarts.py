@@ -56,6 +56,15 @@ def test_in_an_allocation_its_nodes_are_the_hosts(monkeypatch, tmp_path, answer,
     assert (found.ranks, found.start.hosts) == (3, hosts)
 
 
+def test_the_loss_of_a_node_starts_it_again_however_its_ranks_ended(monkeypatch, tmp_path):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho 'n[1-3]'\n")
+    (tmp_path / "squeue").chmod(0o755)
+    by_itself = Ending(14, "rank 3 on n4 ended with status 14")
+    assert run([by_itself, by_itself], 2, monkeypatch)[0] == [4, 3]
+
+
 def run(endings, restarts, monkeypatch):
     """The ranks of every start, and how the last one ended."""
     monkeypatch.setenv("ALLREDUCE_BENCH_RESTART", "")
