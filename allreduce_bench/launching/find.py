@@ -104,7 +104,7 @@ def reinstallation(library: str = "") -> str:
             with suppress(metadata.PackageNotFoundError):
                 package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
                 command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
-                return f"another MPI in this environment has replaced or removed its files; put them back: {command}"
+                return f"another MPI of this environment may have replaced its files; put them back: {command}"
     return ""
 
 
