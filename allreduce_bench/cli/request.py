@@ -35,7 +35,6 @@ from ..wings import load_offers
 from .options import OPTIONS
 from .own_algorithms import with_executors
 from .types import kept_command, talk, tell_damages
-from .work_limit import refuse_long_run
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
 SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
@@ -65,7 +64,7 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
         options = with_options_of_profile(options, asked)
     given = (options[name] for name in ("min_busbw", "max_time", "min_efficiency"))
     limits = tuple(chain.from_iterable(chain.from_iterable(given)))
-    control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
+    control = Control(**_said(Control, options), limits=limits)
     return Request(partial(_plan_of, options), control, frozenset(asked))
 
 
@@ -233,8 +232,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
         plan = _with_own_launches(plan, request.library())
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
-        plan = _stored_plan(folder, plan, request.asked, control.no_limit)
-    refuse_long_run(plan, control.no_limit)
+        plan = _stored_plan(folder, plan, request.asked)
     if plan.compute_s or plan.arrival:
         _refuse_injected(plan, control.timeout_s)
     refuse_unplanned(control.limits, plan)
@@ -254,13 +252,12 @@ def _refuse_contradictions(control: Control) -> None:
         raise PlanError("cli.output_folder_operation_op", output=control.output)
 
 
-def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
+def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Plan:
     """Return the plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
         raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
     stored = folder.plan()
     tell_damages([folder], missing=False)
-    refuse_long_run(stored, no_limit)
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_lab(wanted, stored, folder)

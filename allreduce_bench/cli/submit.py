@@ -65,7 +65,6 @@ from .types import (
     errors_in_one_line,
     given_options,
     kept_command,
-    no_limit,
     parsed,
     talk,
 )
@@ -248,8 +247,8 @@ def _steering(run: Request) -> tuple[str, ...]:
     given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
     looked = [f"{OPTIONS['identify'].name}={control.identify}"] * ("identify" in run.asked)
-    flags = {"--skip-hung": control.skip_hung, "--no-limit": control.no_limit}
-    return (*given_times, *limits, *looked, *(flag for flag, is_set in flags.items() if is_set))
+    skipping = ["--skip-hung"] * control.skip_hung
+    return (*given_times, *limits, *looked, *skipping)
 
 
 # `submit`: submit the jobs of a sweep to a Slurm cluster
@@ -338,7 +337,6 @@ class SubmitCommand(Sectioned):
 )
 @click.option("--timeout", "timeout_s", type=DURATION, help="As in run: end a launch after this time without progress.")
 @click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
-@no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
 @errors_in_one_line

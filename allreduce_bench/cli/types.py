@@ -111,9 +111,6 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
         raise OneLineError("cli.own", error=error) from error
 
 
-no_limit = click.option(
-    "--no-limit", is_flag=True, help="Allow commands that take very long or write very much [default: refuse]."
-)
 own_files = click.option(  # a run names its files, but reading a run must not execute what it names
     "--own",
     multiple=True,

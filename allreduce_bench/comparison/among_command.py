@@ -4,11 +4,9 @@ from pathlib import Path
 
 import click
 
-from ..cli.import_ import is_log
 from ..cli.sections import examples
 from ..cli.terminal import screen
-from ..cli.types import NAMES, SIZES, OneLineError, color_option, errors_in_one_line, no_limit, parsed, told_warnings
-from ..cli.work_limit import refuse_long_logs, refuse_many_runs
+from ..cli.types import NAMES, SIZES, OneLineError, color_option, errors_in_one_line, parsed, told_warnings
 from ..units import MAX_RANKS, parse_share
 from .among import Chosen, Missing, standing, systems_of
 from .among_table import FORMATS, failure
@@ -41,18 +39,15 @@ def _share_of_median(text: str) -> float:
     help="Least bus bandwidth of RUN, as a share of the median of like systems, e.g. 90%; exit status 1 below it.",
 )
 @click.option("--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True)
-@no_limit
 @color_option
 @errors_in_one_line
-def among(run, references, ranks, nodes, algorithms, sizes, min_of_median, format_, no_limit) -> None:
+def among(run, references, ranks, nodes, algorithms, sizes, min_of_median, format_) -> None:
     """Say where the bus bandwidth of RUN stands among that of like systems, from their logs and runs.
 
     RUN and each REFERENCE is a run, or a log that import reads; of a folder of logs each file is a system. Like are
     systems with as many ranks, and as many nodes where both are known, at equal sizes, by the same definition of times:
     RUN has its times as nccl-tests, OSU and IMB define them, too. What is not like RUN is left out and counted.
     """
-    refuse_long_logs("among", [path for path in (run, *references) if path.exists() and is_log(path)], no_limit)
-    refuse_many_runs("among", len(references), no_limit)
     chosen = Chosen(tuple(algorithms or ()), tuple(sizes or ()))
     with told_warnings():
         found = standing(systems_of(run, references, Missing(ranks, nodes), chosen), min_of_median)

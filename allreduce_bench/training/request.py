@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages, told_warnings
-from ..cli.work_limit import MOST_TIMES, refuse_above
 from ..importers import read, refuse_mixed
 from ..message import say
 from ..report.forecast import port_in_words
@@ -24,7 +23,7 @@ from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
 from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
 from .input_files import read_calls, read_shapes, replayed
 from .result import Result
-from .step import Divided, Outcome, Setup, buckets_of, divide, outcome, tried_caps, variants
+from .step import Divided, Outcome, Setup, divide, outcome, tried_caps, variants
 from .tensors import DEFAULT_DTYPE, Model
 
 # Defaults and limits
@@ -181,15 +180,6 @@ def _ranks(options: dict[str, Any], costs: Costs) -> tuple[int, ...]:
 
 def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks: Sequence[int]) -> Result:
     costs = sourced.costs
-    work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
-    refuse_above(
-        "workload",
-        work,
-        MOST_TIMES,
-        say("training.times_reduces"),
-        say("training.reduce_algorithms"),
-        asked["no_limit"],
-    )
     within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
     outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()

@@ -33,6 +33,7 @@ def said(*words: str) -> str:
         # options that there were once
         ("run --stage /tmp", re.escape("run: no such option: --stage; copy the environment to the nodes")),
         ("submit --stage=/tmp --nodes 2", re.escape("submit: no such option: --stage; copy the environment")),
+        ("verify ring -n 4 --no-limit", re.escape("verify: no such option: --no-limit; leave it out")),
         # words that are nearly right
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),
         (

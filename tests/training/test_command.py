@@ -250,7 +250,6 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         ((*STEP, "--dtype", "float33"), re.escape("--dtype: unknown dtype 'float33'; did you mean float32?")),
         (("resnet50", "--buckets", "--dtype", "fp8"), re.escape("unknown dtype 'fp8'")),
         ((*STEP, "--gamma", "3"), message_pattern("cli.more_unit_missing", option="--gamma", price=3, such="1ns")),
-        ((*STEP, "-n", "2-24000"), re.escape("workload: about 240,000 times of all-reduces, the limit is 200,000")),
         ((*STEP, "-a", "rung"), re.escape("unknown algorithm 'rung'")),
         ((*STEP, "--dtype", "float31"), re.escape("--dtype: unknown dtype 'float31'; did you mean float")),
         (("--calls", "x.csv", "--framework", "ddp", *PRICES), re.escape("--framework: recorded calls have their own")),
