@@ -14,7 +14,7 @@ from typing import Any
 
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
-from ..machine.node import NOT_STORED, cores, hide_secrets, host
+from ..machine.node import NOT_STORED, cores, drop_values, host
 from ..measuring.startup import rank_of
 from ..message import BadValue, say
 from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
@@ -262,24 +262,24 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
         _refuse_former_sync(folder, stored)
     _refuse_other_lab(wanted, stored, folder)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
-    stored = _with_secrets_of(wanted, stored, folder)
+    stored = _with_values_of(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
 
 
 def kept_plan(plan: Plan) -> Plan:
-    """Return the plan as stored in run.json: without possible secrets in the options of the launcher."""
-    texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
+    """Return the plan as stored in run.json: without the values of variables in the options of the launcher."""
+    texts: dict[str, Any] = {name: " ".join(drop_values([getattr(plan.start, name)])) for name in TEXTS}
     return replace(plan, start=replace(plan.start, **texts))
 
 
-def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
-    """Return the stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
+def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+    """Return the stored plan with the values that are not stored. Raises PlanError if they are not given again."""
     left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
-            raise PlanError("cli.held_possible_secret_not", folder=folder.path, option=option)
+            raise PlanError("cli.held_values", folder=folder.path, option=option)
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
