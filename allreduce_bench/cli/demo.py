@@ -21,7 +21,7 @@ from .request import Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples
 from .terminal import screen
-from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, no_limit, progress, talk
+from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, progress, talk
 
 SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -33,10 +33,9 @@ SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click_option("wait_idle_s")
 @click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
 @click.option("--lab", is_flag=True, help="Also measure over virtual hosts (a minute; needs root).")
-@no_limit
 @color_option
 @errors_in_one_line
-def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
+def demo(ranks, within, output, wait_idle_s, here, lab) -> None:
     """Measure the library's own all-reduce and the usual algorithms on this machine, and write the report."""
     from ..report.page import write_report
 
@@ -46,7 +45,7 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
     if scheduler and not here:
         raise OneLineError("cli.looks_like_login_node", scheduler=scheduler)
     plan = Plan(sizes=SIZES, ranks=ranks or ranks_within(cores()), **algorithm_fields((NATIVE, *USUAL)))
-    control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s, no_limit=no_limit)
+    control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s)
     folder, failure = run_from_outside(Request(lambda **_: plan, control), show_interim_table)
     if folder.summary_csv.is_file():
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")

@@ -18,7 +18,7 @@ from ..wings import load_offers
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
-from .types import DURATION, OneLineError, errors_in_one_line, no_limit, talk
+from .types import DURATION, OneLineError, errors_in_one_line, talk
 from .work_limit import refuse_many_ranks
 
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
@@ -61,7 +61,6 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     type=DURATION,
     help="With --checkpoint: say how often to write one at this time between failures, e.g. 24h.",
 )
-@no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
 @click.pass_context
 @errors_in_one_line
@@ -73,7 +72,6 @@ def exec_(
     restarts: int,
     checkpoint: Path | None,
     mean_time_to_failure_s: float | None,
-    no_limit: bool,
     words: tuple[str, ...],
     **start_choices,
 ) -> None:
@@ -98,7 +96,7 @@ def exec_(
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
-        refuse_many_ranks(ranks, no_limit)
+        refuse_many_ranks(ranks)
     interrupt_when_asked_to_end()
     costs = _announce(checkpoint) if checkpoint else None
 

@@ -11,8 +11,8 @@ from ..units import MAX_RANKS
 from .sections import examples
 from .show import opened_runs, or_newest
 from .terminal import screen
-from .types import NAMES, errors_in_one_line, no_limit, own_files, talk
-from .work_limit import refuse_absent, refuse_long_logs
+from .types import NAMES, errors_in_one_line, own_files, talk
+from .work_limit import refuse_absent
 
 FORMATS = ("table", "csv", "json")
 MACHINE_FILE = "machine.json"  # in the folder of a run: what `predict` reads by default
@@ -39,9 +39,8 @@ MACHINE_FILE = "machine.json"  # in the folder of a run: what `predict` reads by
     "--ranks-per-node", type=click.IntRange(1, MAX_RANKS), metavar="N", help="For logs without a number of nodes."
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@no_limit
 @errors_in_one_line
-def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_limit) -> None:
+def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> None:
     """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs; by default of the newest run.
 
     Prints the parameters with 95 % intervals, and the error of the model: in sample; at each rank count that was left
@@ -53,7 +52,6 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
         refuse_given(output)
     opened_runs([path for path in runs if (path / "run.json").exists()])
     logs = [path for path in runs if not (path / "run.json").exists()]
-    refuse_long_logs("fit", logs, no_limit)
     refuse_absent(logs)
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy
 

@@ -17,8 +17,7 @@ from ..runs.rows import RunError
 from ..units import MAX_RANKS, format_size, in_ranks, printable, shell_word
 from .sections import examples
 from .terminal import echo_result
-from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk, told_warnings
-from .work_limit import refuse_long_logs
+from .types import OneLineError, errors_in_one_line, kept_command, talk, told_warnings
 
 if TYPE_CHECKING:
     from ..importers import Imported, LogUnread
@@ -194,9 +193,8 @@ def is_log(path: Path) -> bool:
 @click.option(
     "--algorithm", metavar="NAME", help="Name of the library's algorithm, e.g. native:ring [default: native]."
 )
-@no_limit
 @errors_in_one_line
-def import_(logs, output, no_limit, **options) -> None:
+def import_(logs, output, **options) -> None:
     """Make a run from LOGS of other tools, recognised by their content; report, fit and compare read it like any run.
 
     Prints the table of the run, as show does, and where it is.
@@ -212,7 +210,6 @@ def import_(logs, output, no_limit, **options) -> None:
     interrupt_when_asked_to_end()
     if is_taken(output):
         raise RunError("cli.already_exists_choose_another", output=output)
-    refuse_long_logs("import", logs, no_limit)
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
     for sentence in mixed_libraries(found.rows):

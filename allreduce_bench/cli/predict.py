@@ -11,8 +11,7 @@ from ..tables import UNBOUNDED
 from ..units import parse_price, parse_rates, parse_size, shell_word
 from .sections import examples
 from .terminal import screen
-from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed, talk
-from .work_limit import refuse_many_times
+from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed, talk
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
@@ -77,7 +76,6 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--extrapolate", is_flag=True, help="Also sizes beyond 4 times the measured ones; speculative.")
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
-@no_limit
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
 def predict(
@@ -91,7 +89,6 @@ def predict(
     extrapolate,
     layout,
     as_map,
-    no_limit,
     output,
     bandwidth,
     **prices,
@@ -125,7 +122,6 @@ def predict(
         chosen = segment or (BEST if priced.bare else None)
         nic = nic_bandwidth or shared_port(given, ranks_per_node)
         competing = competing_models(priced, algorithms, Layout(ranks_per_node, chosen, None, nic, extrapolate))
-        refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
         forecasts.append(forecast.Forecast(priced, source, competing, ranks, sizes))
     target = UNBOUNDED if output else screen()
     if len(forecasts) > 1:

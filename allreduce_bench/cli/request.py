@@ -14,7 +14,7 @@ from typing import Any
 
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
-from ..machine.node import NOT_STORED, cores, hide_secrets, host
+from ..machine.node import NOT_STORED, cores, drop_values, host
 from ..message import BadValue, say
 from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
@@ -34,7 +34,6 @@ from ..wings import load_offers
 from .options import OPTIONS
 from .own_algorithms import with_executors
 from .types import kept_command, tell_damages
-from .work_limit import refuse_long_run
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
 SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
@@ -62,7 +61,7 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """Return the request of `options` of the command line, of which the user gave `asked`."""
     given = (options[name] for name in ("min_busbw", "max_time", "min_efficiency"))
     limits = tuple(chain.from_iterable(chain.from_iterable(given)))
-    control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
+    control = Control(**_said(Control, options), limits=limits)
     return Request(partial(_plan_of, options), control, frozenset(asked))
 
 
@@ -217,8 +216,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
         plan = _with_own_launches(plan, request.library())
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
-        plan = _stored_plan(folder, plan, request.asked, control.no_limit)
-    refuse_long_run(plan, control.no_limit)
+        plan = _stored_plan(folder, plan, request.asked)
     if plan.compute_s or plan.arrival:
         _refuse_injected(plan, control.timeout_s)
     refuse_unplanned(control.limits, plan)
@@ -238,35 +236,34 @@ def _refuse_contradictions(control: Control) -> None:
         raise PlanError("cli.output_folder_operation_op", output=control.output)
 
 
-def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
+def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Plan:
     """Return the plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
         raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
     stored = folder.plan()
     tell_damages([folder], missing=False)
-    refuse_long_run(stored, no_limit)
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_lab(wanted, stored, folder)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
-    stored = _with_secrets_of(wanted, stored, folder)
+    stored = _with_values_of(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
 
 
 def kept_plan(plan: Plan) -> Plan:
-    """Return the plan as stored in run.json: without possible secrets in the options of the launcher."""
-    texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
+    """Return the plan as stored in run.json: without the values of variables in the options of the launcher."""
+    texts: dict[str, Any] = {name: " ".join(drop_values([getattr(plan.start, name)])) for name in TEXTS}
     return replace(plan, start=replace(plan.start, **texts))
 
 
-def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
-    """Return the stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
+def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+    """Return the stored plan with the values that are not stored. Raises PlanError if they are not given again."""
     left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
-            raise PlanError("cli.held_possible_secret_not", folder=folder.path, option=option)
+            raise PlanError("cli.held_values", folder=folder.path, option=option)
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 

@@ -10,7 +10,7 @@ from ..wings import load_offers
 from .options import job_options, measuring_options
 from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
-from .types import OneLineError, color_option, errors_in_one_line, given_options, no_limit
+from .types import OneLineError, color_option, errors_in_one_line, given_options
 
 FIRST_DAY = (  # what --help shows; --help-all shows all
     "ranks",
@@ -41,7 +41,6 @@ FIRST_DAY = (  # what --help shows; --help-all shows all
 @measuring_options
 @color_option
 @job_options
-@no_limit
 @click.pass_context
 @errors_in_one_line
 def run(context: click.Context, **options) -> None:

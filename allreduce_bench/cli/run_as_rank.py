@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
 from ..machine.mpi import library_name
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..message import Refused, say
@@ -67,7 +67,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     task = Task(
         open_run=partial(_open_as_rank, request, ranks, MPI.Get_library_version(), last_words),
         close_run=partial(_finish_one_launch, control, warning),
-        command=shlex.join(hide_secrets(sys.orig_argv)),
+        command=shlex.join(drop_values(sys.orig_argv)),
         position=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
         transport=transport.words,

@@ -47,7 +47,7 @@ def run_from_outside(
         launcher = find_launcher(plan.start)
         is_one_node = on_one_node(launcher, max(plan.ranks), plan.start, os.environ)
         if is_one_node:
-            refuse_many_ranks(max(plan.ranks), control.no_limit)
+            refuse_many_ranks(max(plan.ranks))
         if plan.files and folder.pending(plan, control.skip_hung, job.launches):
             refuse_own_algorithms(plan, launcher, os.environ)
 

@@ -16,8 +16,8 @@ from ..schedule.price import border
 from ..schedule.verify import prove_all, same_at_any_length
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
-from .work_limit import generators_that_end, refuse_many_proofs
+from .types import RANKS, OneLineError, errors_in_one_line, talk
+from .work_limit import generators_that_end
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
 TWO_NODES, TORUS = Topology.filled(8, 4), (2, 4)  # layouts of the facts of `list`
@@ -94,9 +94,8 @@ def _facts_of_nodes(algorithm: Algorithm) -> list[str]:
     is_flag=True,
     help="Also say whether elements are added up in the same order at any length of the vector.",
 )
-@no_limit
 @errors_in_one_line
-def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit) -> None:
+def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths) -> None:
     """Verify that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, by symbolic execution.
 
     No data and no MPI is needed. What is shown holds for any data, but for these numbers of ranks, counts, segments and
@@ -110,7 +109,6 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit
     refused = proofs = 0
     target, header_length = screen(), 0
     with generators_that_end(proved.values()):
-        refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
         # the time of a user's generator is limited in this process only
         over = map if any(algorithm.file for algorithm in proved.values()) else in_forks
         for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths, over):

@@ -13,7 +13,7 @@ import click
 
 from ..evaluation.acceptance import OPTION
 from ..launching.find import loaded_library
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.library_algorithms import NAMES, settings_of
@@ -64,7 +64,6 @@ from .types import (
     errors_in_one_line,
     given_options,
     kept_command,
-    no_limit,
     parsed,
     talk,
 )
@@ -106,7 +105,7 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))
     arguments = check_sbatch_words(options["words"])
-    _refuse_secrets(say("cli.options_sbatch"), hide_secrets(arguments) != list(arguments))
+    _refuse_values(say("cli.options_sbatch"), drop_values(arguments) != list(arguments))
     return SubmissionRequest(
         run=run,
         nodes=options["nodes"],
@@ -144,7 +143,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
-        _refuse_secrets(say("cli.launcher_launcher_args_remote"), kept_plan(runs[-1][1]) != runs[-1][1])
+        _refuse_values(say("cli.launcher_launcher_args_remote"), kept_plan(runs[-1][1]) != runs[-1][1])
     _warn_of_forced(runs[0][1], max(asked.nodes))
     return sweep, choices, runs
 
@@ -158,10 +157,10 @@ def _warn_of_forced(plan: Plan, nodes: int) -> None:
         talk(f"warning: {error}")
 
 
-def _refuse_secrets(words: str, are_there: bool) -> None:
-    """Raise PlanError: jobs start from what is stored, and a secret is not."""
+def _refuse_values(words: str, are_there: bool) -> None:
+    """Raise PlanError: jobs start from what is stored, and values of variables are not."""
     if are_there:
-        raise PlanError("cli.possible_secret_found_would", words=words)
+        raise PlanError("cli.values_not_stored", words=words)
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
@@ -247,8 +246,8 @@ def _steering(run: Request) -> tuple[str, ...]:
     given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
     looked = [f"{OPTIONS['identify'].name}={control.identify}"] * ("identify" in run.asked)
-    flags = {"--skip-hung": control.skip_hung, "--no-limit": control.no_limit}
-    return (*given_times, *limits, *looked, *(flag for flag, is_set in flags.items() if is_set))
+    skipping = ["--skip-hung"] * control.skip_hung
+    return (*given_times, *limits, *looked, *skipping)
 
 
 # `submit`: submit the jobs of a sweep to a Slurm cluster
@@ -337,7 +336,6 @@ class SubmitCommand(Sectioned):
 )
 @click.option("--timeout", "timeout_s", type=DURATION, help="As in run: end a launch after this time without progress.")
 @click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
-@no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
 @errors_in_one_line

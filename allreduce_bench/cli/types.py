@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..algorithms import FILES, find
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..measuring.startup import rank_of
 from ..message import Refused, say
 from ..runs import option_values
@@ -110,9 +110,6 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
         raise OneLineError("cli.own", error=error) from error
 
 
-no_limit = click.option(
-    "--no-limit", is_flag=True, help="Allow commands that take very long or write very much [default: refuse]."
-)
 own_files = click.option(  # a run names its files, but reading a run must not execute what it names
     "--own",
     multiple=True,
@@ -169,8 +166,8 @@ def _error_sentence(error: Exception) -> str:
 
 
 def kept_command() -> list[str]:
-    """Return the words of this command as they are stored: without possible secrets."""
-    return hide_secrets(["allreduce-bench", *sys.argv[1:]])
+    """Return the words of this command as they are stored: see `drop_values`."""
+    return drop_values(["allreduce-bench", *sys.argv[1:]])
 
 
 def given_options(context: click.Context) -> set[str]:

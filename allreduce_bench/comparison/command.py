@@ -17,12 +17,10 @@ from ..cli.types import (
     OneLineError,
     color_option,
     errors_in_one_line,
-    no_limit,
     parsed,
     talk,
     tell_damages,
 )
-from ..cli.work_limit import refuse_long_logs, refuse_many_runs
 from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
@@ -84,10 +82,9 @@ def _parse_despite(text: str) -> frozenset[str]:
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result to this file, and the table to stdout."
 )
 @log_options
-@no_limit
 @color_option
 @errors_in_one_line
-def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, no_limit, **of_logs) -> None:
+def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, **of_logs) -> None:
     """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
 
     A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch; nothing
@@ -109,7 +106,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     if output:
         refuse_given(output)
     baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
-    sides = _read(baselines, new_runs, of_logs, no_limit)
+    sides = _read(baselines, new_runs, of_logs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -125,11 +122,10 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
 
 
 def _read(
-    baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any], no_limit: bool
+    baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any]
 ) -> tuple[list[ComparedRun], list[ComparedRun]]:
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
     named = (*baselines, *new_runs)
-    refuse_many_runs("compare", len(named), no_limit)
     if absent := [path for path in named if not path.exists()]:
         expected = say("comparison.expected_run_log_another")
         raise OneLineError("comparison.no_such_file_folder", absent=absent[0], expected=expected)
@@ -137,7 +133,6 @@ def _read(
     if not logs and (given := given_option(of_logs)):
         raise OneLineError("comparison.about_logs_runs_compared", given=given)
     tell_damages(RunFolder(path) for path in named if path not in logs)
-    refuse_long_logs("compare", logs, no_limit)
     with runs_of_logs(logs, of_logs) as kept:
         return read_sides(baselines, new_runs, kept)
 

@@ -19,7 +19,7 @@ from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
 from ..launching.supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, LaunchRefused, how_it_ended
 from ..launching.tied_process import end_process, interrupt_when_asked_to_end, interrupts_put_off, start_tied
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..measuring.startup import thread_level, under_launcher
 from ..message import say
 from ..runs.start import Start, expand, slots_of
@@ -154,7 +154,7 @@ class _PairLaunch:
         level = thread_level("auto", ranks_on_same_cores(ranks, start))
         address = self.supervisor.address(names_of_this_node())
         command = mpirun_command(check.launcher, ranks, start, program)
-        variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
+        variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address}
         process = start_tied(command, {**os.environ, **variables, "MPI4PY_RC_THREAD_LEVEL": level})
         self.forwarding = threading.Thread(target=self._note, args=(process,), daemon=True)
         self.forwarding.start()

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ..machine import findings
 from ..machine.findings import Check, from_findings
 from ..machine.interfaces import way_between
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..measuring.hello import MARK
 from ..message import say
 from ..runs.start import AUTO, Start
@@ -69,7 +69,7 @@ class Way(NamedTuple):
     @property
     def options(self) -> str:
         """Return the options of `run` that select it."""
-        shown = " ".join(hide_secrets([self.start.launcher_args]))
+        shown = " ".join(drop_values([self.start.launcher_args]))
         more = f" --launcher-args {shlex.quote(shown)}" if shown else ""
         return f"--launcher {self.start.launcher}{more}"
 
@@ -136,7 +136,7 @@ def no_launcher(error: LaunchError) -> Check:
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     """Start two ranks that say hello."""
     command = mpirun_command(launcher, 2, Start(), HELLO)
-    by_hand = BY_HAND + shlex.join(hide_secrets(command))
+    by_hand = BY_HAND + shlex.join(drop_values(command))
     outcome = say_hello(command, PATIENCE_S)
     if outcome.hung:
         interface = way_between([node])
@@ -266,7 +266,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     begun = time.perf_counter()
     outcome = say_hello(command, WAY_PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
-    by_hand = BY_HAND + shlex.join(hide_secrets(command))
+    by_hand = BY_HAND + shlex.join(drop_values(command))
     if outcome.why:
         return Check(
             "severe",

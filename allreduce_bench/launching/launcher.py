@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
@@ -137,7 +137,7 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
         raise LaunchError(
-            say("launching.launcher_template_number_nodes", hide_secrets=hide_secrets([start.launcher])[0]),
+            say("launching.launcher_template_number_nodes", launcher=drop_values([start.launcher])[0]),
             say("launching.add_ranks_per_node"),
         )
     argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..message import say
 from ..runs.start import Start, without_domain
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
@@ -118,7 +118,7 @@ class WatchedProgram:
     def run(self) -> Ending:
         """Run it to its end. Raises KeyboardInterrupt after all ranks have been ended, OSError."""
         address = self._supervisor.address(names_of_this_node())
-        command = shlex.join(hide_secrets(self._command))
+        command = shlex.join(drop_values(self._command))
         variables = {COMMAND_VARIABLE: command, MONITOR_VARIABLE: address}
         process, ending = None, None
         adopt_orphans()

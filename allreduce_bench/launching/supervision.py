@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..machine.core_load import Glance, glance
 from ..machine.interfaces import interfaces, reachable, way_between
-from ..machine.node import hide_secrets, small_shared_memory
+from ..machine.node import drop_values, small_shared_memory
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
 from ..message import Refused, say
@@ -252,7 +252,7 @@ class SupervisedLaunch:
         """Run the launch; return whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
         if self.run.control.verbose:
-            self.lines.say(shlex.join(hide_secrets(command)))
+            self.lines.say(shlex.join(drop_values(command)))
         process = None
         try:
             with interrupts_put_off():
@@ -297,7 +297,7 @@ class SupervisedLaunch:
 
     def _start(self, command: list[str]) -> subprocess.Popen:
         address = self.supervisor.address(names_of_this_node())
-        variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
+        variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address}
         if self.launch.way not in ("", FORCED_WAY):
             variables |= variables_at_start(FORCED_PREFIX + self.launch.way, self.run.launcher.library)
         process = start_tied(command, {**os.environ, **variables})

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -36,105 +37,58 @@ VARIABLE_NAMES = frozenset(
     }
     | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL", "GLIBC_TUNABLES"}
 )
-NOT_STORED = "(not stored: looks like a secret)"
-SECRET_NAMES = {  # name of a variable or an option -> values that are no secrets
-    r"token|secret|passw|passphrase|pwd|cred|cookie|(?:api|access|private|ssh|signing)_?key": r"[01]?",
-    r"(?:^|[_.-])(?:pass|sig)(?:$|[_.-])|_pin$": r"[+-]?[\d.]{0,3}|[a-z]{1,8}",  # a switch, a kind of pinning
-    r"precondition_transports": r"",  # the key of PSM's connections
-    r"(?:^|[_.-])(?:key|auth)(?:$|[_.-])": r"[+-]?[\d.]*|0x[0-9a-f]{1,16}|[a-z]{1,12}",  # a switch, a method
-}
-SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face; JWT; PEM; in a URL; in a header
-    r"gh[pousr]_\w{16,}|github_pat_\w+|glpat-[\w-]+|xox[abeprs]-[\w-]+|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[\w-]{30,}"
-    r"|\bsk-[\w-]{20,}|hf_\w{20,}|npm_\w{16,}|[rs]k_(?:live|test)_\w{8,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN[\s\S]*|\w+://[^\s/:@]*:[^\s/@]+@\S*"
-    r"|\b(?:[Bb]earer|[Bb]asic)\s+\S{6,}|(?:^|[?&;,\s])(?:access_token|token|sig|signature|pwd|password|secret)=[^&;\s]+"
-)
-
-SETTING = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)  # word that sets one variable
-SETTINGS = re.compile(r"([\w.-]+)=((?:[^,;\s'\"]|;(?![\w.-]+=))+)")  # several, separated by commas or semicolons
-SET_VARIABLES = ("-env", "-genv", "--env", "--genv", "-mca", "--mca")  # options that take a name and a value
-WORD_OR_BLANKS = re.compile(r"\s+|(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"]|['\"])+", re.DOTALL)  # quotes may be open
+NOT_STORED = "not_stored"
+KEY_OF_JOB = "OMPI_MCA_orte_precondition_transports"  # a secret of Open MPI's own
+NAME_AND_VALUE = (
+    "-env",
+    "--env",
+    "-genv",
+    "--genv",
+)  # options of launchers, followed by the name of a variable and its value
+SETTING = re.compile(r"(^|[,;])([A-Za-z_]\w*)=((?:(?![,;][A-Za-z_]\w*=).)*)", re.DOTALL)  # also several in a word
 
 
 def allowed_variables(environ) -> dict[str, str]:
-    """Return the variables on the allow-list, sorted by name; NOT_STORED for a value that looks like a secret."""
-    names = {name for name in environ if name.startswith(VARIABLE_PREFIXES)} | (VARIABLE_NAMES & set(environ))
-    return {name: _not_secret(name, environ[name]) for name in sorted(names - INTERNAL)}
+    """Return the variables on the allow-list, sorted by name."""
+    names = {name for name in environ if _is_allowed(name)}
+    return {name: NOT_STORED if name == KEY_OF_JOB else environ[name] for name in sorted(names - INTERNAL)}
 
 
-def hide_secrets(words: Iterable[str]) -> list[str]:
-    """Replace what looks like a secret in the words of a command by NOT_STORED: `--token X`, `TOKEN=X`, or a value.
+def _is_allowed(name: str) -> bool:
+    return name.startswith(VARIABLE_PREFIXES) or name in VARIABLE_NAMES
 
-    Covers `-env TOKEN X`, as Hydra and Intel MPI set variables, and options joined to one word with blanks.
+
+def drop_values(words: Iterable[str]) -> list[str]:
+    """Return the words of a command; of variables that they set, values are kept only on the allow-list.
+
+    Such are `NAME=VALUE`, `--export=NAME=VALUE,…` and `-genv NAME VALUE`, also within a word of several words.
     """
-    hidden, before, name = [], "", ""
-    for word in words:
-        if setting := SETTING.fullmatch(word):
-            shown = _hide_in(word) if _not_secret(*setting.groups()) != NOT_STORED else f"{setting[1]}={NOT_STORED}"
-        elif "-----BEGIN" in word:
-            shown = NOT_STORED
+    shown: list[str] = []
+    words = list(words)
+    for option, name, word in zip(["", "", *words], ["", *words], words):
+        if option in NAME_AND_VALUE and "=" not in name:
+            shown.append(word if _is_allowed(name) else NOT_STORED)
         else:
-            shown = _hide_in_options(word) if len(word.split()) > 1 else _hide_in(word)
-        hidden.append(_not_secret(name, shown))
-        before, name = word, _name_of_next(before, word)
-    return hidden
+            shown.append(_drop_values_within(word))
+    return shown
 
 
-def _hide_in_options(text: str) -> str:
-    """Hide secrets in a string of options, as of --launcher-args; blanks are kept, quoted values are one word."""
-    shown, before, name = [], "", ""
-    for word in WORD_OR_BLANKS.findall(text):
-        if word.isspace():
-            shown.append(word)
-            continue
-        setting = SETTING.fullmatch(word.strip("'\""))
-        is_secret = setting and _not_secret(setting[1], setting[2].strip("'\"")) == NOT_STORED
-        shown.append(_not_secret(name, f"{setting[1]}={NOT_STORED}" if setting and is_secret else _hide_in(word)))
-        before, name = word, _name_of_next(before, word)
-    return "".join(shown)
-
-
-def _name_of_next(before: str, word: str) -> str:
-    """Return the option or variable whose value follows `word`; empty: none."""
-    if before in SET_VARIABLES and "=" not in word:
+def _drop_values_within(word: str) -> str:
+    option, equals, settings = word.partition("=") if word.startswith(("--export=", "--env=")) else ("", "", word)
+    dropped = f"{option}{equals}{SETTING.sub(_drop_value, settings)}"
+    if dropped != word or len(word.split()) < 2:
+        return dropped
+    try:
+        parts = shlex.split(word)
+    except ValueError:  # a quote is open: no launcher takes it
         return word
-    return word.lstrip("-") if word.startswith("-") and "=" not in word and " " not in word else ""
+    kept = drop_values(parts)
+    return word if kept == parts or len(parts) < 2 else shlex.join(kept)
 
 
-def _hide_in(word: str) -> str:
-    """Hide secrets in a word that may hold NAME=VALUE, also several, separated by commas or semicolons."""
-    parts = [_hide_settings(part) for part in re.split(r"(\s+)", word)]
-    return "".join(parts)
-
-
-def _hide_settings(word: str) -> str:
-    settings = SETTINGS.sub(_hide_setting, word)
-    return settings if settings != word else _not_secret("", word)
-
-
-def _hide_setting(found: re.Match[str]) -> str:
-    """Hide a secret in one setting, whose value may itself be one, as in --env=NAME=VALUE."""
-    name, value = found.groups()
-    within, equals, rest = value.partition("=")
-    shown = _not_secret(name, value)
-    return f"{name}={shown if shown != value else within + equals + _not_secret(within, rest)}"
-
-
-def _not_secret(name: str, value: str) -> str:
-    """Return the value, or NOT_STORED."""
-    is_named = any(
-        re.search(names, name, re.IGNORECASE) and not re.fullmatch(settings, value, re.IGNORECASE)
-        for names, settings in SECRET_NAMES.items()
-    )
-    runs = re.findall(r"[A-Za-z0-9]{24,}", value) if value.count("/") < 2 else ()  # paths contain hashes of packages
-    is_secret = is_named or re.search(SECRET_VALUE, value) or any(map(_is_random, runs))
-    return NOT_STORED if is_secret and NOT_STORED not in value else value
-
-
-def _is_random(letters: str) -> bool:
-    """Return whether letters and digits alternate as in no word, path or mask of cores."""
-    kinds = ["digit" if letter.isdigit() else letter.isupper() for letter in letters]
-    changes = sum(one != other for one, other in pairwise(kinds))
-    return len(set(letters)) >= 10 and changes >= 0.3 * len(letters)
+def _drop_value(setting: re.Match[str]) -> str:
+    before, name, _ = setting.groups()
+    return setting[0] if _is_allowed(name) else f"{before}{name}={NOT_STORED}"
 
 
 def host() -> str:

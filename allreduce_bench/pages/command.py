@@ -12,8 +12,8 @@ from ..algorithms import find, is_of_library
 from ..algorithms.torus import Dimensions, dimensions_of
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
-from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, progress
-from ..cli.work_limit import generators_that_end, refuse_long_text
+from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, parsed, progress
+from ..cli.work_limit import generators_that_end
 from ..message import say
 from ..runs.files import is_stream, read_given_text, refuse_given, write_atomically, write_given
 from ..schedule import Schedule
@@ -47,7 +47,6 @@ class Asked:
     names: str  # how ranks are called: one of drawing.STYLES
     map: Path | None  # file of hosts and switches
     torus: Dimensions | None
-    no_limit: bool
 
 
 def _as_text(asked: Asked) -> str:
@@ -65,7 +64,6 @@ def _as_text(asked: Asked) -> str:
     pages = []
     for chosen in find(list(asked.algorithms)).values():
         _refuse_unmet(chosen, size, topology)
-        refuse_long_text(chosen, topology, count, segment, asked.no_limit)
         schedules = chosen.schedules(size, topology, count, segment)
         proof = proof_of(chosen, Case(size, topology, count, segment), schedules)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
@@ -249,7 +247,6 @@ def explain_all(context: click.Context) -> Path:
 @click.option(
     "--names", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="What pages call the ranks."
 )
-@no_limit
 @click.option(
     "-o",
     "--output",

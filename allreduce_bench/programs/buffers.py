@@ -1,13 +1,11 @@
 """Conversion of mpi4py's buffer arguments to vectors of the supported types; other types are left to mpi4py.
 
-A buffer is an array, an object with the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a
-list: [buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whether this package
-or mpi4py handles a call depends on type and operation alone, which MPI demands to be the same on all ranks, and not on
-the kinds of objects.
+A buffer is an array, an object with the buffer protocol, a tensor of PyTorch, or a list: [buffer, type],
+[buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whether this package or mpi4py handles a
+call depends on type and operation alone, which MPI demands to be the same on all ranks, and not on the kinds of
+objects.
 """
 
-import ctypes
-import struct
 import sys
 from operator import index
 from typing import Any, NamedTuple
@@ -25,43 +23,6 @@ NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(M
 FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
 INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
 OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
-
-# DLPack (dlpack.h)
-ON_PROCESSOR = (1, 3, 11, 13)  # devices: host memory, and host-accessible memory of others
-DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by type code
-DLPACK_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}  # bytes before the code
-_name_of = ctypes.pythonapi.PyCapsule_GetName
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-
-_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-
-
-def dtype_of_dlpack(producer: Any, name: str) -> str | None:
-    """Return the name in DTYPES of the elements of `producer`; None for another type, left to mpi4py.
-
-    The memory is not taken over here: mpi4py does that itself. The capsule points to a DLTensor { void *data; int32
-    device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … }, which since version 1 follows { uint32 major,
-    minor; void *context, *deleter; uint64 flags }.
-
-    Raises ValueError for memory on a device, or that is not exported; TypeError for a type that mpi4py takes for bytes.
-    `name` is that of the argument.
-    """
-    try:
-        device, number = producer.__dlpack_device__()
-        if device not in ON_PROCESSOR:
-            raise on_device(name, f"device {int(device)}:{number} of DLPack")
-        try:
-            capsule = producer.__dlpack__(max_version=(1, 0), copy=False)
-        except TypeError:  # before version 1
-            capsule = producer.__dlpack__()
-    except BufferError as error:
-        raise ValueError(f"Allreduce: {name}: {str(error).splitlines()[0]}") from None
-    label = _name_of(capsule)
-    code, bits, lanes = struct.unpack("=BBH", ctypes.string_at(_pointer_of(capsule, label) + DLPACK_OFFSETS[label], 4))
-    if code not in DLPACK_KINDS or lanes != 1:
-        raise BadType("programs.allreduce_elements_code_dlpack", name=name, value=code, bits=bits, lanes=lanes)
-    return dtype if (dtype := f"{DLPACK_KINDS[code]}{bits}") in DTYPES else None
 
 
 def on_device(name: str, device: str) -> ValueError:
@@ -261,9 +222,6 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
         if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
             found = type(buffer).__name__
             raise BadType("programs.allreduce_type_numpy_makes", name=name, found=found)
-    elif hasattr(buffer, "__dlpack__"):
-        dtype = dtype_of_dlpack(buffer, name)
-        array = None if dtype is None else _as_type(None, _known_to_numpy(dtype), buffer, name)
     else:
         array = _of_memory(buffer, name)
     if array is None:
@@ -278,8 +236,8 @@ def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
     try:
         memory = memoryview(buffer)
     except (TypeError, BufferError):
-        if hasattr(buffer, "__cuda_array_interface__"):  # only mpi4py and MPI know what to do with it
-            return None
+        if hasattr(buffer, "__cuda_array_interface__") or hasattr(buffer, "__dlpack__"):
+            return None  # only mpi4py and MPI know what to do with it
         found = type(buffer).__name__
         raise BadType("programs.allreduce_type_expected_array", name=name, found=found) from None
     try:

@@ -13,7 +13,6 @@ MESSAGES = {
     "programs.allreduce_choice_chooses_among": "Allreduce: choice={folder}: {found}; it chooses among the other cells",
     "programs.allreduce_closed": "Allreduce: it was closed",
     "programs.allreduce_comm_type_expected": "Allreduce: comm is of type {name}; expected a communicator of mpi4py",
-    "programs.allreduce_elements_code_dlpack": "Allreduce: {name} has elements of code {value} of DLPack, {bits} bits in {lanes} lanes, which neither this package nor mpi4py reduces",
     "programs.allreduce_elements_count_does": "Allreduce: {name} has {size} elements; a count of {count}{from_there} does not fit",
     "programs.allreduce_elements_displacement_does": "Allreduce: {name} has {size} elements; a displacement of {displacement} does not fit",
     "programs.allreduce_elements_neither_package": "Allreduce: {name} has elements of {dtype}, which neither this package nor mpi4py reduces",

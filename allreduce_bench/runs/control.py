@@ -120,4 +120,3 @@ class Control:
             too_late=STARTED,
         ),
     )
-    no_limit: bool = False  # of its work, see `work_limit`

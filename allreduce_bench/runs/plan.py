@@ -159,7 +159,7 @@ class Plan:
             section=Section.REPEATED,
             help="Fresh mpiruns per rank count.",
             meaning="launches of each number of ranks; of an imported run the most of one",
-            of=Whole(1),
+            of=Whole(1, MOST_LAUNCHES),
             always=True,
         ),
     )

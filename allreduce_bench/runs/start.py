@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..message import BadValue, Refused, say
 from ..units import spans, unknown_word
 from .files import read_given
@@ -202,8 +202,8 @@ def _check_template(template: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return a user's text without possible secrets."""
-    return hide_secrets([text])[0]
+    """Return a user's text without values of variables."""
+    return drop_values([text])[0]
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ import click
 
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
-from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
-from ..cli.work_limit import refuse_long_logs
+from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, talk, tell_damages
 from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
@@ -44,10 +43,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the result.",
 )
-@no_limit
 @color_option
 @errors_in_one_line
-def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> None:
+def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     """Name the rank, the node or the group of ranks that the others wait for, and what it costs.
 
     SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
@@ -65,7 +63,6 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
         raise OneLineError("stragglers.step_above_such_ms")
     if trace:
         refuse_given(trace)
-    refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
     named = _named(sources, communicator, step)
     if not named:

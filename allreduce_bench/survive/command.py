@@ -122,7 +122,7 @@ def survive(
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, calls, start)
     _refuse_times(failures, notice_within, timeout)
-    refuse_many_ranks(ranks, False)
+    refuse_many_ranks(ranks)
     if (mttf, takes) != (None, None) and not (mttf and takes):
         raise OneLineError("survive.interval_needs")
     asked_sizes = sizes or DEFAULT_SIZES

@@ -27,7 +27,7 @@ from ..launching.layout import ranks_on_same_cores
 from ..launching.supervision import OF_STARTING
 from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off, start_tied
 from ..machine import OPEN_MPI
-from ..machine.node import hide_secrets
+from ..machine.node import drop_values
 from ..measuring.startup import thread_level
 from ..message import say
 from ..runs.start import Start, slots_of
@@ -147,7 +147,7 @@ class Launch:
             command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
             level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
             address = self.supervisor.address(names_of_this_node())
-            variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address, LEVEL: level}
+            variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address, LEVEL: level}
             with interrupts_put_off():
                 self.process = start_tied(command, {**os.environ, **variables})
         except BaseException:

@@ -29,17 +29,18 @@ from ..cli.types import (
     OneLineError,
     errors_in_one_line,
     given_options,
-    no_limit,
     parsed,
 )
 from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
+from ..machine.node import free_memory
 from ..measuring.startup import thread_level, under_launcher
 from ..message import BadValue, say
 from ..runs.cell import COMPILED, EXECUTORS
+from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
-from ..units import format_time, in_ranks, unknown_word
+from ..units import format_size, format_time, in_ranks, unknown_word
 from .input_files import read_calls
 from .measured import Measured, calls_request, measured_calls, measured_of, modelled_calls, modelled_of, step_request
 from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
 # Limits
 PATIENCE_S = 600.0  # until the ranks have ended
-MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
 MOST_CALLS = 100_000  # whose events are kept for the time line
 
 
@@ -98,7 +98,9 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
     if setup.compute_s <= 0:
         raise OneLineError("training.compute_measured_step_computes")
     asked = {**step_request(setup), **measuring.request}
-    _refuse_too_much(sum(asked["counts"]), asked, options, "add --scale 1/64", say("training.use_shorter_compute"))
+    elements = sum(asked["counts"])
+    _refuse_too_large(elements, asked["dtype"], options["ranks_per_node"] or measuring.ranks, "add --scale 1/64")
+    _refuse_long_computation(asked, say("training.use_shorter_compute"))
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_of(found, setup, measuring.ranks, measuring.name)
     result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
@@ -114,7 +116,9 @@ def replay_calls(path: Path, options: dict[str, Any]) -> Replay:
         asked = {**calls_request(calls, options["dtype"]), **measuring.request}
     except ValueError as error:
         raise OneLineError("training.place_error", place=path, error=error) from error
-    _refuse_too_much(sum({*asked["counts"]}), asked, options, say("training.leave_out_longest_calls"), "cut the file")
+    elements, less = sum({*asked["counts"]}), say("training.leave_out_longest_calls")
+    _refuse_too_large(elements, asked["dtype"], options["ranks_per_node"] or measuring.ranks, less)
+    _refuse_long_computation(asked, "cut the file")
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_calls(found, calls, measuring.ranks, measuring.name)
     title = f"{path}, {len(calls)} call{'s' if len(calls) != 1 else ''}"
@@ -170,10 +174,15 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
     return executor
 
 
-def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
-    """Raise OneLineError for what exceeds a machine's memory, or takes too long by its computation alone."""
-    if elements > MOST_ELEMENTS and not options["no_limit"]:
-        raise OneLineError("training.elements_rank_limit_no", elements=elements, most_elements=MOST_ELEMENTS, less=less)
+def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
+    """Raise OneLineError for vectors, an input and an output of each of a node's ranks, that exceed its memory."""
+    nbytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
+    if free is not None and nbytes > free:
+        raise OneLineError("training.exceeds_memory", needed=format_size(nbytes), free=format_size(free), less=less)
+
+
+def _refuse_long_computation(asked: dict[str, Any], shorter: str) -> None:
+    """Raise OneLineError for what takes longer than PATIENCE_S by its computation alone."""
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
     if (computed_s := 2 * turns * once_s) > PATIENCE_S:
         raise OneLineError(
@@ -295,7 +304,6 @@ PATH = click.Path(path_type=Path)
 @click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")
 @click.option("--executor", metavar="NAME", help="With --measure: executor of the algorithm [default: sendrecv].")
 @click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
-@no_limit
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
 @errors_in_one_line

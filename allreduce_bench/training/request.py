@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages, told_warnings
-from ..cli.work_limit import MOST_TIMES, refuse_above
 from ..importers import read, refuse_mixed
 from ..message import say
 from ..report.forecast import port_in_words
@@ -23,7 +22,7 @@ from .buckets import NEWEST, Caps
 from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
 from .input_files import read_calls, read_shapes, replayed
 from .result import Result
-from .step import Outcome, Setup, buckets_of, outcome, tried_caps, variants
+from .step import Outcome, Setup, outcome, tried_caps, variants
 from .tensors import DEFAULT_DTYPE, Model
 
 # Defaults and limits
@@ -164,15 +163,6 @@ def _ranks(options: dict[str, Any], costs: Costs) -> tuple[int, ...]:
 
 def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks: Sequence[int]) -> Result:
     costs = sourced.costs
-    work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
-    refuse_above(
-        "workload",
-        work,
-        MOST_TIMES,
-        say("training.times_reduces"),
-        say("training.reduce_algorithms"),
-        asked["no_limit"],
-    )
     outcomes = tuple(outcome(setup, costs, number) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
     views, title = asked["views"], setup.model.label

@@ -2,7 +2,7 @@
 
 Read are variables of the environment, options of launchers (`--mca NAME VALUE`, `-x NAME=VALUE`, `-genv NAME VALUE`,
 `--export=NAME=VALUE`, a word NAME=VALUE after env, `--tune FILE`), and Open MPI's files of parameters. Only variables
-about all-reduce, and those that choose components, are looked at; a value that looks like a secret is not kept.
+about all-reduce, and those that choose components, are looked at.
 
 What the library itself says of a variable, `mpi_t.read_back` asks in a rank; `judged` puts the two together.
 """

@@ -113,7 +113,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
         if not ranks:
             raise OneLineError("which.ranks_needed")
         refuse_short_timeout(timeout)
-        refuse_many_ranks(ranks, False)
+        refuse_many_ranks(ranks)
         start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
         result = _from_outside(launches(ranks, start, timeout), asked_sizes, switches, expect)
     if format_ == "json":

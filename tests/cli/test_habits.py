@@ -39,6 +39,7 @@ def said(*words: str) -> str:
         ),
         ("workload --fusion 1M", re.escape("workload: no such option: --fusion; only PyTorch's buckets are modelled")),
         ("among a b", re.escape("no such command: 'among'; compare with one log of another system at a time")),
+        ("verify ring -n 4 --no-limit", re.escape("verify: no such option: --no-limit; leave it out")),
         # words that are nearly right
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),
         (

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message
 from special_files import make_zero
 
 from allreduce_bench.cli import main
@@ -61,10 +60,10 @@ def test_each_ends_in_one_line_and_nothing_is_made(tmp_path, reader, make):
     words = [word.replace("FILE", str(path)).replace("DIR", str(tmp_path)) for word in READERS[reader]]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.output
-    assert str(path) in result.stderr or has_message(result.stderr, "cli.about_add_no_limit", unit="MB of logs")
+    assert str(path) in result.stderr
     assert not isinstance(result.exception, MemoryError) and list(tmp_path.iterdir()) == [path]
     if make is not Path.mkdir:
-        assert "bytes" in result.stderr or "MB of logs" in result.stderr or "no regular file" in result.stderr
+        assert "bytes" in result.stderr or "no regular file" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["fit", "import -o OUT"])

@@ -196,9 +196,6 @@ BAD = {
     "-n 1000000: expected at most 262144 ranks": ("-n", "1000000", *PRICES),
     "--sizes: 0 bytes; expected 1 B to 1 PiB": ("-n", "4", "--sizes", "0,8", *PRICES),
     "--sizes: 1152921504606846976 bytes; expected 1 B": ("-n", "4", "--sizes", "8,1073741824G", *PRICES),
-    "predict, 262143 rank counts times 10 sizes of 2 algorithms: about 5,240,000": (
-        *("-n", "2-262144", "-a", "ring,tree", *PRICES),
-    ),
     "needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth": ("-n", "4"),
     "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
     "--alpha 5: 5 s, more than 1 s; is the unit missing": ("-n", "4", "--alpha", "5", "--bandwidth", "100Gbit"),

@@ -32,9 +32,3 @@ def vectors_of(buffers):
 def operation_of(buffers):
     """The function of `buffers`."""
     return buffers.operation_of
-
-
-@pytest.fixture
-def dtype_of_dlpack(buffers):
-    """The function of `buffers`."""
-    return buffers.dtype_of_dlpack

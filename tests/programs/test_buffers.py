@@ -95,8 +95,17 @@ class OnlyOfCuda:
     __cuda_array_interface__ = {"data": (1, False), "typestr": "<f4", "shape": (2,), "version": 0}  # noqa: RUF012
 
 
-@pytest.mark.parametrize("buffer", [OnlyOfCuda(), [OnlyOfCuda(), MPI.FLOAT], [OnlyOfCuda(), 2, MPI.FLOAT]])
-def test_memory_that_cuda_alone_describes_is_left_to_mpi4py(vectors_of, buffer):
+class OnlyOfDLPack:
+    """A producer of DLPack, which mpi4py takes over itself."""
+
+    def __dlpack__(self, **named):
+        return np.zeros(2, "f4").__dlpack__(**named)
+
+
+@pytest.mark.parametrize(
+    "buffer", [OnlyOfCuda(), [OnlyOfCuda(), MPI.FLOAT], [OnlyOfCuda(), 2, MPI.FLOAT], OnlyOfDLPack()]
+)
+def test_memory_that_cuda_or_dlpack_alone_describes_is_left_to_mpi4py(vectors_of, buffer):
     assert vectors_of(MPI.IN_PLACE, buffer) is None
 
 

@@ -7,11 +7,9 @@ PyTorch. Prints `NAME: N checks, 0 failed`; a failed one ends all ranks with sta
 """
 
 import array
-import mmap
 import os
 import pickle
 import sys
-import tempfile
 import traceback
 
 import numpy as np
@@ -104,28 +102,10 @@ def other_buffers() -> None:
     refusal("'avg' is of types of floating point", lambda: ours(np.ones(2, "i1"), np.ones(2, "i1"), "avg"))
 
 
-def mapped() -> None:
-    """A file that is mapped can be closed after the call: nothing of ours keeps it open."""
-    for count in (10, 10_000):
-        with tempfile.TemporaryFile() as file:
-            file.truncate(8 * count)
-            memory = mmap.mmap(file.fileno(), 8 * count)
-            total = np.frombuffer(memory)
-            for sendbuf in (np.ones(count), MPI.IN_PLACE):
-                ours(sendbuf, total)
-            check((total == SIZE * SIZE).all(), "mapped")
-            ours(np.ones(count, "f4"), [memory, count, MPI.FLOAT])
-            ours(np.ones(count, "i1"), [memory, count, MPI.SIGNED_CHAR])
-            del total
-            memory.close()
-            check(memory.closed, "closed")
-
-
 def types() -> None:
     """All of it."""
     other_types()
     other_buffers()
-    mapped()
 
 
 def wrapped() -> None:

@@ -5,7 +5,6 @@
 Prints `N checks, 0 failed`; a failed one ends all ranks with status 1.
 """
 
-import mmap
 import os
 import tempfile
 import traceback
@@ -188,7 +187,7 @@ def none_left() -> None:
 
 
 def nothing_is_kept() -> None:
-    """Arrays of the program die with it, mapped files can be closed, and closed is closed."""
+    """Arrays of the program die with it."""
     with PreparedAllreduces(COMM, ["ring", "native"], PYTHON, trial_share=inf) as allreduce:
         for _ in range(10):
             vector, total = np.ones(20_000), np.empty(20_000)
@@ -197,14 +196,6 @@ def nothing_is_kept() -> None:
             died = weakref.ref(vector), weakref.ref(total)
             del vector, total
             check(died[0]() is None is died[1](), "kept alive")
-        for _ in range(10):
-            mapped = mmap.mmap(-1, 160_000)
-            vector = np.frombuffer(mapped, "f8")
-            vector[:] = 1
-            allreduce(MPI.IN_PLACE, vector)
-            check((vector == COMM.size).all(), "mapped")
-            del vector
-            mapped.close()
 
 
 def main() -> None:

@@ -86,13 +86,6 @@ def test_bad_traces_are_one_sentence(tmp_path):
         assert said in result.stderr and result.stderr.strip().count("\n") == 0, result.stderr
 
 
-def test_huge_traces_are_refused_by_their_size(tmp_path):
-    paths = write_traces(tmp_path)
-    with open(paths[0], "r+b") as file:
-        file.truncate(40_000_000)
-    assert has_message(run(tmp_path, status=2).stderr, "cli.about_add_no_limit", amount="40", unit="MB of logs")
-
-
 def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
     def edit(rank, document):
         document["host_name"] = "n\x1b[31m\n<b>"

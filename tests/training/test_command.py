@@ -201,7 +201,6 @@ def test_words_without_a_meaning_are_refused(parse, text, code):
         (("--calls", "nowhere.csv", "--buckets"), message_pattern("training.buckets_recorded_calls_no")),
         ((*STEP, "--dtype", "float33"), re.escape("--dtype: unknown dtype 'float33'; did you mean float32?")),
         ((*STEP, "--gamma", "3"), message_pattern("cli.more_unit_missing", option="--gamma", price=3, such="1ns")),
-        ((*STEP, "-n", "2-24000"), re.escape("workload: about 240,000 times of all-reduces, the limit is 200,000")),
     ],
 )
 def test_bad_use_gets_one_line(words, said, tmp_path):
