@@ -16,9 +16,9 @@ NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, in
 def say_refusal(error: Exception, is_interrupted: bool) -> int:
     """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`.
 
-    An error that is none of click's is an interrupt, too.
+    An error that is none of click's is an interrupt, too, as is one that an interrupted import of C code ended in.
     """
-    if not isinstance(error, click.ClickException):
+    if not isinstance(error, click.ClickException) or isinstance(_first_cause(error), KeyboardInterrupt):
         error, is_interrupted = OneLineError("cli.interrupted"), True
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
@@ -30,6 +30,13 @@ def say_refusal(error: Exception, is_interrupted: bool) -> int:
     )
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the error that the other ones came from."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _sentence(error: click.ClickException) -> str:
