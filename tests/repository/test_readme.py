@@ -21,11 +21,12 @@ def test_it_is_read_in_a_few_minutes():
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and the kinds of closing lines."""
     above, grid, closing, *_ = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
-    header = [line for line in above if not line.startswith(("grade: ", "noise: "))]  # what else the machine did
+    of_load = "grade: ", "noise: ", "lower bound: "  # what else the machine did, and whether a bound is known beside it
+    header = [line for line in above if not line.startswith(of_load)]
     cells, *_, reference, traffic = closing  # between them lines that depend on the times
     return {
         "header": [re.sub(r"(\d+ ranks on 1 node).*", r"\1, LIBRARY", line) for line in header],
-        "columns": [line.split() for line in grid[:2]],
+        "columns": [[word for word in line.split() if word != "eff."] for line in grid[:2]],
         "sizes": [line.split()[:2] for line in grid[2:]],
         "closing": [re.sub(r"^\d+ of \d+", "N of N", cells), reference.split()[:3], traffic],
     }
