@@ -101,7 +101,7 @@ def test_a_training_goes_on_by_ulfm_from_the_same_step():
     program = [sys.executable, "train_ulfm.py", "--lose", "0@20", "--steps", "40"]
     command = mpirun_command(find_launcher(), 3, Start(launcher_args="--with-ft ulfm"), program)
     done = subprocess.run(
-        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
     )
     assert re.search(WENT_ON, done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)
