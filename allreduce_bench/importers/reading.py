@@ -242,12 +242,6 @@ def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
     seen[digest] = file
 
 
-def files_of_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder that `read` reads: of tools whose results are folders theirs, else all."""
-    of_tools = [file for importer in importers() if importer.files_of for file in importer.files_of(folder)]
-    return of_tools or files_below(folder)
-
-
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
     """Raise LogError for options of another tool."""
     said = {

@@ -3,7 +3,6 @@
 import os
 import platform
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -78,10 +77,12 @@ def _drop_values_within(word: str) -> str:
     dropped = f"{option}{equals}{SETTING.sub(_drop_value, settings)}"
     if dropped != word or len(word.split()) < 2:
         return dropped
+    import shlex  # late: few ranks see such a word
+
     try:
         parts = shlex.split(word)
     except ValueError:  # a quote is open: no launcher takes it
-        return word
+        parts = word.split()
     kept = drop_values(parts)
     return word if kept == parts or len(parts) < 2 else shlex.join(kept)
 
