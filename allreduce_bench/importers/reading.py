@@ -14,7 +14,7 @@ from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..units import few, printable
 from ..wings import load_offers
-from .contents import LogFile, contents, files_below, is_archive, is_run, runs_below
+from .contents import LogFile, contents, is_archive, is_run, runs_below
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
 from .row import NOTHING, Asked, Imported, LogError, LogUnread
 from .tools import Importer, importers, tidy
