@@ -129,6 +129,7 @@ def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):
