@@ -2,8 +2,6 @@
 
 from importlib import import_module
 
-from .message import say
-
 __version__ = "0.1.0"
 
 # name that programs import from here -> its module, loaded on first use
@@ -24,5 +22,5 @@ _OFFERED = {
 def __getattr__(name: str) -> object:
     """Return a name of `_OFFERED`; modules without MPI do not load it."""
     if name not in _OFFERED:
-        raise AttributeError(say("core.module_no_attribute", name=__name__, name_2=name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_OFFERED[name]}", __name__), name)

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable
 from math import floor, log10
 
-from .message import BadValue, say
-
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
@@ -45,7 +43,9 @@ def parse_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
     if nbytes != int(nbytes):
-        raise BadValue("core.not_size_expected_bytes", text=text)
+        raise ValueError(
+            f"'{text}' is not a size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M"
+        )
     return int(nbytes)
 
 
@@ -53,10 +53,12 @@ def parse_duration(text: str) -> float:
     """Parse `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms` to seconds. Raises ValueError."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
     if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
-        raise BadValue("core.not_duration_expected_seconds", text=text)
+        raise ValueError(
+            f"'{text}' is not a duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m"
+        )
     duration_s = sum(float(number) * SECONDS[unit] for number, unit in parts)
     if duration_s > LONGEST_S:
-        raise BadValue("core.longer_expected_such", text=text[:40], longest_s=LONGEST_S)
+        raise ValueError(f"'{text[:40]}' is longer than {LONGEST_S:.0e} s; expected such as 90s or 2h")
     return duration_s
 
 
@@ -66,7 +68,10 @@ def parse_width(text: str) -> float:
     width = float(match[1]) / PER_INCH[match[2].lower()] if match else 0.0
     low, high = WIDTHS
     if not low <= width * PER_INCH["mm"] <= high:
-        raise BadValue("core.not_width", text=text[:40], low=low, high=high)
+        raise ValueError(
+            f"'{text[:40]}' is not a width of a figure; expected {low}mm to {high}mm, with its unit, such as 84mm, "
+            "8.4cm or 3.3in"
+        )
     return width
 
 
@@ -75,7 +80,7 @@ def parse_price(text: str) -> float:
     match = re.fullmatch(r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)", text.strip(), re.IGNORECASE)
     price = float(match[1]) * {"ns": 1e-9, **SECONDS}[match[2].lower()] if match else 0.0
     if not 0 < price < float("inf"):
-        raise BadValue("core.not_price_expected_seconds", text=text)
+        raise ValueError(f"'{text}' is not a price; expected seconds above 0, such as 5us, 0.08ns or 8e-11")
     return price
 
 
@@ -83,8 +88,8 @@ def parse_rate(text: str) -> float:
     """Parse `200Gbit`, `100mbit/s`, `12.5GB/s` to bytes/s: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        wanted = say("core.value_above_unit_such")
-        raise BadValue("core.not_rate_expected", text=text, wanted=wanted)
+        wanted = "a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        raise ValueError(f"'{text}' is not a rate; expected {wanted}")
     in_bits = match[3] != "B"
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 
@@ -99,7 +104,7 @@ def parse_share(text: str, most: float = 1.0) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share < most:
-        raise BadValue("core.not_share_expected_more", text=text, most=most)
+        raise ValueError(f"'{text}' is not a share; expected more than 0% and less than {most:.0%}, such as 3% or 0.03")
     return share
 
 
@@ -110,17 +115,17 @@ def parse_counts(text: str, counted: str = "rank") -> list[int]:
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
         if not match:
-            raise BadValue("core.not_list_whole_numbers", text=text)
+            raise ValueError(f"'{text}' is not a list of whole numbers; expected a list such as 4, 2,4,8 or 1-8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first < 1:
-            raise BadValue("core.least_needed_found", text=text, counted=counted, first=first)
+            raise ValueError(f"'{text}': at least 1 {counted} is needed, found {first}")
         if last < first:
-            raise BadValue("core.range_empty_put_smaller", text=text, first=first, last=last)
+            raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
         if last > MAX_RANKS:
-            raise BadValue("core.more", text=text, last=last, max_ranks=MAX_RANKS)
+            raise ValueError(f"'{text}': {last} is more than {MAX_RANKS}")
         named += last + 1 - first
         if named > MAX_RANKS:
-            raise BadValue("core.names_more_numbers", text=text[:40], max_ranks=MAX_RANKS)
+            raise ValueError(f"'{text[:40]}...': names more than {MAX_RANKS} numbers")
         counts.update(range(first, last + 1))
     return sorted(counts)
 
@@ -222,10 +227,10 @@ def shell_word(text: object) -> str:
     return quote(f"./{word}" if word.startswith("-") else word)
 
 
-def few(words: Iterable[object], most: int, comma: str = ", ", more: str = "core.and_more") -> str:
-    """Join the first `most` words, and say how many were left out: `a, b and 12 more`; `more` is the code of that."""
+def few(words: Iterable[object], most: int, comma: str = ", ", more: str = " and {more} more") -> str:
+    """Join the first `most` words, and say how many were left out: `a, b and 12 more`; `more` says that."""
     every = list(map(str, words))
-    return comma.join(every[:most]) + (say(more, more=len(every) - most) if len(every) > most else "")
+    return comma.join(every[:most]) + (more.format(more=len(every) - most) if len(every) > most else "")
 
 
 def algbw(nbytes: float, time_s: float) -> float:

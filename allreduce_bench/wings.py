@@ -15,18 +15,6 @@ OFFERS = {  # what the core asks for -> where it stands, below the package
     "log_of_job": ("stragglers.sources:description_of",),
     "losses": ("survive.section:losses_section",),
     "map": ("pages.command:read_map",),
-    "messages": (
-        "comparison.messages:MESSAGES",
-        "health.messages:MESSAGES",
-        "lab.messages:MESSAGES",
-        "order.messages:MESSAGES",
-        "pages.messages:MESSAGES",
-        "programs.messages:MESSAGES",
-        "stragglers.messages:MESSAGES",
-        "survive.messages:MESSAGES",
-        "training.messages:MESSAGES",
-        "which.messages:MESSAGES",
-    ),
     "pair_times": ("health.pair_tables:read_pair_times",),
     "place_of_run": ("lab.lab:run_in_lab_of",),
     "schemas": (

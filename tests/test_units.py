@@ -4,7 +4,6 @@ import re
 import shlex
 
 import pytest
-from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +48,7 @@ def test_sizes_are_in_powers_of_1024(text, nbytes):
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf", "9" * 400])
 def test_what_is_no_size_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_size_expected_bytes", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + ".*optional K"):
         parse_size(text)
 
 
@@ -82,42 +81,42 @@ def test_prices(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "0", "0us", "-5us", "5 m", "1e999", "nan", "inf", "5us2", "e-6"])
 def test_what_is_no_price_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_price_expected_seconds", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + r".*0\.08ns"):
         parse_price(text)
 
 
 @pytest.mark.parametrize("text", ["", "s", "x", "1d", "-5s", "1m 30q", "m5"])
 def test_what_is_no_duration_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_duration_expected_seconds", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + ".*duration"):
         parse_duration(text)
 
 
 def test_a_duration_has_an_end():
-    with pytest.raises(ValueError, match=message_pattern("core.longer_expected_such")):
+    with pytest.raises(ValueError, match="is longer"):
         parse_duration("9" * 400)
 
 
 @pytest.mark.parametrize("text", ["-25Gbit", "0Gbit", "25", "much", "-3", "0", "", "1G", "10Gbit,"])
 def test_what_is_no_rate_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_rate_expected", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a rate")):
         parse_rate(text)
 
 
 @pytest.mark.parametrize("text", ["10Gbit,25", "10Gbit,", "ten,25Gbit"])
 def test_each_of_several_rates_has_a_unit(text):
-    with pytest.raises(ValueError, match=message_pattern("core.not_rate_expected")):
+    with pytest.raises(ValueError, match="not a rate"):
         parse_rates(text)
 
 
 @pytest.mark.parametrize("text", ["84", "84pt", "mm", "-84mm", "1mm", "4000mm", "1e3mm", ""])
 def test_what_is_no_width_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_width", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + r".*8\.4cm"):
         parse_width(text)
 
 
 @pytest.mark.parametrize("text", ["0", "0%", "100%", "1", "-5%", "nan", "five"])
 def test_what_is_no_share_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match="^" + message_pattern("core.not_share_expected_more", text=text, most=1.0)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a share") + ".*less than 100%"):
         parse_share(text)
 
 
@@ -139,13 +138,13 @@ def test_counts_are_ascending_and_without_repetition(text, numbers):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("", message_pattern("core.not_list_whole_numbers")),
-        ("x", message_pattern("core.not_list_whole_numbers")),
-        ("1,,2", message_pattern("core.not_list_whole_numbers")),
-        ("1.5", message_pattern("core.not_list_whole_numbers")),
-        ("-3", message_pattern("core.not_list_whole_numbers")),
-        ("0", message_pattern("core.least_needed_found", counted="rank")),
-        ("0-4", message_pattern("core.least_needed_found", counted="rank")),
+        ("", "whole numbers"),
+        ("x", "whole numbers"),
+        ("1,,2", "whole numbers"),
+        ("1.5", "whole numbers"),
+        ("-3", "whole numbers"),
+        ("0", "rank is needed"),
+        ("0-4", "rank is needed"),
         ("8-2", "the range 8-2 is empty"),
     ],
 )

@@ -74,14 +74,16 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
             for of_user in _from_file(Path(word)):
                 name = of_user.name
                 if name in RESERVED:
-                    raise AlgorithmError("algorithms.name_reference_measurement_rename", word=word, name=name)
+                    raise AlgorithmError(
+                        f"{word}: '{name}' is the name of a reference measurement; rename the algorithm"
+                    )
                 if name in (*builtin(), *algorithms) or is_of_library(name):
-                    raise AlgorithmError("algorithms.another_algorithm_named_rename", word=word, name=name)
+                    raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
                 algorithms[name] = of_user
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
             algorithms[word] = of_package
         else:
-            raise AlgorithmError("as_said", words=_unknown(word, also))
+            raise AlgorithmError(_unknown(word, also))
     return algorithms
 
 
@@ -98,7 +100,7 @@ def digest_of(path: str) -> str:
         _refuse_odd(Path(path))
         return f"{crc32(Path(path).read_bytes()):08x}"
     except OSError as error:
-        raise AlgorithmError("algorithms.run_needs_algorithm_file", path=path, strerror=error.strerror) from error
+        raise AlgorithmError(f"{path}: {error.strerror}; the run needs this algorithm's file") from error
 
 
 def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[str]) -> dict[str, Algorithm]:
@@ -109,7 +111,7 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
     """
     for path, digest in zip(files, digests):
         if digest_of(path) != digest:
-            raise AlgorithmError("algorithms.changed_since_run_began", path=path)
+            raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
     of_users = find([*files])
     return of_users | find([name for name in names if name not in of_users and not is_of_library(name)])
 
@@ -139,7 +141,7 @@ def why_unknown(name: str, also: Sequence[str] = ()) -> AlgorithmError:
     except AlgorithmError as error:
         return error
     known = [*also, *builtin()]
-    return AlgorithmError("as_said", words=unknown_word("algorithm", name, known, "'allreduce-bench list' shows all"))
+    return AlgorithmError(unknown_word("algorithm", name, known, "'allreduce-bench list' shows all"))
 
 
 @cache  # algorithms with the same parameters are the same
@@ -160,9 +162,9 @@ def _refuse_odd(path: Path) -> None:
     """Raise AlgorithmError for anything but a regular file of sensible size; OSError if it is absent."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
-        raise AlgorithmError("algorithms.no_regular_file_expected", path=path)
+        raise AlgorithmError(f"{path}: no regular file; expected a Python file with an @algorithm")
     if status.st_size > LONGEST_FILE:
-        raise AlgorithmError("algorithms.longer_bytes_expected_python", path=path, longest_file=LONGEST_FILE)
+        raise AlgorithmError(f"{path}: longer than {LONGEST_FILE:,} bytes; expected a Python file with an @algorithm")
 
 
 def _from_file(path: Path) -> list[Algorithm]:
@@ -170,12 +172,12 @@ def _from_file(path: Path) -> list[Algorithm]:
     try:
         _refuse_odd(path)
     except OSError as error:
-        raise AlgorithmError("algorithms.no_such_file_expected", path=path) from error
+        raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm") from error
     algorithms = _from_python(path)
     if odd := next(
         (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
     ):
-        raise AlgorithmError("algorithms.name_algorithm_expected_unicode", path=path, odd=odd)
+        raise AlgorithmError(f"{path}: the name of an algorithm is {odd!r}; expected Unicode text")
     return algorithms
 
 
@@ -187,8 +189,8 @@ def _from_python(path: Path) -> list[Algorithm]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a user's file may fail in any way; the message must name it
-        raise AlgorithmError("algorithms.cannot_imported", path=path, name=type(error).__name__, error=error) from error
+        raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     algorithms = [one._replace(file=str(path)) for one in _algorithms_of(module)]
     if not algorithms:
-        raise AlgorithmError("algorithms.defines_no_algorithm_decorate", path=path)
+        raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
     return algorithms

@@ -138,10 +138,16 @@ def named(parameters: str) -> Algorithm:
     """Return `hierarchical:INNER+OUTER`. Raises AlgorithmError."""
     words = parameters.split("+")
     if len(words) != 2 or not all(words) or any(word.startswith("hierarchical:") for word in words):
-        raise AlgorithmError("algorithms.hierarchical_expected", parameters=parameters)
+        raise AlgorithmError(
+            f"hierarchical:{parameters}: expected hierarchical:INNER+OUTER with two algorithms, e.g. "
+            "hierarchical:ring+two_tree; 'allreduce-bench list' shows all"
+        )
     if words == ["ring", "ring"]:
         return hierarchical_ring._replace(name="hierarchical:ring+ring")
     if foreign := next((word for word in words if is_of_library(word) or word.endswith(".py")), None):
-        raise AlgorithmError("algorithms.hierarchical_of_foreign", parameters=parameters, foreign=foreign)
+        raise AlgorithmError(
+            f"hierarchical:{parameters}: expected two algorithms that 'allreduce-bench list' shows with their cost; "
+            f"found '{foreign}'"
+        )
     inner, outer = map(builtin_of, words)
     return of(inner, outer)

@@ -117,5 +117,7 @@ rabenseifner_radix = of_radix(RADIX)
 def named(parameters: str) -> Algorithm:
     """Return `rabenseifner_radix:8`. Raises AlgorithmError."""
     if not re.fullmatch(r"[2-9]|[1-9]\d{1,3}", parameters, re.ASCII):
-        raise AlgorithmError("algorithms.radix_expected", parameters=parameters)
+        raise AlgorithmError(
+            f"rabenseifner_radix:{parameters}: expected a radix from 2 to 9999, e.g. rabenseifner_radix:8"
+        )
     return of_radix(int(parameters))._replace(name=f"rabenseifner_radix:{parameters}")

@@ -123,7 +123,10 @@ def torus(rank: int, size: int, topology: Topology, count: int, segment: int) ->
 def dimensions_of(parameters: str) -> Dimensions:
     """Return the dimensions that `2x3x4` names. Raises AlgorithmError."""
     if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,7}", parameters, re.ASCII):
-        raise AlgorithmError("algorithms.torus_expected", parameters=parameters)
+        raise AlgorithmError(
+            f"torus '{parameters}': expected the lengths of its dimensions, such as 4x8 or 2x3x4, whose product is "
+            "the number of ranks"
+        )
     return tuple(map(int, parameters.split("x")))
 
 

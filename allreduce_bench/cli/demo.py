@@ -10,7 +10,6 @@ from ..algorithms import USUAL
 from ..launching.find import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
-from ..message import say
 from ..runs.cell import NATIVE
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -40,10 +39,13 @@ def demo(ranks, within, output, wait_idle_s, here, lab) -> None:
     from ..report.page import write_report
 
     if under_launcher(os.environ):
-        raise OneLineError("cli.demo_starts_own_ranks")
+        raise OneLineError("demo starts its own ranks; run it without mpirun or srun")
     scheduler = idle_scheduler(os.environ)
     if scheduler and not here:
-        raise OneLineError("cli.looks_like_login_node", scheduler=scheduler)
+        raise OneLineError(
+            f"this looks like a login node ({scheduler} exists, not inside a job): the demo would load it for "
+            "minutes; run it inside a job, or add --here"
+        )
     plan = Plan(sizes=SIZES, ranks=ranks or ranks_within(cores()), **algorithm_fields((NATIVE, *USUAL)))
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s)
     folder, failure = run_from_outside(Request(lambda **_: plan, control), show_interim_table)
@@ -70,5 +72,5 @@ def show_interim_table(folder: RunFolder) -> None:
     rows = [row for row in summarise(folder) if row["time_s"] is not None]
     ranks = tuple(dict.fromkeys(row["ranks"] for row in rows))
     result = Result.of(folder, rows)
-    talk(say("cli.after_first_launch"))
+    talk("after the first launch (more follow; differences between launches are not known yet):")
     talk(closing_table(result._replace(plan=replace(result.plan, ranks=ranks)), screen()))

@@ -29,13 +29,15 @@ def doctor(no_launch, slurm, words) -> None:
     salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
     if under_launcher(os.environ):
-        raise OneLineError("cli.doctor_starts_own_ranks")
+        raise OneLineError("doctor starts its own ranks; run it without mpirun or srun")
     if words and not slurm:
-        raise OneLineError("cli.doctor_salloc_used_slurm", words=words[0])
+        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is used only with --slurm")
     if words and not words[0].startswith("-"):
-        raise OneLineError("cli.doctor_expected_option_salloc", words=words[0])
+        raise OneLineError(
+            f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION; salloc would run this"
+        )
     if words and "SLURM_JOB_ID" in os.environ:
-        raise OneLineError("cli.doctor_salloc_not_used", words=words[0])
+        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is not used inside a job")
     node, levels = node_of_this_process(), []
     launch = not no_launch
     for check in checks_of_slurm(words, launch, node) if slurm else chain(node_checks(node), mpi_checks(node, launch)):

@@ -10,7 +10,6 @@ from ..evaluation.acceptance import judge
 from ..evaluation.agreement import broken_promise
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
-from ..message import say
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -41,11 +40,12 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
         for sentences in load_offers("end_of_run"):
             echo_wrapped(sentences(folder))
     if control.format == "table" and (again := _warnings_again(folder)):
-        talk(say("cli.warnings_again", again=", ".join(f"{code} {number}" for code, number in again.items())))
+        repeated = ", ".join(f"{code} {number}" for code, number in again.items())
+        talk(f"warnings of several launches: {repeated} (launches each); the report has all of them")
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
-    talk(say("cli.next_allreduce_bench_report_2", folder=folder.path, folder_2=shell_word(folder.path)))
+    talk(f"{folder.path}      next: allreduce-bench report {shell_word(folder.path)}")
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
 
 
@@ -59,11 +59,11 @@ def _warnings_again(folder: RunFolder) -> dict[str, int]:
 def _failures(rows: Sequence[SummaryRow], unmet_cells: list[str], skip_hung: bool) -> str:
     """Return the failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
-    failures = [say("cli.check_failed_see_table")] if any(row["state"] in failed_states for row in rows) else []
+    failures = ["a check failed, see the table"] if any(row["state"] in failed_states for row in rows) else []
     if not failures and not any(row["state"] == "done" for row in rows):
         failures.append(NOTHING_MEASURED)
     if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
-        failures.append(say("cli.bits_differ_although_schedule", broken=", ".join(broken)))
+        failures.append(f"bits differ although the schedule determines them: {', '.join(broken)}")
     if unmet_cells:
         failures.append(f"not accepted: {'; '.join(unmet_cells)}")
     return "; ".join(failures)

@@ -85,14 +85,16 @@ def exec_(
     It goes on from its newest checkpoint if it writes some: see docs/checkpoints.md.
     """
     if under_launcher(os.environ):
-        raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
+        raise OneLineError(UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)
     if mean_time_to_failure_s == 0:
-        raise OneLineError("cli.exec_expected_time_to_failure")
+        raise OneLineError("--mean-time-to-failure: 0 s; expected a time longer than 0, such as 24h")
     if mean_time_to_failure_s and not checkpoint:
-        raise OneLineError("cli.exec_needs_checkpoint")
+        raise OneLineError(
+            "--mean-time-to-failure: the cost of checkpoints is read from their folder; add --checkpoint DIR"
+        )
     if not words:
-        raise OneLineError("cli.exec_expected_program_example")
+        raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
@@ -116,6 +118,6 @@ def _announce(folder: Path) -> Any:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OneLineError("cli.checkpoint_folder", folder=folder, error=error.strerror) from error
+        raise OneLineError(f"--checkpoint {folder}: {error.strerror}") from error
     os.environ[CHECKPOINT_VARIABLE] = str(folder.resolve())
     return next((costs_since(folder) for costs_since in load_offers("checkpoint_costs")), None)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from ..message import say
 from ..runs.files import refuse_given
 from ..units import MAX_RANKS
 from .sections import examples
@@ -63,7 +62,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
         except OSError as error:  # a run that others keep can be fitted, too
             if output:
                 raise
-            talk(say("cli.fit_writes_no_file", path=path, strerror=error.strerror))
+            talk(f"{path}: {error.strerror}; no machine file was written, name one with -o")
     click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
     for sentence in lab_sentences(runs, listing.fitted):
         talk(sentence)

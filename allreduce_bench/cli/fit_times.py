@@ -13,7 +13,6 @@ from ..algorithms import FILES, find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
 from ..importers.frame import points_of_logs
-from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
@@ -57,7 +56,7 @@ def fit_times(
     fitted = with_kept_winners(fitted)
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:
-        raise OneLineError("as_said", words=_reason_for_no_fit(unfit))
+        raise OneLineError(_reason_for_no_fit(unfit))
     joint_fits, refusals = joints(fitted)
     return Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors)), points
 
@@ -82,7 +81,7 @@ def _points(paths: Sequence[Path]) -> pd.DataFrame:
         frames = points_of_logs({path: names[path] for path in logs})
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
-            raise OneLineError("cli.number_ranks_not_log", path=path)
+            raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
     if runs:
         frames.insert(0, _by_library(with_grades(points_of_runs(runs, floors=True), runs), runs))
     return pd.concat(frames, ignore_index=True)
@@ -95,7 +94,7 @@ def _by_library(points: pd.DataFrame, runs: Sequence[RunFolder]) -> pd.DataFrame
         library_of = {fact["launch"]: libraries_of([fact]) for fact in folder.attempts()}
         if len({*library_of.values()}) > 1:
             own = points["run"] == name
-            of_launches = points.loc[own, "launch"].map(library_of).replace("", say("importers.library_unknown"))
+            of_launches = points.loc[own, "launch"].map(library_of).replace("", "library unknown")
             named[own] = f"{name}, " + of_launches
     return points.assign(run=named)
 
@@ -106,7 +105,7 @@ def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFr
     measured = sorted(set(competing))
     for name in names or ():
         if not any(_is_named(competitor, name) for competitor in measured):
-            raise OneLineError("cli.not_measured_measured", name=name, measured=", ".join(measured) or "none")
+            raise OneLineError(f"-a {name}: not measured; measured: {', '.join(measured) or 'none'}")
     if not names:
         return points.copy()
     is_named = [any(_is_named(competitor, name) for name in names) for competitor in competitors(points)]
@@ -124,22 +123,22 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
     for word in words:
         name, equals, algorithm = word.partition("=")
         if not equals or not name or not algorithm:
-            raise OneLineError("cli.expected_name_algorithm_such", word=word)
+            raise OneLineError(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
         if name not in set(points["algorithm"].astype(str)):
-            raise OneLineError("cli.no_points", word=word, name=name)
+            raise OneLineError(f"--as {word}: no points of '{name}'")
         (algorithms[name],) = find([algorithm]) if not algorithm.endswith(FILES) else ("",)
         if not algorithms[name]:
-            raise OneLineError("cli.expected_name_allreduce_bench", word=word)
+            raise OneLineError(f"--as {word}: expected a name of 'allreduce-bench list'")
     return algorithms
 
 
 def _reason_for_no_fit(unfit: Sequence[UnfittedSeries]) -> str:
     """Return a sentence that says why nothing could be fitted."""
     if not unfit:
-        return say("cli.nothing_fit_no_reduce")
+        return "nothing to fit: no all-reduce has a time above 0"
     first, others = unfit[0], len(unfit) - 1
     return f"{first.competitor}: {first.reason}" + (
-        say("cli.more_series_cannot_fitted", others=others) if others else ""
+        f" (and {others} more series that cannot be fitted)" if others else ""
     )
 
 
@@ -154,13 +153,7 @@ def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> li
     for joint in listing.joint:
         gamma = joint.gamma
         notes.append(
-            say(
-                "cli.gamma_byte",
-                gamma=gamma.value,
-                low=gamma.low,
-                high=gamma.high,
-                competitors=", ".join(joint.competitors),
-            )
+            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.competitors)}"
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     models = tuple(series.model for series in listing.fitted if is_builtin(series.model.parts[0].priced_as))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..launching.tied_process import interrupt_when_asked_to_end
-from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
@@ -27,7 +26,9 @@ def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | Non
     """Parse `64` or `2,4,8`: one number for all logs, or one per log in order."""
     numbers = [number.strip() for number in value.split(",")] if value else []
     if not all(number.isascii() and number.isdigit() and 0 < int(number[:9]) <= MAX_RANKS for number in numbers):
-        raise OneLineError("cli.expected_whole_number_above", param=param.name, value=value)
+        raise OneLineError(
+            f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8"
+        )
     return tuple(map(int, numbers))
 
 
@@ -35,10 +36,10 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     """Return {NAME: VALUE} of every NAME=VALUE."""
     for value in values:
         if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
-            raise OneLineError("cli.expected", opts=param.opts[-1], value=value, metavar=param.metavar)
+            raise OneLineError(f"{param.opts[-1]} {value}: expected {param.metavar}")
     pairs = [value.partition("=")[::2] for value in values]
     if len(dict(pairs)) < len(pairs):
-        raise OneLineError("cli.name_given_twice", opts=param.opts[-1])
+        raise OneLineError(f"{param.opts[-1]}: a name is given twice")
     return dict(pairs)
 
 
@@ -46,7 +47,7 @@ def _known_type(ctx: click.Context, param: click.Parameter, name: str | None) ->
     from ..importers.lines import ITEMSIZES, SPELLINGS  # late: only if a type is given
 
     if name is not None and name.lower() not in (*ITEMSIZES, *SPELLINGS):
-        raise OneLineError("cli.dtype_unknown_known", name=name, itemsizes=", ".join(ITEMSIZES))
+        raise OneLineError(f"--dtype {name}: unknown; known: {', '.join(ITEMSIZES)}")
     return name
 
 
@@ -147,7 +148,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
 def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
     """Return one value per log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
-        raise OneLineError("cli.numbers_logs_expected", name=name, count=len(values), log_count=len(logs))
+        raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
 
 
@@ -209,7 +210,7 @@ def import_(logs, output, **options) -> None:
 
     interrupt_when_asked_to_end()
     if is_taken(output):
-        raise RunError("cli.already_exists_choose_another", output=output)
+        raise RunError(f"{output}: already exists; choose another folder with -o")
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
     for sentence in mixed_libraries(found.rows):
@@ -219,8 +220,8 @@ def import_(logs, output, **options) -> None:
     if any(row["time_s"] for row in summary):
         echo_result(RunFolder(output), summary, "table")
     else:
-        click.echo(say("cli.no_row_time_nothing"))
-    talk(say("cli.next_allreduce_bench_report_3", output=printable(str(output)), word=shell_word(output)))
+        click.echo("no row has a time: nothing can be compared or fitted")
+    talk(f"written to {printable(str(output))}; next: allreduce-bench report {shell_word(output)}")
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

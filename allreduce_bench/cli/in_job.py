@@ -3,7 +3,6 @@
 import os
 import signal
 
-from ..message import say
 from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -82,9 +81,9 @@ class InJob:
     def _requeue(self, left: int, cells: str) -> str | None:
         """Requeue the job; return the reason if it was not requeued, or None: Slurm is about to end the job."""
         if self.allocation is None:
-            return say("cli.not_inside_slurm_job")
+            return "not inside a Slurm job"
         if left >= self._cells_left:
-            return say("cli.no_cell_finished_since")
+            return "no cell was finished since this start; increase the time limit"
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
         # Slurm ends this process, and scontrol with it
         former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)

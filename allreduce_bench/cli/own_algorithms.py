@@ -15,7 +15,6 @@ from typing import Any
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
-from ..message import say
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
@@ -35,15 +34,13 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     if not plan.pipelined:
         for name in ("window", "cut_prices"):
             if options[name] is not None:
-                resumed = say("cli.leave_out_resume_takes")
-                advice = resumed if options.get("resume") else say("cli.name_executor")
-                raise PlanError(
-                    "cli.executors", options=OPTIONS[name].name, pipelined=" and ".join(PIPELINED), advice=advice
-                )
+                resumed = "leave it out, --resume takes it from the run"
+                advice = resumed if options.get("resume") else "name one with --executor"
+                raise PlanError(f"{OPTIONS[name].name} is for the executors {' and '.join(PIPELINED)}; {advice}")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
     if segment_nbytes is not None and machine is not None:
-        raise PlanError("cli.segment_machine_both_decide")
+        raise PlanError("--segment and --machine both decide the segment; use only one of them")
     over_a_link = plan.link_rate_bytes_per_s and machine is None
     if segment_nbytes := segment_nbytes or (OVER_A_LINK_NBYTES if over_a_link else None):
         return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
@@ -56,7 +53,7 @@ def decided(names: Sequence[str]) -> tuple[str, ...]:
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
     compiled = [name for name in executors if Executor(name).is_compiled]
     if compiled and (reason := why_not_compiled()):
-        raise PlanError("cli.executor", compiled=compiled[0], reason=reason)
+        raise PlanError(f"--executor {compiled[0]} {reason}")
     return executors
 
 
@@ -97,8 +94,8 @@ def refuse_own_algorithms(plan: Plan, launcher: Launcher, environ: Mapping[str, 
             for name, case in _cases(plan, layout, ranks) if layout else ():
                 file, algorithm = own.get(name, ("", None))
                 if algorithm and (why := _why_refused(algorithm, case)):
-                    advice = say("cli.see_allreduce_bench_verify", file=shell_word(file), ranks=ranks)
-                    raise OneLineError("cli.no_reduce_not_measured", exit_code=1, name=name, why=why, advice=advice)
+                    advice = f"see allreduce-bench verify {shell_word(file)} -n {ranks}"
+                    raise OneLineError(f"{name} is no all-reduce and was not measured: {why}; {advice}", exit_code=1)
     except _TimeIsUp:
         pass
     finally:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from ..message import BadValue, say
 from ..runs.files import is_stream, write_given
 from ..runs.inventory import newest_first
 from ..tables import UNBOUNDED
@@ -25,9 +24,11 @@ def bandwidths_of(text: str) -> tuple[float, ...]:
     """Parse a bandwidth, or two to compare, `10Gbit,25Gbit`, to bytes/s. Raises ValueError."""
     rates = parse_rates(text)
     if len(rates) > 2:
-        raise BadValue("cli.bandwidths_one_or_two", text=text, count=len(rates))
+        raise ValueError(
+            f"'{text}': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found {len(rates)}"
+        )
     if len(set(rates)) < len(rates):
-        raise BadValue("cli.bandwidths_equal", text=text)
+        raise ValueError(f"'{text}': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit")
     return rates
 
 
@@ -128,7 +129,11 @@ def predict(
         from ..report.bandwidths import as_comparison
 
         if as_map or layout != "table":
-            raise OneLineError("cli.two_bandwidths_table", option="--map" if as_map else f"--format {layout}")
+            option = "--map" if as_map else f"--format {layout}"
+            raise OneLineError(
+                f"--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one "
+                "bandwidth"
+            )
         text = as_comparison(forecasts, bandwidth, target)
     elif layout == "table":
         text = (forecast.as_map if as_map else forecast.as_tables)(forecasts[0], target)
@@ -148,42 +153,47 @@ def _newest_machine_file() -> Path:
 
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if not runs:
-        raise OneLineError("cli.predict_needs_machine_file")
+        raise OneLineError(
+            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
+        )
     path = runs[0].folder.path / MACHINE_FILE
     if not path.exists():
-        raise OneLineError("cli.run_fit_first", path=path, run=shell_word(runs[0].folder.path))
-    talk(say("cli.models_of_newest_run", path=path))
+        raise OneLineError(
+            f"{path}: no such file; run allreduce-bench fit {shell_word(runs[0].folder.path)} first, or name a "
+            "machine file, or give --alpha and --bandwidth"
+        )
+    talk(f"models of the newest run: {path}")
     return path
 
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
     if not ranks:
-        raise OneLineError("cli.predict_needs_rank_counts")
+        raise OneLineError("predict needs rank counts, such as -n 1024 or -n 2-64")
     if ranks[0] < 2:
-        raise OneLineError("cli.expected_ranks_more")
+        raise OneLineError("-n 1: expected 2 ranks or more")
     if ranks[-1] > MOST_RANKS:
-        raise OneLineError("cli.expected_most_ranks", ranks=ranks[-1], most_ranks=MOST_RANKS)
+        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
     if sizes[0] < 1 or sizes[-1] > LARGEST:
-        raise OneLineError("cli.sizes_bytes_expected_pib", sizes=sizes[0] if sizes[0] < 1 else sizes[-1])
+        outside = sizes[0] if sizes[0] < 1 else sizes[-1]
+        raise OneLineError(f"--sizes: {outside} bytes; expected 1 B to 1 PiB")
     if segment == 0:
-        raise OneLineError("cli.segment_segment_holds_least")
+        raise OneLineError("--segment 0: a segment holds at least one element")
     if ranks_per_node and ranks_per_node > ranks[-1]:
-        raise OneLineError("cli.ranks_per_node_more", ranks_per_node=ranks_per_node, ranks=ranks[-1])
+        raise OneLineError(f"--ranks-per-node {ranks_per_node}: more than the {ranks[-1]} ranks in total")
 
 
 def _format(layout, as_map, output) -> str:
     """Return the requested format, or that of the output's name. Raises OneLineError if they differ."""
     if as_map and layout not in (None, "table"):
-        raise OneLineError("cli.map_table_leave_out", layout=layout)
+        raise OneLineError(f"--map is a table; leave out --format {layout}")
     if output is None or is_stream(output):
         return layout or "table"
     if output.suffix not in SUFFIXES:
-        raise OneLineError("cli.expected_name_ends", output=output, suffixes=", ".join(SUFFIXES))
+        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
     named = SUFFIXES[output.suffix]
     if (layout or named) != named or (as_map and named != "table"):
-        raise OneLineError(
-            "cli.name_means_requested", output=output, named=named, layout="--map" if as_map else f"--format {layout}"
-        )
+        asked = "--map" if as_map else f"--format {layout}"
+        raise OneLineError(f"-o {output}: the name means {named}, but {asked} was requested")
     return named
 
 
@@ -192,7 +202,9 @@ def machine_of_file(path: Path, prices: dict):
     from ..models.machine import read_machine
 
     if given := [name for name, value in prices.items() if value is not None]:
-        raise OneLineError("cli.contains_costs_messages_leave", path=path, given=given[0].replace("_", "-"))
+        raise OneLineError(
+            f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file"
+        )
     machine = read_machine(path)
     from ..report.forecast import source_of  # after what may be wrong
 
@@ -206,7 +218,9 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
 
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:
-        raise OneLineError("cli.predict_needs_machine_file")
+        raise OneLineError(
+            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
+        )
     alone = {name: prices[name] for name in ("alpha", "alpha_within", "gamma")}
     _refuse_without_unit({**alone, "beta": beta, "beta_within": beta_within})
     between = Prices(prices["alpha"], beta)
@@ -214,11 +228,11 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
     within = None
     if prices["alpha_within"] is not None or beta_within is not None:
         if ranks_per_node is None:
-            raise OneLineError("cli.costs_within_node_need")
+            raise OneLineError("costs within a node need --ranks-per-node")
         within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
         source += f" between nodes; {prices_in_words(*within)} within"
     gamma = prices["gamma"] or 0.0
-    source += say("cli.reductions_gb", gamma=1 / gamma / 1000000000.0) if gamma else "; reductions without cost"
+    source += f"; reductions at {1 / gamma / 1000000000.0:.3g} GB/s" if gamma else "; reductions without cost"
     return bare_machine(*between, gamma, within), source
 
 
@@ -237,7 +251,9 @@ def _refuse_without_unit(prices: dict) -> None:
         most, such = (MOST_ALPHA_S, "5us") if name.startswith("alpha") else (MOST_BETA_S, "1ns")
         if price is not None and price > most:
             option = f"--{name.replace('_', '-')}"
-            raise OneLineError("cli.more_unit_missing", option=option, price=price, most=most, such=such)
+            raise OneLineError(
+                f"{option} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in {such}?"
+            )
 
 
 def _beta(prices: dict, suffix: str) -> float | None:
@@ -245,5 +261,5 @@ def _beta(prices: dict, suffix: str) -> float | None:
     beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
     if beta is not None and bandwidth is not None:
         option = suffix.replace("_", "-")
-        raise OneLineError("cli.beta_bandwidth_same_meaning", option=option)
+        raise OneLineError(f"--beta{option} and --bandwidth{option} have the same meaning; use only one of them")
     return 1 / bandwidth if bandwidth is not None else beta

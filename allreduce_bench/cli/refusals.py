@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import click
 
-from ..message import say
 from ..units import nearest
 from .removed_options import ADVICE
 from .types import INTERRUPTED, OneLineError
@@ -19,15 +18,11 @@ def say_refusal(error: Exception, is_interrupted: bool) -> int:
     An error that is none of click's is an interrupt, too, as is one that an interrupted import of C code ended in.
     """
     if not isinstance(error, click.ClickException) or isinstance(_first_cause(error), KeyboardInterrupt):
-        error, is_interrupted = OneLineError("cli.interrupted"), True
+        error, is_interrupted = OneLineError("interrupted"), True
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return error.exit_code
-    refusal = (
-        error
-        if isinstance(error, OneLineError)
-        else OneLineError("as_said", words=_sentence(error), exit_code=error.exit_code)
-    )
+    refusal = error if isinstance(error, OneLineError) else OneLineError(_sentence(error), exit_code=error.exit_code)
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code
 
@@ -72,7 +67,7 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     """Format `no such option: --withn; did you mean --within? …`."""
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
-        return say("cli.no_such_option_before", name=name)
+        return f"no such option before a command: {name}; expected for example: allreduce-bench run -n 4"
     if advice := ADVICE.get(f"{command} {name}", ADVICE.get(name)):
         return f"no such option: {name}; {advice}"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
@@ -96,12 +91,12 @@ def _meant_or_help(meant: str, command: str) -> str:
     """Return the suggestion, and the help command that shows all options or commands."""
     help_option = "--help-all" if command == "run" else "--help"  # of `run`, --help shows but the first
     words = " ".join(filter(None, ["allreduce-bench", command, help_option]))
-    return " ".join(filter(None, [meant, say("cli.shows", words=words)]))
+    return " ".join(filter(None, [meant, f"'{words}' shows all"]))
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
     if name in ADVICE:
-        return OneLineError("as_said", words=f"no such command: '{name}'; {ADVICE[name]}")
+        return OneLineError(f"no such command: '{name}'; {ADVICE[name]}")
     meant = nearest(name, known)
-    return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")

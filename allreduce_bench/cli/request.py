@@ -15,7 +15,6 @@ from typing import Any
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, drop_values, host
-from ..message import BadValue, say
 from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
@@ -99,7 +98,7 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
 
 
 def _with_own_launches(plan: Plan, library: str) -> Plan:
-    """Return a plan in which algorithms that the library is told to use have launches of their own. Raises BadValue.
+    """Return a plan in which algorithms that the library is told to use have launches of their own. Raises ValueError.
 
     With its own choice in these, where all take turns in one.
     """
@@ -126,7 +125,7 @@ def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[]
     """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: those by default.
 
     Mock-ups and forced algorithms imply native. `of_ranks` says which library ranks load. Raises AlgorithmError, or
-    BadValue for a forced one of no library, and for the default of forced ones alone.
+    ValueError for a forced one of no library, and for the default of forced ones alone.
     """
     requested = names or (NATIVE, *by_default())
     library = (NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO)
@@ -138,7 +137,10 @@ def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
     forced = [name for name in NAMES if name in requested]
     if FORCED_DEFAULT in requested and not forced:
-        raise BadValue("runs.forced_default_alone")
+        raise ValueError(
+            "native:default is measured by itself beside algorithms that the library is told to use; name one of "
+            "these, such as native:ring; the library's own choice alone is native"
+        )
     native = [NATIVE] if NATIVE in requested or mockups or forced else []
     gloo = [str(GLOO)] if GLOO in requested else []
     return {
@@ -162,7 +164,7 @@ def _link_rate(rates: Sequence[float], start: Start) -> float | None:
     if start.virtual_rates_bytes_per_s:
         return min(start.virtual_rates_bytes_per_s)
     if len(rates) > 1:
-        raise PlanError("cli.link_rate_several_rates")
+        raise PlanError("--link-rate with several rates belongs to --virtual-hosts; give one rate")
     return rates[0] if rates else None
 
 
@@ -170,13 +172,11 @@ def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
     if not options["hostfile"]:
         return options["hosts"] or ()
     if options["hosts"]:
-        raise PlanError("cli.hosts_hostfile_both_name")
+        raise PlanError("--hosts and --hostfile both name hosts; use only one of them")
     try:
         return read_hostfile(options["hostfile"])
     except OSError as error:
-        raise PlanError(
-            "cli.hostfile_expected_file_hosts", hostfile=options["hostfile"], strerror=error.strerror
-        ) from error
+        raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error
 
 
 def open_run(request: Request) -> tuple[RunFolder, Plan]:
@@ -210,7 +210,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     _refuse_contradictions(control)
     is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
-        raise RunError("cli.already_exists_choose_another_folder", output=control.output)
+        raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
     plan = request.make_plan()
     if request.library and not {*NAMES}.isdisjoint(plan.algorithms):
         plan = _with_own_launches(plan, request.library())
@@ -227,19 +227,19 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
 
 def _refuse_contradictions(control: Control) -> None:
     if control.resume and not control.output:
-        raise PlanError("cli.resume_needs_folder_run")
+        raise PlanError("--resume needs the folder of the run: -o FOLDER")
     if control.within_s is not None and control.within_s <= 0:
-        raise PlanError("cli.within_expected_time_above")
+        raise PlanError("--within: expected a time above 0, such as 90s or 2m")
     if control.wait_idle_s is not None and control.wait_idle_s <= 0:
-        raise PlanError("cli.wait_idle_expected_time")
+        raise PlanError("--wait-idle: expected a time above 0, such as 10m; leave it out to start at once")
     if str(control.output) in OPS:
-        raise PlanError("cli.output_folder_operation_op", output=control.output)
+        raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
 
 
 def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Plan:
     """Return the plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
-        raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
+        raise RunError(f"{folder.path}: imported from {imported['tool']}: it cannot be continued")
     stored = folder.plan()
     tell_damages([folder], missing=False)
     if folder.pending(stored):
@@ -263,20 +263,23 @@ def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
-            raise PlanError("cli.held_values", folder=folder.path, option=option)
+            raise PlanError(f"{folder.path}: {option} sets variables whose values are not stored; add {option} again")
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
 def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
     """Raise PlanError if the run was measured on other hosts than the virtual ones around this command."""
     if wanted.start.virtual_rates_bytes_per_s != stored.start.virtual_rates_bytes_per_s:
-        raise PlanError("cli.not_measured_virtual_hosts", folder=folder.path)
+        raise PlanError(
+            f"{folder.path}: was not measured on the virtual hosts around this command; leave the lab, and repeat "
+            "--resume -o outside: it starts the virtual hosts that the run needs"
+        )
 
 
 def refuse_short_timeout(timeout_s: float) -> None:
     """Raise PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
-        raise PlanError("cli.timeout_would_end_healthy", timeout_s=timeout_s)
+        raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
 
 
 def _refuse_injected(plan: Plan, timeout_s: float) -> None:
@@ -286,13 +289,16 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
     """
     trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
     phases = {
-        say("cli.compute_phase_work"): longest_phase_s(plan.compute_s, plan.inject_slowdown),
-        say("cli.late_delay"): longest_delay_s(plan.arrival, plan.late_by),
-        say("cli.arrival_delay_trace"): trace_s,
+        "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
+        "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),
+        "--arrival: a delay of the trace": trace_s,
     }
     for phase, seconds in phases.items():
         if seconds >= timeout_s:
-            raise PlanError("cli.not_shorter_timeout_after", phase=phase, seconds=seconds, timeout_s=timeout_s)
+            raise PlanError(
+                f"{phase} of {seconds:g} s is not shorter than the --timeout of {timeout_s:g} s, after which a launch "
+                "is ended; use a shorter one, or a longer --timeout"
+            )
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
@@ -300,7 +306,7 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
     too_late = {name: each for name, each in OPTIONS.items() if each.too_late and name in asked}
     for reason in dict.fromkeys(each.too_late for each in too_late.values()):
         names = ", ".join(each.name for each in too_late.values() if each.too_late == reason)
-        raise PlanError("cli.under_launcher", names=names, reason=reason)
+        raise PlanError(f"{names} under a launcher: {reason}")
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
@@ -311,7 +317,8 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
         other = wanted_fields[name]
         if name in asked and other != value:
             raise PlanError(
-                "cli.resume_uses_run_found", folder=folder.path, name=name, value=_words(value), other=_words(other)
+                f"{folder.path}: --resume uses the run's {name} {_words(value)}, found {_words(other)}; leave out "
+                "that option"
             )
 
 
@@ -325,7 +332,10 @@ def _words(value: object) -> str:
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
     """Raise PlanError if the run has a former definition of time: new times would have another one."""
     if plan.sync in FORMER_SYNCS:
-        raise PlanError("cli.measured_sync_no_longer", folder=folder.path, sync=plan.sync)
+        raise PlanError(
+            f"{folder.path}: was measured with --sync {plan.sync}, which no longer exists, so it cannot be continued; "
+            "start a new run: another folder with -o, and --sync barrier"
+        )
 
 
 def _fields_of(plan: Plan) -> dict:

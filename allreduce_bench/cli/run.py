@@ -60,7 +60,7 @@ def run(context: click.Context, **options) -> None:
 
         places = load_offers("place_of_run")
         if options["virtual_rates_bytes_per_s"] is not None and not places:
-            raise OneLineError("cli.virtual_hosts_installation_no")
+            raise OneLineError("--virtual-hosts: this installation has no lab")
         for run_there in places:
             if (status := run_there(options, sys.argv[1:])) is not None:
                 context.exit(status)

@@ -16,7 +16,6 @@ from ..machine.mpi import library_name
 from ..machine.node import drop_values
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
 from ..measuring.transport import asked_transport
-from ..message import Refused, say
 from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -119,11 +118,11 @@ def _open_as_rank(
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:
-        raise PlanError("cli.planned_ranks_started", folder=folder.path, ranks=plan.ranks, ranks_2=ranks)
+        raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
     only, skip_hung = request.control.only, request.control.skip_hung
     launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
     if not launches:
-        raise PlanError("cli.no_launch_ranks", only=only, ranks=ranks)
+        raise PlanError(f"--only {only}: no launch with {ranks} ranks")
     pending = folder.pending(plan, skip_hung, launches)
     for launch in pending[:1]:
         _refuse_forced(plan, launch, library_name(version))
@@ -131,12 +130,15 @@ def _open_as_rank(
 
 
 def _refuse_forced(plan: Plan, launch: Launch, library: str) -> None:
-    """Raise BadValue if the library of these ranks cannot be told now to use an algorithm of the launch."""
+    """Raise ValueError if the library of these ranks cannot be told now to use an algorithm of the launch."""
     forced = [name for name in plan.algorithms_in(launch) if name in NAMES]
     for name in forced:
         settings_of(name, library, 1)
     if forced and not plan.forced_launches:
-        talk(say("cli.forced_in_one_start"))
+        talk(
+            "the library's own algorithms take turns with all others in these ranks, which are one start; run without "
+            "mpirun gives them launches of their own"
+        )
 
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
@@ -148,7 +150,7 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
         talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
-        reason = say("cli.job_near_time_limit") if warning.is_set else say("cli.mpirun_measures_launch")
+        reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
         talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
@@ -162,5 +164,5 @@ def _identify(
     left_s = inf if deadline is None else deadline - time.time()
     try:
         identify_here(comm, folder, plan, timeout_s, 0.0 if warning.is_set else left_s)
-    except (Refused, OSError) as error:
-        talk(say("identifying.not_identified", ranks=in_ranks([comm.size]), why=error))
+    except (RuntimeError, ValueError, OSError) as error:
+        talk(f"which algorithm the library ran on {in_ranks([comm.size])} is not identified: {error}")

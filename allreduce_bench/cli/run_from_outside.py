@@ -12,7 +12,6 @@ from ..launching.launcher import on_one_node
 from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
-from ..message import say
 from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
@@ -83,7 +82,7 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
     if run.control.wait_idle_s is not None:
         idle_wait = IdleWait(run.control.wait_idle_s, talk)
         if not is_one_node:
-            talk(say("cli.wait_idle_watches_ranks", host=host()))
+            talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
     try:
         if is_first := bool(forced_of(run.plan)):  # a time of theirs is worth nothing if something else ran
             _identify(run)
@@ -118,20 +117,21 @@ def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneL
     if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
         failures = end_of_run(control, run.warning, folder, plan)
     if left := job.end_warned(folder, plan) if run.warning.is_set else "":
-        return OneLineError("as_said", words="; ".join(filter(None, [left, failures])), exit_code=1)
+        return OneLineError("; ".join(filter(None, [left, failures])), exit_code=1)
     job.ends("done", failures or left_out or None)
-    return OneLineError("cli.results", exit_code=1, failures=failures, folder=folder.path) if failures else None
+    return OneLineError(f"{failures}; results in {folder.path}", exit_code=1) if failures else None
 
 
 def _left_out(driven: Driven) -> str:
     """Return the launches for which --within left no time, or too little, with advice; empty: none."""
     if not (driven.left_out or driven.in_vain):
         return ""
-    words = say("cli.left_out_launches_within", names=_names([*driven.in_vain, *driven.left_out]))
+    names = _names([*driven.in_vain, *driven.left_out])
+    words = f"not measured: launches {names}: time ran out (--within)"
     if driven.in_vain:
         ranks = max(launch.ranks for launch in driven.in_vain)
-        start = say("cli.ranks_cores_node_took", ranks=ranks, cores=cores(), in_vain=_names(driven.in_vain))
-        words = say("cli.use_fewer_ranks_longer", words=words, start=start)
+        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(driven.in_vain)}"
+        words = f"{words}; {start}: use fewer ranks or a longer --within"
     return words
 
 
@@ -139,7 +139,7 @@ def _failed(driven: Driven) -> str:
     """Return why launches failed, and which were not started because of it."""
     number, reasons = len(driven.failed), "; ".join(driven.failed.values())
     words = f"{number} launches failed: {reasons}" if number > 1 else reasons
-    return say("cli.not_started_after", words=words, given_up=_names(driven.given_up)) if driven.given_up else words
+    return f"{words}; not started after that: {_names(driven.given_up)}" if driven.given_up else words
 
 
 def _names(launches: Sequence[Launch]) -> str:
@@ -152,11 +152,9 @@ def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str 
     job.ends(end, reason)
     if not control.resume and not any(folder.launches.iterdir()):
         discard_run(folder)  # no rank wrote anything: nothing to resume
-        return OneLineError("as_said", words=reason, exit_code=status)
+        return OneLineError(reason, exit_code=status)
     with suppress(OSError, RunError):  # a full disk has no space for the summary either
         finish(control, folder, run.plan)
     if end == "refused":
-        return OneLineError("as_said", words=reason, exit_code=status)
-    return OneLineError(
-        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=to_continue(folder, control.only)
-    )
+        return OneLineError(reason, exit_code=status)
+    return OneLineError(f"{reason}; finished cells are kept; {to_continue(folder, control.only)}", exit_code=status)

@@ -6,7 +6,6 @@ import click
 
 from ..algorithms import Algorithm, builtin, find
 from ..machine.forks import in_forks
-from ..message import say
 from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
 from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
@@ -23,9 +22,11 @@ VERIFIED = "verified by symbolic execution for these ranks, counts, segments and
 TWO_NODES, TORUS = Topology.filled(8, 4), (2, 4)  # layouts of the facts of `list`
 COUNT = 8 * 7 * 3  # elements there, in equal blocks
 WITH_PARAMETERS = {
-    "hierarchical:INNER+OUTER": "cli.composed",
-    "torus:2x3x4": "cli.torus_of_dimensions",
-    "rabenseifner_radix:8": "cli.radix",
+    "hierarchical:INNER+OUTER": (
+        "half of INNER inside the nodes, OUTER between them, the half backwards: any two algorithms, any nodes"
+    ),
+    "torus:2x3x4": "torus with these dimensions, one or more, whose product is the number of ranks",
+    "rabenseifner_radix:8": "rabenseifner_radix with this radix",
 }
 MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
 
@@ -42,20 +43,22 @@ def list_() -> None:
             lines.append(f"    elsewhere: {algorithm.known_as}")
         lines += _facts_of_nodes(algorithm)
         if algorithm.on_request:
-            lines.append(f"    {say('cli.on_request')}")
+            lines.append("    run: only where it is named")
         echo_wrapped(lines)
-    for example, code in WITH_PARAMETERS.items():
-        echo_wrapped([example, f"    {say(code)}"])
-    echo_wrapped(["native", say("cli.mpi_library_own_mpi")])
-    made = say("cli.library_other_operations_make")
+    for example, meaning in WITH_PARAMETERS.items():
+        echo_wrapped([example, f"    {meaning}"])
+    echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
+    made = "    What the library's other operations make of it; -a guidelines measures native and all of them"
     echo_wrapped([", ".join(MOCKUPS), made])
     for library, values in VALUES.items():
         names = ", ".join(FORCED_PREFIX + name for name in values)
-        echo_wrapped([names, say("cli.forced_of_library", library=library)])
-    echo_wrapped([GLOO, say("cli.gloo_of_torch")])
-    floors = say("cli.reference_times_measured_every")
+        echo_wrapped([names, f"    {library}'s own all-reduce by the algorithm that it is told to use"])
+    echo_wrapped([GLOO, "    Gloo's all-reduce, of torch.distributed on CPUs: a peer outside MPI; needs torch"])
+    floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
     echo_wrapped([", ".join(FLOORS), floors])
-    echo_wrapped([f"run --executor {','.join(EXECUTORS)}", say("cli.how_steps_algorithm_run")])
+    echo_wrapped(
+        [f"run --executor {','.join(EXECUTORS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
+    )
 
 
 def _facts_of_nodes(algorithm: Algorithm) -> list[str]:
@@ -69,8 +72,15 @@ def _facts_of_nodes(algorithm: Algorithm) -> list[str]:
     same = all(
         same_at_any_length(algorithm, size, Topology.one_node(size), (size, COUNT)) for size in (ranks - 2, ranks)
     )
-    at_any = say("cli.same_at_any_length" if same else "cli.depends_on_length")
-    facts = say("cli.between_two_nodes", crossing=crossing), say("cli.on_a_torus", passed=passed, busiest=busiest)
+    at_any = (
+        "order of additions: the same at any length"
+        if same
+        else "order of additions: depends on the length of the vector"
+    )
+    facts = (
+        f"between 2 nodes of 4 ranks: {crossing:.2f} n in all",
+        f"on a torus of 2x4 ranks: {passed:.2f} n times links in all, {busiest:.2f} n over the busiest link",
+    )
     return [f"    {fact}" for fact in (*facts, at_any)]
 
 
@@ -120,11 +130,13 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths) -> None:
     if refused:
         raise click.exceptions.Exit(1)
     if not proofs:
-        raise OneLineError("cli.nothing_verified", exit_code=1)
+        raise OneLineError(
+            "nothing was verified: the table says what each algorithm needs; choose other ranks or layouts", exit_code=1
+        )
     talk(VERIFIED)
 
 
 def refuse_too_many(ranks: Sequence[int]) -> None:
     """Raise OneLineError for numbers of ranks whose steps need too much memory."""
     if max(ranks) > MAX_ENUMERATED:
-        raise OneLineError("cli.expected_most_ranks", ranks=max(ranks), most_ranks=MAX_ENUMERATED)
+        raise OneLineError(f"-n {max(ranks)}: expected at most {MAX_ENUMERATED} ranks")

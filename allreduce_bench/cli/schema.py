@@ -35,7 +35,7 @@ def schema(words, check, as_) -> None:
     """
     formats = _formats()
     if as_ and not check:
-        raise OneLineError("cli.needs_check_path")
+        raise OneLineError("--as needs --check and a path")
     if check:
         _check(formats, words, _named(formats, as_) if as_ else None)
     elif not words:
@@ -44,7 +44,7 @@ def schema(words, check, as_) -> None:
     elif len(words) == 1:
         click.echo(json.dumps(_named(formats, words[0]).document(), indent=1))
     else:
-        raise OneLineError("cli.schema_prints_schema_time", word_count=len(words))
+        raise OneLineError(f"schema prints one schema at a time, found {len(words)} names; to check files add --check")
 
 
 def _formats() -> tuple[Format, ...]:
@@ -60,13 +60,14 @@ def _named(formats: tuple[Format, ...], name: str) -> Format:
     for format_ in formats:
         if name in (format_.name, format_.id):
             return format_
-    raise OneLineError("cli.unknown_schema_known", name=name, formats=", ".join(format_.name for format_ in formats))
+    known = ", ".join(format_.name for format_ in formats)
+    raise OneLineError(f"unknown schema '{name}'; known: {known}")
 
 
 def _check(formats: tuple[Format, ...], words: tuple[str, ...], chosen: Format | None) -> None:
     """Print every violation, and per path the number of files checked. Raises OneLineError if there is any."""
     if not words:
-        raise OneLineError("cli.check_name_run_folder")
+        raise OneLineError("--check: name a run folder or a file, or - for stdin")
     failed = 0
     for word in words:
         number = 0
@@ -77,9 +78,8 @@ def _check(formats: tuple[Format, ...], words: tuple[str, ...], chosen: Format |
                 click.echo("\n".join(map(str, violations)))
         talk(f"{word}: {number} file{'' if number == 1 else 's'} checked")
     if failed:
-        raise OneLineError(
-            "cli.file_not_valid_under", exit_code=1, failed=failed, either=" is" if failed == 1 else "s are"
-        )
+        either = " is" if failed == 1 else "s are"
+        raise OneLineError(f"{failed} file{either} not valid under the schema", exit_code=1)
 
 
 def _violations(formats: tuple[Format, ...], word: str, chosen: Format | None) -> Iterator[list[Violation]]:
@@ -89,14 +89,14 @@ def _violations(formats: tuple[Format, ...], word: str, chosen: Format | None) -
         content = sys.stdin.buffer.read(MOST_NBYTES) if word == "-" else read_given(path)
         known = chosen or format_of(formats, path, content)
         if known is None:
-            raise OneLineError("cli.unknown_schema_add_name", word=word)
+            raise OneLineError(f"{word}: unknown schema; add --as NAME")
         yield list(document_violations(known, content, word))
         return
     folders = (
         [path] if (path / "run.json").exists() else [path, *sorted(folder.parent for folder in path.glob("*/run.json"))]
     )
     if folders == [path] and not (path / "run.json").exists():
-        raise OneLineError("cli.contains_no_run_expected", word=word)
+        raise OneLineError(f"{word}: contains no run; expected a run or a sweep")
     tell_damages(map(RunFolder, folders), missing=True)
     for folder in folders:
         for _, violations in folder_violations((chosen,) if chosen else formats, folder):

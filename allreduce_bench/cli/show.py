@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ..evaluation.summary import summarise
-from ..message import say
 from ..report.ratio_table import ratio_lines, read_ratios
 from ..report.run_list import run_lines
 from ..runs.control import FORMATS
@@ -52,7 +51,7 @@ def show(run: Path | None, format_: str) -> None:
     """
     (folder,) = opened_runs([run or newest_run()])
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
-        raise OneLineError("cli.format_times_come_see", format=format_, folder=folder.path, tool=imported["tool"])
+        raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
     tell_damages([folder])
     echo_result(folder, summarise(folder), format_)
 
@@ -67,11 +66,11 @@ def runs(folder: Path) -> None:
     over its rank counts, - without a summary.
     """
     if not folder.is_dir():
-        raise OneLineError("cli.no_such_folder_expected", folder=folder)
+        raise OneLineError(f"{folder}: no such folder; expected a folder of runs, such as results")
     if found := kept_runs(folder):
         click.echo("\n".join(run_lines(found, folder, screen())))
     else:
-        talk(say("cli.contains_no_run_measure", folder=folder))
+        talk(f"{folder}: contains no run; measure one: allreduce-bench run")
 
 
 def newest_run() -> Path:
@@ -89,8 +88,10 @@ def newest_two() -> tuple[Path, Path]:
     new, *older = _readable_runs(2, "two runs")
     baseline = next((run.folder.path for run in older if run.is_like(new)), None)
     if baseline is None:
-        raise OneLineError("cli.no_run_before_cells", folder=new.folder.path)
-    talk(say("cli.baseline_new_newest_two", baseline=baseline, folder=new.folder.path))
+        raise OneLineError(
+            f"no run before {new.folder.path} has cells in common with it (algorithm, size, ...); name BASELINE and NEW"
+        )
+    talk(f"baseline: {baseline}, new: {new.folder.path} (the newest two runs with common cells)")
     return baseline, new.folder.path
 
 
@@ -99,7 +100,7 @@ def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
         found = f"{RESULTS}/: expected {wanted}, found {len(runs)}"
-        raise OneLineError("cli.name_measure_allreduce_bench", found=found)
+        raise OneLineError(f"{found}; name it, or measure one: allreduce-bench run")
     return runs
 
 
@@ -154,9 +155,9 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     """
     told = progress()
     if output and output.suffix.lower() not in (".html", ".htm"):
-        raise OneLineError("cli.expected_name_ends_html", output=output)
+        raise OneLineError(f"-o {output}: expected a name that ends in .html")
     if width and not kind:
-        raise OneLineError("cli.width_without_figures")
+        raise OneLineError("--width is that of the figures for a paper; add --figures pdf, svg or png")
     folders = opened_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
@@ -177,7 +178,7 @@ def _losses(path: Path) -> dict[str, Any]:
     """Return the section of lost ranks. Raises RunError, OneLineError."""
     for section in load_offers("losses"):
         return section(path)
-    raise OneLineError("cli.no_survive")
+    raise OneLineError("--survive: this installation has no survive")
 
 
 def opened_runs(paths: Sequence[Path]) -> list[RunFolder]:

@@ -14,9 +14,8 @@ import click
 from ..evaluation.acceptance import OPTION
 from ..launching.find import loaded_library
 from ..machine.node import drop_values
-from ..message import BadValue, say
 from ..runs.folder import RunFolder
-from ..runs.library_algorithms import NAMES, settings_of
+from ..runs.library_algorithms import NAMES, NotForced, settings_of
 from ..runs.option import Section
 from ..runs.plan import Plan, PlanError
 from ..runs.recorder import is_taken, now
@@ -94,7 +93,7 @@ class SubmissionRequest:
     def output(self) -> Path:
         """Return the folder of the sweep, as given. Raises PlanError if a sweep is resumed without naming it."""
         if self.run.control.output is None:
-            raise PlanError("cli.resume_needs_folder_sweep")
+            raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
         return self.run.control.output
 
 
@@ -105,7 +104,7 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))
     arguments = check_sbatch_words(options["words"])
-    _refuse_values(say("cli.options_sbatch"), drop_values(arguments) != list(arguments))
+    _refuse_values("the options of sbatch", drop_values(arguments) != list(arguments))
     return SubmissionRequest(
         run=run,
         nodes=options["nodes"],
@@ -126,13 +125,13 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
 def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
     """Return the folder of a new sweep, its other choices, and the plans of its runs."""
     if not asked.nodes:
-        raise PlanError("cli.nodes_expected_node_counts")
+        raise PlanError("--nodes: expected node counts, one job each, such as --nodes 1,2,4,8")
     system = find_system(asked.system or GENERIC)
     choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
     if is_taken(sweep):
-        raise RunError("cli.already_exists_choose_another_folder", output=asked.output)
+        raise RunError(f"{asked.output}: already exists; choose another folder with -o, or continue it with --resume")
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}
     rank_counts = asked.ranks_per_node or (system.ranks_per_node or 1,)
@@ -143,7 +142,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
-        _refuse_values(say("cli.launcher_launcher_args_remote"), kept_plan(runs[-1][1]) != runs[-1][1])
+        _refuse_values("--launcher, --launcher-args and --remote-shell", kept_plan(runs[-1][1]) != runs[-1][1])
     _warn_of_forced(runs[0][1], max(asked.nodes))
     return sweep, choices, runs
 
@@ -153,14 +152,17 @@ def _warn_of_forced(plan: Plan, nodes: int) -> None:
     try:
         for name in filter(NAMES.__contains__, plan.algorithms):
             settings_of(name, loaded_library(), nodes)
-    except BadValue as error:
+    except NotForced as error:
         talk(f"warning: {error}")
 
 
 def _refuse_values(words: str, are_there: bool) -> None:
     """Raise PlanError: jobs start from what is stored, and values of variables are not."""
     if are_there:
-        raise PlanError("cli.values_not_stored", words=words)
+        raise PlanError(
+            f"{words}: values of such variables are not stored, and jobs start from what is stored; export the "
+            "variable in the environment, and name it without its value"
+        )
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
@@ -170,7 +172,7 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
     last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
     if last is None:
         path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
-        raise RunError("cli.damaged_field_again_missing", path=path)
+        raise RunError(f"{path}: damaged: the field again is missing; submit without --resume into a new folder")
     if asked.system is not None or not submissions:
         system = find_system(asked.system or GENERIC)
         last = replace(last, system=str(system.path.absolute()))
@@ -216,7 +218,10 @@ def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
 def _this_environment() -> str:
     """Return the Python environment of this process, in which its jobs run, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
-        raise OneLineError("cli.bin_jobs_need_allreduce", prefix=sys.prefix)
+        raise OneLineError(
+            f"{sys.prefix}/bin: the jobs need allreduce-bench there; run submit from a virtual environment, or set "
+            "venv in the file of the system"
+        )
     return sys.prefix
 
 
@@ -233,7 +238,7 @@ def jobs_left(
     ]
     if left and not wanted:
         names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
-        raise PlanError("cli.nothing_left_nodes_left", sweep=sweep, names=names)
+        raise PlanError(f"{sweep}: nothing is left for these nodes; left (nodes x ranks per node): {names}")
     return wanted
 
 
@@ -274,7 +279,7 @@ class SubmitCommand(Sectioned):
             if isinstance(parameter, click.Option) and parameter.name == "ranks_per_node":
                 parameter.type, parameter.help = (
                     RANKS,
-                    say("cli.ranks_node_default_system"),
+                    "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
                 )
             elif isinstance(parameter, click.Option):
                 parameter.hidden = parameter.name in SENSELESS
@@ -289,7 +294,7 @@ class SubmitCommand(Sectioned):
             options = [name for option in self.params for name in option.opts if name.startswith("--")]
             meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
-            raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
+            raise OneLineError(f"{sentence} put options of sbatch after --") from error
 
 
 @click.command(
@@ -347,7 +352,7 @@ def submit(context: click.Context, **options) -> None:
     """
     given = given_options(context)
     for name in sorted(given & set(SENSELESS)):
-        raise OneLineError("cli.submit", options=OPTIONS[name].name, senseless=SENSELESS[name])
+        raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
     submit_sweep(submission_request(options, given))
 
 
@@ -358,7 +363,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     shared = rendering(sweep, choices)
     jobs = jobs_left(sweep, choices, runs, asked)
     if not jobs:
-        talk(say("cli.nothing_left_measure_next", output=shell_word(asked.output)))
+        talk(f"nothing is left to measure; next: allreduce-bench collect {shell_word(asked.output)}")
         return
     scripts = [shared.script(job) for job in jobs]
     new_runs = [] if resuming else runs
@@ -374,10 +379,10 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     try:
         ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
     except KeyboardInterrupt as interrupt:
-        raise OneLineError("cli.interrupted_nothing_submitted", exit_code=INTERRUPTED) from interrupt
+        raise OneLineError("interrupted; nothing was submitted", exit_code=INTERRUPTED) from interrupt
     table = fitted(columns_of(order_rows(shared, jobs, [*ids, collect])))
     _print_lines([*table, node_hours_sentence(shared, jobs)])
-    talk(say("cli.next_allreduce_bench_status", output=shell_word(asked.output)))
+    talk(f"next: allreduce-bench status {shell_word(asked.output)}")
 
 
 def _refuse_queued_jobs(sweep: Path) -> None:
@@ -391,21 +396,21 @@ def _refuse_queued_jobs(sweep: Path) -> None:
     if busy:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
-        sentence = say("cli.jobs_sweep_queue", sweep=sweep, states=", ".join(states))
-        raise OneLineError("cli.wait_cancel_scancel", sentence=sentence, numbers=numbers)
+        sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
+        raise OneLineError(f"{sentence}; wait for them, or cancel them: scancel {numbers}")
 
 
 def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
     """Raise OneLineError unless the node-hours are few, or the user agrees to them."""
     if most_node_hours <= asked.max_node_hours or asked.yes:
         return
-    sentence = say("cli.jobs_may_take_node", most_node_hours=most_node_hours, max_node_hours=asked.max_node_hours)
+    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError("cli.nothing_submitted_add_yes", sentence=sentence)
+        raise OneLineError(f"{sentence}; nothing was submitted; add --yes, or increase --max-node-hours")
     with suppress(click.Abort):
         if click.confirm(f"{sentence}; submit them?", err=True):
             return
-    raise OneLineError("cli.nothing_submitted", exit_code=1)
+    raise OneLineError("nothing was submitted", exit_code=1)
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -7,7 +7,6 @@ import click
 from ..evaluation.agreement import broken_promise
 from ..evaluation.missing import MissingCell, explain_rows
 from ..evaluation.summary import record_summary
-from ..message import say
 from ..runs.files import refuse_special
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
@@ -55,14 +54,14 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..importers.keep import merge  # late: it loads pandas
 
     if output is None:
-        raise OneLineError("cli.collect_merges_several_runs")
+        raise OneLineError("collect merges several runs into a new one: name its folder with -o")
     if is_taken(output):
-        raise RunError("cli.already_exists_choose_another", output=output)
+        raise RunError(f"{output}: already exists; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, kept_command())
     tell_damages(sources)
     click.echo(folder.path)
-    talk(say("cli.next_allreduce_bench_report", output=shell_word(output)))
+    talk(f"next: allreduce-bench report {shell_word(output)}")
 
 
 def _collect(path: Path, output: Path | None) -> None:
@@ -71,7 +70,7 @@ def _collect(path: Path, output: Path | None) -> None:
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
     if overview.told.silence:
-        talk(say("cli.job_states_taken_files", silence=overview.told.silence))
+        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
     missing = [overview.missing_cells(run) for run in overview.runs]
@@ -85,9 +84,11 @@ def _collect(path: Path, output: Path | None) -> None:
         page = write_report(measured, output or path / "report.html", missing=missing_of, progress=told)
         click.echo(f"report: {page}")
     else:
-        talk(say("cli.no_report_no_cell"))
+        talk("no report: no cell is finished")
     if broken:
-        raise OneLineError("cli.bits_differ_although_schedule", exit_code=1, broken=", ".join(dict.fromkeys(broken)))
+        raise OneLineError(
+            f"bits differ although the schedule determines them: {', '.join(dict.fromkeys(broken))}", exit_code=1
+        )
     if any(missing):
         raise click.exceptions.Exit(1)
 
@@ -118,9 +119,9 @@ def status(sweep: Path | None) -> None:
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages((run.folder for run in overview.runs), missing=False)
     if not overview.tasks:
-        raise OneLineError("cli.not_sweep_no_job", sweep=overview.sweep)
+        raise OneLineError(f"{overview.sweep}: not a sweep: no job was submitted for it or wrote into it")
     if overview.told.silence:
-        talk(say("cli.job_states_taken_files", silence=overview.told.silence))
+        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
     click.echo(status_text(status_lines(overview), screen()), nl=False)
     echo_wrapped([next_step(overview, _is_collected(overview))])
 
@@ -136,5 +137,5 @@ def _newest_sweep() -> Path:
     """Return the sweep in RESULTS whose jobs were submitted, or began, last."""
     jobs_folders = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
     if not jobs_folders:
-        raise OneLineError("cli.no_sweep_name_folder", results=RESULTS)
+        raise OneLineError(f"no sweep in {RESULTS}/; name the folder of a sweep")
     return max(jobs_folders, key=lambda path: path.stat().st_mtime).parent

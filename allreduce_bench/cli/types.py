@@ -15,7 +15,6 @@ import click
 from ..algorithms import FILES, find
 from ..machine.node import drop_values
 from ..measuring.startup import rank_of
-from ..message import Refused, say
 from ..runs import option_values
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
@@ -37,17 +36,15 @@ class PlacedOption(click.Option):
         self.section = section
 
 
-class OneLineError(click.ClickException, Refused):
+class OneLineError(click.ClickException):
     """An error that is printed in one line, once for all ranks.
 
     Exit status 2: bad usage, 1: a check that failed, INTERRUPTED.
     """
 
-    def __init__(self, code: str, /, exit_code: int = 2, **values: object):
+    def __init__(self, sentence: str, exit_code: int = 2):
         # it holds words of users and of files, which may contain line ends and terminal control sequences
-        sentence = say(code, **values)
-        click.ClickException.__init__(self, escaped(sentence))
-        self.code, self.values = code, values
+        super().__init__(escaped(sentence))
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file=None) -> None:
@@ -67,7 +64,8 @@ class _Parsed(click.ParamType):
         try:
             return self.parse(value)
         except ValueError as error:
-            raise OneLineError("cli.name_habit", name=param.opts[-1] if param else "argument", habit=error) from error
+            name = param.opts[-1] if param else "argument"
+            raise OneLineError(f"{name}: {error}") from error
 
 
 def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
@@ -103,11 +101,11 @@ DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), p
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
     """Return the algorithms of the files, by name."""
     if names := [path for path in paths if not path.endswith(FILES)]:
-        raise OneLineError("cli.own_expected_py_file", names=names[0])
+        raise OneLineError(f"--own {names[0]}: expected a .py file with an @algorithm")
     try:
         return find(list(paths))
     except AlgorithmError as error:
-        raise OneLineError("cli.own", error=error) from error
+        raise OneLineError(f"--own {error}") from error
 
 
 own_files = click.option(  # a run names its files, but reading a run must not execute what it names
@@ -146,13 +144,11 @@ def errors_in_one_line(command: Callable) -> Callable:
         except (click.exceptions.Exit, OneLineError, BrokenPipeError):  # click ends silently if nobody reads on
             raise
         except KeyboardInterrupt as interrupt:
-            raise OneLineError("cli.interrupted", exit_code=INTERRUPTED) from interrupt
+            raise OneLineError("interrupted", exit_code=INTERRUPTED) from interrupt
         except MemoryError as error:
-            raise OneLineError("cli.not_enough_memory_reduce", exit_code=1) from error
+            raise OneLineError("not enough memory; reduce the request", exit_code=1) from error
         except (ValueError, OSError, RuntimeError, OverflowError) as error:
-            raise OneLineError(
-                "as_said", words=_error_sentence(error), exit_code=getattr(error, "exit_code", 2)
-            ) from error
+            raise OneLineError(_error_sentence(error), exit_code=getattr(error, "exit_code", 2)) from error
 
     return guarded
 

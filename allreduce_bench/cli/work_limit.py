@@ -8,7 +8,6 @@ from pathlib import Path
 from types import FrameType
 
 from ..machine.node import cores
-from ..message import say
 from ..schedule.algorithm import Algorithm
 from .types import OneLineError
 
@@ -20,7 +19,9 @@ def refuse_many_ranks(ranks: int) -> None:
     """Raise OneLineError if so many ranks would exhaust this node's memory: each is a Python process."""
     most = max(MOST_RANKS_HERE, RANKS_OF_A_CORE * cores())
     if ranks > most:
-        raise OneLineError("cli.many_processes", ranks=ranks, most=most)
+        raise OneLineError(
+            f"-n {ranks}: so many processes would exhaust this node's memory, the limit is {most}; start fewer"
+        )
 
 
 def refuse_absent(logs: Iterable[Path]) -> None:
@@ -47,7 +48,7 @@ def generators_that_end(algorithms: Iterable[Algorithm]) -> Iterator[None]:
             found = frame if abspath(frame.f_code.co_filename) in files else found
             frame = frame.f_back
         if found and found is running[0]:
-            raise TimeoutError(say("cli.generator_without_end", seconds=GENERATED_S))
+            raise TimeoutError(f"the generator of one rank has run for {GENERATED_S:g} s or more without an end")
         running[0] = found
 
     former = signal.signal(signal.SIGALRM, look)

@@ -21,7 +21,6 @@ from ..cli.types import (
     talk,
     tell_damages,
 )
-from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
 from .conditions import ComparedRun, parse_despite, read_sides
@@ -118,7 +117,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
         if comparison.warning:
             talk(comparison.warning)
     if comparison.failure:
-        raise OneLineError("as_said", words=comparison.failure, exit_code=1)
+        raise OneLineError(comparison.failure, exit_code=1)
 
 
 def _read(
@@ -127,11 +126,11 @@ def _read(
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
     named = (*baselines, *new_runs)
     if absent := [path for path in named if not path.exists()]:
-        expected = say("comparison.expected_run_log_another")
-        raise OneLineError("comparison.no_such_file_folder", absent=absent[0], expected=expected)
+        expected = "expected a run, a log of another tool, or a folder of such logs"
+        raise OneLineError(f"{absent[0]}: no such file or folder; {expected}")
     logs = [path for path in dict.fromkeys(named) if is_log(path)]
     if not logs and (given := given_option(of_logs)):
-        raise OneLineError("comparison.about_logs_runs_compared", given=given)
+        raise OneLineError(f"{given} is about logs, but only runs are compared; leave it out")
     tell_damages(RunFolder(path) for path in named if path not in logs)
     with runs_of_logs(logs, of_logs) as kept:
         return read_sides(baselines, new_runs, kept)
@@ -141,13 +140,16 @@ def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     """Return the folders of the baseline and the new ones."""
     arguments = list(runs)
     if arguments.count(SEPARATOR) > 1:
-        raise OneLineError("comparison.use_once_between_baseline")
+        raise OneLineError("use '--' only once, between the baseline and the new runs")
     if SEPARATOR not in arguments:
         if len(arguments) != 2:
-            raise OneLineError("comparison.compare_takes_two_runs", argument_count=len(arguments))
+            raise OneLineError(
+                f"compare takes two runs, found {len(arguments)}; for more, put '--' between baseline and new runs"
+            )
         arguments.insert(1, SEPARATOR)
     separator = arguments.index(SEPARATOR)
     baselines, new_runs = arguments[:separator], arguments[separator + 1 :]
     if not baselines or not new_runs:
-        raise OneLineError("comparison.no_run_expected_baseline", either="before" if not baselines else "after")
+        either = "before" if not baselines else "after"
+        raise OneLineError(f"no run {either} '--': expected BASELINE... -- NEW...")
     return [Path(path) for path in baselines], [Path(path) for path in new_runs]

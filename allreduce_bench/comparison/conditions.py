@@ -11,7 +11,6 @@ from ..evaluation.cell_times import competing, split_values, valid_calls
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, placement_text
-from ..message import say
 from ..runs.cell import Executor
 from ..runs.folder import RunFolder
 from ..runs.groups import describe
@@ -50,7 +49,7 @@ def read_sides(
     given_as: dict[Path, Path] = {}
     for path in (*baseline, *new):
         if (place := path.resolve()) in given_as:
-            raise RunError("comparison.named_twice_run_cannot", path=path)
+            raise RunError(f"{path}: named twice; a run cannot be compared with itself, name another run")
         given_as[place] = path
     before, after = ([_read_run(path, kept.get(path, path)) for path in side] for side in (baseline, new))
     return before, after
@@ -74,8 +73,8 @@ def _refuse_bad_times(folder: RunFolder) -> None:
         if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
             row = {name: values[bad_index] for name, values in block.items()}
             cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
-            problem = say("comparison.time_expected_seconds_above", time_s=row["time_s"])
-            raise RunError("comparison.damaged_measure_again", folder=folder.path, cell=cell, problem=problem)
+            problem = f"time_s is '{row['time_s']}', expected seconds above 0"
+            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
 
 
 def _is_time(text: str) -> bool:
@@ -169,9 +168,7 @@ def accepted_differences(
     if refused:
         missing_words = ",".join(dict.fromkeys(difference.word for difference in refused))
         sentences = "; ".join(map(str, refused))
-        raise RunError(
-            "comparison.not_comparable_compare_nevertheless", sentences=sentences, missing_words=missing_words
-        )
+        raise RunError(f"not comparable: {sentences}; to compare nevertheless, add --despite {missing_words}")
     return list(differences.values())
 
 
@@ -263,7 +260,12 @@ def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
     barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
     if len(libraries) < 2 or not barriers:
         return []
-    return [say("comparison.calls_begin_after_library", barriers=" and ".join(barriers))]
+    return [
+        (
+            f"calls of {' and '.join(barriers)} begin after the library's own MPI_Barrier: how far apart ranks leave "
+            "it is part of their times and differs between libraries; measure all runs with --sync round_time"
+        )
+    ]
 
 
 def _begins_by_barrier(row: SummaryRow) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..evaluation.single_algorithm import DIRECTIONS
-from ..message import say
 from ..report.formats.document import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
@@ -58,22 +57,22 @@ def method(comparison: Comparison) -> str:
         f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED_SHARE, 1 - ERROR_SHARE)
     )
     parts = [
-        say("comparison.times_median_over_launches", comparison=_how_runs_are_summarised(comparison)),
+        f"times: median over launches{_how_runs_are_summarised(comparison)}",
         "ratio: new / baseline",
         f"threshold {threshold}",
     ]
     if not comparison.is_only_observed:
-        parts.append(say("comparison.interval_cell_student_logarithms", own=own))
-        parts.append(say("comparison.verdicts_cells_together_holm", together=together))
+        parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
+        parts.append(f"verdicts: {together} for all cells together (Holm)")
     if comparison.observed:
-        parts.append(say("comparison.verdicts_brackets_ratio_alone"))
+        parts.append("verdicts in brackets: the ratio alone, of too few launches for an interval")
     return "; ".join(parts)
 
 
 def _how_runs_are_summarised(comparison: Comparison) -> str:
     """Return how the times of several runs of a side become one; empty: neither side has several."""
     several = max(len(comparison.baseline), len(comparison.new)) > 1
-    return say("comparison.geometric_mean_runs_side") if several else ""
+    return ", geometric mean of the runs of a side" if several else ""
 
 
 def _lines_above(comparison: Comparison) -> list[str]:

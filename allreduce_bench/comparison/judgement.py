@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
-from ..message import say
 from ..runs.rows import RunError
 from ..units import as_printed, few, in_ranks, significant
 from .conditions import ComparedRun, accepted_differences, changes, library_starts
@@ -81,7 +80,7 @@ class ComparedCell(NamedTuple):
         if not (self.estimate and self.printed_ratio):
             return ""
         if self.estimate.high > WIDEST_IN_NUMBERS**2 * self.estimate.low:
-            return say("comparison.wider_factor", widest_in_numbers=WIDEST_IN_NUMBERS)
+            return f"wider than a factor of {WIDEST_IN_NUMBERS:g}"
         low, high = min(self.estimate.low, self.printed_ratio), max(self.estimate.high, self.printed_ratio)
         return f"{low:.3f} to {high:.3f}"
 
@@ -113,7 +112,7 @@ class Observed(NamedTuple):
         """Format `25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks); one launch a side: no interval`."""
         before, after = self.launches
         launches = f"{before} launches a side" if before == after else f"{before} and {after} launches"
-        words = say("comparison.launch_side") if before == after == 1 else launches
+        words = "one launch a side" if before == after == 1 else launches
         return f"{directions_words(self.directions, self.threshold)}; {words}: no interval"
 
 
@@ -168,10 +167,10 @@ class Comparison(NamedTuple):
         """Return why the gate fails, with the cells; empty if it does not."""
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
-            few = {0: say("comparison.no_cell_measured_both"), 1: say("comparison.cell_undecided")}
-            undecided = few.get(count, say("comparison.cells_undecided", count=count))
+            few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
+            undecided = few.get(count, f"all {count} cells are undecided")
             why = "; ".join(filter(None, (str(self.observed) if self.is_only_observed else undecided, self.need)))
-            return say("comparison.no_cell_decided_pass", why=why)
+            return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 
@@ -184,7 +183,7 @@ class Comparison(NamedTuple):
         if units <= found:
             return ""
         differ = f"{PLURAL[estimated[0].own.unit]} differ by {spread * 100:.2g} %"
-        return say("comparison.per_side_needed_show", differ=differ, units=units, found=found)
+        return f"{differ}: {units} per side are needed to show that equal cells are the same, found {found}"
 
     @property
     def warning(self) -> str:
@@ -193,8 +192,8 @@ class Comparison(NamedTuple):
         if self.undecided != "warn" or self.is_blind or not count:
             return ""
         cells, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
-        parts = (say("comparison.warning_undecided_gate_did", cells=cells, them=them), self.need)
-        return "; ".join([*filter(None, parts), say("comparison.fail_undecided_cells_add")])
+        parts = (f"warning: {cells} undecided, so the gate did not check {them}", self.need)
+        return "; ".join([*filter(None, parts), "to fail on undecided cells, add --undecided fail"])
 
     @property
     def sentence(self) -> str:
@@ -257,7 +256,7 @@ def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: Compa
     """Raise RunError if all times of the cells are equal on both sides."""
     medians_s = [cell.medians_s for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
-        raise RunError("comparison.holds_same_times_copy", new=new.name, baseline=baseline.name)
+        raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
 
 
 def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
@@ -284,16 +283,13 @@ def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[st
     )
     if len(cell.definitions) > 1 and "time" not in despite:
         definitions = ", ".join(cell.definitions)
-        return undecided._replace(reason=say("comparison.timing_methods_compare_nevertheless", definitions=definitions))
+        return undecided._replace(
+            reason=f"its timing methods are {definitions}; to compare nevertheless, add --despite time"
+        )
     if cell.doubt:
         return undecided._replace(reason=cell.doubt)
     if min(launches) < MIN_LAUNCHES:
-        reason = say(
-            "comparison.launches_verdict_needs_per",
-            launches=launches[0],
-            launches_2=launches[1],
-            min_launches=MIN_LAUNCHES,
-        )
+        reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
         observed = direction_of(undecided.printed_ratio or 1.0, threshold)
         return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches), observed=observed)
     return undecided
@@ -333,13 +329,13 @@ def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
 def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], has_intervals: bool) -> list[str]:
     """Return the caveats about the runs."""
     single = has_intervals and len(baseline) == len(new) == 1
-    notes = [say("comparison.run_per_side_intervals")] if single else []
+    notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if is_unreliable(row)}
-        notes += [say("comparison.times_not_reliable_see", run=run.name, in_ranks=in_ranks(ranks))] if ranks else []
+        notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
     notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:MOST_NAMED]]
     return notes + [
-        say("comparison.unfinished_cells_missing_finished", run=run.name, unfinished=_format_names(run.unfinished))
+        f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)
         if run.unfinished
     ]

@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 
 from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
-from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
 from ..runs.schema import FAILED, NOT_RELIABLE, PAGE
@@ -90,7 +89,7 @@ class MatchedCell(NamedTuple):
     def doubt(self) -> str:
         """Return why its times are not compared; empty: they are."""
         doubts = [f"{doubt} in {run.name}" for run, row in (*self.before, *self.after) if (doubt := _doubt_of(row))]
-        return say("comparison.times_not_ranked", doubts=", ".join(doubts)) if doubts else ""
+        return f"its times are not ranked: {', '.join(doubts)}" if doubts else ""
 
     @property
     def tick_s(self) -> float:
@@ -102,7 +101,7 @@ class MatchedCell(NamedTuple):
         """Return the side without times, for a cell that is not judged."""
         before, after = _describe_state(self.before), _describe_state(self.after)
         if before == "done":
-            return UnjudgedCell(say("comparison.baseline"), f"{self.name} (new: {after})")
+            return UnjudgedCell("only in the baseline", f"{self.name} (new: {after})")
         if after == "done":
             return UnjudgedCell("only new", f"{self.name} (baseline: {before})")
         return UnjudgedCell("on neither side", f"{self.name} ({before})")
@@ -118,8 +117,8 @@ class Adopted(NamedTuple):
     nbytes: int | None  # of an element; None: it is not about the type
 
     def __str__(self) -> str:
-        what = {"dtype": say("comparison.type_elements"), "op": "operation"}[self.name]
-        return say("comparison.does_not_say_taken", run=self.run, what=what, value=self.value)
+        what = {"dtype": "type of the elements", "op": "operation"}[self.name]
+        return f"{self.run} does not say the {what}: taken to be {self.value}, as on the other side"
 
 
 def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Adopted]:
@@ -156,9 +155,9 @@ def match_cells(
         for number, side in enumerate((baseline, new))
     )
     if not before or not after:
-        raise RunError("as_said", words=_none_named_sentence(new if before else baseline))
+        raise RunError(_none_named_sentence(new if before else baseline))
     if not before.keys() & after.keys():
-        raise RunError("as_said", words=_none_common_sentence(before, after))
+        raise RunError(_none_common_sentence(before, after))
     rows = {key: (before.get(key, []), after.get(key, [])) for key in (*before, *after)}
     names = _unique_names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()})
     return [MatchedCell(key, names[key], *sides) for key, sides in rows.items()]
@@ -298,8 +297,8 @@ def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, li
             continue
         column = "size" if name == "count" else name
         texts = [_format_sizes(side) if name == "count" else _format_values(side, name) for side in (before, after)]
-        return say("comparison.no_cell_common_baseline", column=column, texts=texts[0], texts_2=texts[1])
-    return say("comparison.no_cell_common_two")
+        return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
+    return "no cell in common: the two sides measured different algorithms, sizes or ranks"
 
 
 def _format_sizes(side: dict[MatchKey, list]) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..message import BadValue, say
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
 from .cell_times import STATES, competing, defaults, mockups
@@ -61,15 +60,13 @@ def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
     try:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
-            raise BadValue("evaluation.size_value_needed")
+            raise ValueError("a size and a value are needed")
         value = parse(match["value"].strip())
         if value <= 0:
-            raise BadValue("evaluation.value_above")
+            raise ValueError("the value must be above 0")
         return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
     except ValueError as error:
-        raise BadValue(
-            "evaluation.not_limit_expected", limit_text=limit_text, error=error, expected=EXPECTED[quantity]
-        ) from error
+        raise ValueError(f"'{limit_text}' is not a limit: {error}; expected {EXPECTED[quantity]}") from error
 
 
 def _gigabytes_per_s(text: str) -> float:
@@ -78,16 +75,16 @@ def _gigabytes_per_s(text: str) -> float:
 
 def _duration_with_unit(text: str) -> float:
     if not text[-1].isalpha():
-        raise BadValue("evaluation.no_unit", text=text)
+        raise ValueError(f"'{text}' has no unit")
     return parse_duration(text)
 
 
 def _share(text: str) -> float:
     if not re.fullmatch(r"\d+(\.\d+)?%", text):
-        raise BadValue("evaluation.no_percentage", text=text)
+        raise ValueError(f"'{text}' is no percentage")
     share = float(text[:-1]) / 100
     if share > 1:
-        raise BadValue("evaluation.above_lower_bound", text=text)
+        raise ValueError(f"{text} is above 100 %: no time is shorter than the lower bound")
     return share
 
 
@@ -98,20 +95,15 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
         if limit.nbytes not in plan.sizes:
             nearest = min(plan.sizes, key=lambda nbytes: abs(nbytes - limit.nbytes))
             raise PlanError(
-                "evaluation.run_does_not_measure",
-                option=option,
-                nbytes=format_size(limit.nbytes),
-                nearest=format_size(nearest),
+                f"{option}: the run does not measure {format_size(limit.nbytes)} (nearest size: "
+                f"{format_size(nearest)}); add it to --sizes"
             )
         if limit.algorithm not in (None, *plan.algorithms, *plan.competitors):
             raise PlanError(
-                "evaluation.not_measured_run_algorithms",
-                option=option,
-                algorithm=limit.algorithm,
-                competitors=", ".join(plan.competitors),
+                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.competitors)}"
             )
         if max(plan.ranks) < 2:
-            raise PlanError("evaluation.single_rank_sends_no", option=option)
+            raise PlanError(f"{option}: a single rank sends no messages; use 2 ranks or more")
 
 
 def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
@@ -145,25 +137,21 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:
-        judged += say("evaluation.times_not_reliable_see")
-    beyond = say("evaluation.faster_link_allows_see", link=best.get("link")) if passes_link(best) else ""
+        judged += "; but the times are not reliable (see the grade)"
+    beyond = f"; faster than the link allows ({best.get('link')}), see the finding" if passes_link(best) else ""
     return Judgement(met, cell, judged + beyond)
 
 
 def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     states = row.get("launch_states")
-    launches = (
-        say("evaluation.slow_state_launches", high_launche_count=len(states.high_launches), launches=row["launches"])
-        if states
-        else ""
-    )
+    launches = f" at the slow level of {len(states.high_launches)} of {row['launches']} launches" if states else ""
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"] * time_of(row) / _held_time_s(row)
         return value >= limit.value, f"busbw {_telling_digits(value / 1e9, limit.value / 1e9)} GB/s{launches}"
     if limit.quantity == "efficiency":
         bound_s = row.get("limit_s")
         if bound_s is None:
-            return False, say("evaluation.no_lower_bound")
+            return False, "no lower bound of the time is known (with nodes: --link-rate)"
         value = bound_s / _held_time_s(row)
         return value >= limit.value, f"efficiency {_telling_digits(100 * value, 100 * limit.value)} %{launches}"
     value = _held_time_s(row)

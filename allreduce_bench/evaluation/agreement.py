@@ -10,7 +10,6 @@ from fractions import Fraction
 from math import comb
 from typing import Literal, NamedTuple
 
-from ..message import say
 from ..runs.dtypes import is_float
 from ..runs.folder import KEY, CellKey
 from ..runs.plan import Plan
@@ -148,7 +147,7 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
 
 def why_not_compared(plan: Plan) -> str:
     """Return a sentence that says why the bits of a run with integers are not compared."""
-    return say("evaluation.reductions_exact_any_order", dtype=plan.dtype)
+    return f"{plan.dtype} reductions are exact in any order, so the result check covers the bits"
 
 
 def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
@@ -169,8 +168,12 @@ def _length_sentences(compared: Sequence[SummaryRow]) -> list[str]:
     rows = [row for row in compared if row.get("same_bits_lengths") is not None]
     others = list(dict.fromkeys(competitor_of(row) for row in rows if row.get("same_bits_lengths") == 0))
     same = [name for name in dict.fromkeys(map(competitor_of, rows)) if name not in others]
-    codes = {"evaluation.same_bits_in_longer": same, "evaluation.other_bits_in_longer": others}
-    return [say(code, names=", ".join(names)) for code, names in codes.items() if names]
+    found = []
+    if same:
+        found.append(f"the same data has the same bits in a longer vector: {', '.join(same)}")
+    if others:
+        found.append(f"the same data has other bits in a longer vector: {', '.join(others)}")
+    return found
 
 
 def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
@@ -196,20 +199,20 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
             classes.setdefault(tuple(sorted(bits.items())), []).append(name)
     same = [names for names in classes.values() if len(names) > 1]
     if len(bits_of) > 2 and any(len(names) == len(bits_of) for names in same):
-        return say("evaluation.algorithms_give_same_result")
-    return say("evaluation.same_result_every_size", same=", ".join(map(" = ".join, same))) if same else ""
+        return "all algorithms give the same result at every size"
+    return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
 
 
 def broken_promise(row: SummaryRow) -> str | None:
     """Return the guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
     if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
-        return say("evaluation.schedule_guarantees_equal_bits")
+        return "the schedule guarantees equal bits on all ranks, but the bits differ"
     if row.get("promised_depth") is None:
         return None
     if row["same_bits_calls"] == 0:
-        return say("evaluation.schedule_fixes_order_reduction")
+        return "the schedule fixes the order of reduction, but repeated calls gave different bits"
     if row["same_bits_launches"] == 0 and row["schedules"] == 1:
-        return say("evaluation.schedule_fixes_order_reduction_launches")
+        return "the schedule fixes the order of reduction, but launches gave different bits"
     return None
 
 

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import Literal, NamedTuple
 
 from ..medians import median_interval
-from ..message import say
 from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
@@ -141,8 +140,12 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
 
 def _without_time(invalid: int, is_timed: bool) -> SummaryRow:
     """Return the columns of a cell without a time, with `invalid` invalid calls."""
-    no_call = say("evaluation.none_calls_valid", invalid=invalid) if invalid else say("evaluation.no_call_timed")
-    reason = say("evaluation.clock_resolution_too_coarse") if is_timed else no_call
+    no_call = (
+        f"none of the {invalid} calls was valid (a rank started late, or its clock ran backwards)"
+        if invalid
+        else "no call was timed"
+    )
+    reason = "the clock resolution is too coarse" if is_timed else no_call
     return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
 
 

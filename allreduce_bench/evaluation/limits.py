@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from ..machine.interfaces import LOOPBACK, parse_traffic, total_traffic
 from ..machine.node import bucket_nbytes
-from ..message import say
 from ..runs.plan import Plan
 from ..units import format_rate
 from .summary_row import SummaryRow
@@ -161,13 +160,13 @@ def link_of(plan: Plan, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -
     label = " and ".join(names) or "link"
     if rate := plan.link_rate_bytes_per_s:
         virtual = bool(plan.start.virtual_rates_bytes_per_s)
-        source = say("evaluation.virtual_hosts") if virtual else "from --link-rate"
+        source = "of the virtual hosts" if virtual else "from --link-rate"
         return NodeLink(rate, f"{label}, {format_rate(rate)} {source}", bucket_nbytes(rate) if virtual else 0.0)
     rates = [_slowest_rate(name, attempts) for name in names]
     if not rates or None in rates:
         return None
     rate = sum(filter(None, rates))
-    return NodeLink(rate, say("evaluation.reported_system", label=label, rate=format_rate(rate)))
+    return NodeLink(rate, f"{label}, {format_rate(rate)} as reported by the system")
 
 
 def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..message import say
 from ..runs.files import open_kept
 from ..runs.folder import RunFolder
 from ..runs.rows import Row, RunError
@@ -16,15 +15,15 @@ def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
     0's); `mark` is a row of `folder.marks()` whose `stamps` is not empty. Raises RunError.
     """
     path = folder.launches / mark["stamps"]
-    expected = say("evaluation.expected_float_call_file", ranks=mark["ranks"])
+    expected = f"expected float64 [2 or 4, call, {mark['ranks']}] in a file of its launch"
     if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
-        raise RunError("evaluation.damaged", path=path, expected=expected)
+        raise RunError(f"{path}: damaged: {expected}")
     try:
         with open_kept(path) as file:
             stamps = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise RunError("evaluation.damaged_2", path=path, error=error, expected=expected) from error
+        raise RunError(f"{path}: damaged: {error}; {expected}") from error
     shapes = [(len(kinds), int(mark["ranks"])) for kinds in (PLAIN_STAMPS, STAMPS)]
     if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] not in shapes:
-        raise RunError("evaluation.damaged", path=path, expected=expected)
+        raise RunError(f"{path}: damaged: {expected}")
     return stamps

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from ..message import say
 from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.identified import Identified, identified_of
@@ -153,7 +152,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "launches": len(timed),
         "time_s": None,
         "state": "missing",
-        "reason": say("evaluation.launch_not_finished"),
+        "reason": "its launch was not started, or has not ended",
     }
     row |= missing.outcome(ended)
     if row["state"] not in missing.FINAL and (timed or row["state"] == "done"):

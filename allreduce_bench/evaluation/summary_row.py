@@ -7,7 +7,6 @@ a row.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 
-from ..message import BadValue
 from ..runs.cell import competitor_name, executor_of
 from ..runs.identified import Ran
 from ..runs.plan import Cell
@@ -127,7 +126,7 @@ def number_of(row: SummaryRow, column: str) -> float | None:
 def time_of(row: SummaryRow) -> float:
     """Return the time of a cell that has one, seconds. Raises ValueError if it has none."""
     if (time_s := row["time_s"]) is None:
-        raise BadValue("evaluation.bytes_no_time", competitor_of=competitor_of(row), nbytes=row["nbytes"])
+        raise ValueError(f"{competitor_of(row)} of {row['nbytes']} bytes has no time")
     return time_s
 
 

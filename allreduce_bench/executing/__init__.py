@@ -18,7 +18,6 @@ import numpy as np
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
-from ..message import Refused
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
 from .memory import PAGES, Allocate, page_of
@@ -34,7 +33,7 @@ NUMPY_FROM = 4096  # elements from which numpy sums as fast as MPI_Reduce_local 
 LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
 
 
-class Unsupported(Refused, ValueError):
+class Unsupported(ValueError):
     """Something this MPI library cannot do: a message that is too large, a type that it does not have."""
 
 
@@ -155,7 +154,7 @@ def library_datatype(vector: np.ndarray) -> MPI.Datatype:
     """Return the type with which the library reduces `vector`. Raises Unsupported: no type, too long."""
     datatype = native_datatype(vector.dtype.name)
     if datatype is None:
-        raise Unsupported("executing.mpi_py_offers_no", dtype=vector.dtype.name, library=_library())
+        raise Unsupported(f"mpi4py offers no {vector.dtype.name} of {_library()}: native cannot be measured")
     _refuse_above_limit(vector.size)
     return datatype
 
@@ -232,9 +231,7 @@ def _refuse_above_limit(count: int, what: str = "a message of {} elements") -> N
     """Raise Unsupported if a count exceeds 32 bits and the library lacks the large-count functions of MPI 4."""
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
         mpi = f"{_library()} (MPI {MPI.VERSION}.{MPI.SUBVERSION})"
-        raise Unsupported(
-            "executing.counts_use_smaller_sizes", what=what.format(count), mpi=mpi, largest_count=LARGEST_COUNT
-        )
+        raise Unsupported(f"{what.format(count)}; {mpi} counts to {LARGEST_COUNT}: use smaller --sizes, or an MPI 4")
 
 
 def _library() -> str:

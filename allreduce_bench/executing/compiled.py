@@ -118,7 +118,7 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
     """Bind the library's own `MPI_Allreduce`, called from compiled code. Raises Unsupported."""
     datatype = native_datatype(sendbuf.dtype.name)
     if datatype is None:
-        raise Unsupported("executing.mpi_py_no_mpi", dtype=sendbuf.dtype.name)
+        raise Unsupported(f"mpi4py has no {sendbuf.dtype.name} of this MPI library: native cannot be measured")
     return _prepared(_bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, datatype))
 
 
@@ -247,4 +247,6 @@ def _loop(call: _Call, start: kernel.Start, changes: int, stamps: np.ndarray) ->
 def _refuse_above_limit(rows: np.ndarray) -> None:
     longest = rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max(initial=0)
     if longest > LARGEST_COUNT:
-        raise Unsupported("executing.message_elements_compiled_code", longest=longest, largest_count=LARGEST_COUNT)
+        raise Unsupported(
+            f"a message of {longest} elements; compiled code counts to {LARGEST_COUNT}: use --executor sendrecv"
+        )

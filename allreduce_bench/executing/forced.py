@@ -7,9 +7,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
-from ..message import BadValue
 from ..runs.cell import FORCED_DEFAULT
-from ..runs.library_algorithms import least_count, settings_of
+from ..runs.library_algorithms import NotForced, least_count, settings_of
 from . import Prepared, Unsupported, native
 from .mpi_t import NoControl, forced
 
@@ -24,8 +23,8 @@ def forced_to(algorithm: str, comm: MPI.Comm, nodes: int) -> Iterator[MPI.Comm]:
     library = library_name(MPI.Get_library_version())
     try:
         settings = {} if algorithm == FORCED_DEFAULT else settings_of(algorithm, library, nodes)
-    except BadValue as error:
-        raise Unsupported(error.code, **error.values) from error
+    except NotForced as error:
+        raise Unsupported(str(error)) from error
     with _refusals(algorithm), forced(comm, settings) as made:
         yield made
 
@@ -39,13 +38,15 @@ def native_forced(algorithm: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm
     library = library_name(MPI.Get_library_version())
     least = least_count(algorithm, library, comm.size, sendbuf.itemsize)
     if sendbuf.size < least:
-        raise Unsupported("executing.forced_too_few", library=library, least=least)
+        raise Unsupported(f"below {least} elements {library} would take another algorithm")
     call = native(sendbuf, recvbuf, comm, op)
     try:
         call.run()
     except MPI.Exception as error:
         call.close()
-        raise Unsupported("executing.forced_call_refused", library=library) from error
+        raise Unsupported(
+            f"{library} refuses this call by this algorithm, such as one of fewer elements than ranks"
+        ) from error
     return call
 
 
@@ -54,4 +55,4 @@ def _refusals(algorithm: str) -> Iterator[None]:
     try:
         yield
     except NoControl as error:
-        raise Unsupported("executing.forced_not_set", algorithm=algorithm, words=str(error)) from error
+        raise Unsupported(f"{algorithm} was not set: {error}") from error

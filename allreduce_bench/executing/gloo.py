@@ -19,7 +19,6 @@ except ImportError:  # said by the ranks together
     distributed = None
 
 from ..machine.interfaces import LOOPBACK, interfaces
-from ..message import say
 from . import Prepared, Unsupported, division, in_turn
 
 REDUCTIONS = {"sum": "SUM", "avg": "SUM", "prod": "PRODUCT", "max": "MAX", "min": "MIN"}  # names of torch's ReduceOp
@@ -64,9 +63,9 @@ def _joined(comm: MPI.Comm):
     except Unsupported as error:
         problem = str(error)
     if distributed is None:
-        problem = say("executing.gloo_without_torch", rank=comm.rank)
+        problem = f"gloo: rank {comm.rank} has no torch (pip install 'allreduce-bench[torch]', or leave gloo out)"
     if problems := [one for one in comm.allgather(problem) if one]:
-        raise Unsupported("as_said", words=problems[0])
+        raise Unsupported(problems[0])
     store = distributed.TCPStore(address, 0, comm.size, True, PATIENCE, False) if comm.rank == 0 else None
     host, port = comm.bcast((address, store.port) if store else None)
     if store is None:
@@ -89,5 +88,8 @@ def _address(is_one_node: bool) -> str:
     }
     if len(usable) != 1:
         found = ", ".join(usable) or "none"
-        raise Unsupported("executing.gloo_interface", named=named or "the only one", found=found)
+        raise Unsupported(
+            f"gloo: expected one interface that is up and has an address ({named or 'the only one'}), found {found}: "
+            "name it with --interface"
+        )
     return next(iter(usable.values()))

@@ -188,13 +188,13 @@ def load_symbols(**instead: str) -> None:
     """
     if HANDLE_NBYTES not in KNOWN_NBYTES:
         found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
-        raise Unsupported("executing.compiled_code_cannot_call", found=found)
+        raise Unsupported(f"compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8")
     module = ctypes.CDLL(MPI.__file__)  # loaded already; the search continues in the libraries that it was linked with
     for name in SIGNATURES:
         try:
             function = getattr(module, instead.get(name, name))
         except AttributeError as error:
-            raise Unsupported("executing.compiled_code_cannot_call_mpi", error=error) from None
+            raise Unsupported(f"compiled code cannot call this MPI library: {error}") from None
         llvmlite.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
 
 

@@ -23,7 +23,6 @@ from mpi4py import MPI
 
 from ..machine import INTEL, Reading
 from ..machine.mpi import library_name
-from ..message import Refused
 from ..units import format_ranges, nearest
 
 Value = int | float | str
@@ -43,8 +42,16 @@ CHOICE = re.compile(r"^\s*(\w+)\s+- ", re.MULTILINE)  # a line of MPICH's descri
 ALIAS = re.compile(r"@Alias:# (\w+)")  # in Intel MPI's descriptions: the name by which its users set it
 
 
-class NoControl(Refused, RuntimeError):
+class NoControl(RuntimeError):
     """This MPI library has no MPI_T, no such variable in it, or does not let it be set to this value now."""
+
+
+class CallFailed(NoControl):
+    """A call of MPI_T failed; `why` is what the library says."""
+
+    def __init__(self, sentence: str, why: str = ""):
+        super().__init__(sentence)
+        self.why = why
 
 
 class Variable(NamedTuple):
@@ -80,7 +87,7 @@ class Variable(NamedTuple):
             value = None
         if value is None or (named and value not in self.meanings):
             expected = ", ".join(map(str, named)) or "a number"
-            raise NoControl("executing.setting_value", name=self.name, expected=expected, value=given)
+            raise NoControl(f"{self.name}: expected {expected}, found {given!r}")
         return value
 
     def _number(self, given: Value) -> Value:
@@ -120,7 +127,7 @@ class Control:
             if index.value < 0:
                 near = nearest(name, names)
                 near = f"; {near}" if near else ""
-                raise NoControl("executing.no_variable", name=name, library=_library(), near=near) from None
+                raise NoControl(f"no variable {name} in {_library()}{near}") from None
         _, c_type, meanings, description = self._described(index.value)
         return Variable(index.value, name, c_type, meanings, description)
 
@@ -151,9 +158,8 @@ class Control:
                 buffer[0] = value
             try:
                 self._call("cvar_write", handle, buffer)
-            except NoControl as error:
-                why = error.values["why"]
-                raise NoControl("executing.not_set", name=name, value=value, library=_library(), why=why) from None
+            except CallFailed as error:
+                raise NoControl(f"{name} of {_library()} cannot be set to {value} now: {error.why}") from None
 
     @contextmanager
     def counters(self, comm: MPI.Comm, names: list[str]) -> Iterator[Callable[[], list[list[int]]]]:
@@ -164,7 +170,7 @@ class Control:
         session, handles, known = ctypes.c_void_p(), [], self._performance_names()
         missing = [name for name in names if name not in known]
         for name in missing:
-            raise NoControl("executing.no_variable", name=name, library=_library(), near="")
+            raise NoControl(f"no variable {name} in {_library()}")
         self._call("pvar_session_create", byref(session))
         try:
             for name in names:
@@ -251,10 +257,12 @@ class Control:
         try:
             function = getattr(self._module, f"MPI_T_{name}")
         except AttributeError:
-            raise NoControl("executing.no_mpi_t", library=_library(), function=f"MPI_T_{name}") from None
+            raise NoControl(
+                f"{_library()} has no MPI_T_{name}, so its settings can neither be read nor changed from inside"
+            ) from None
         if code := function(*arguments):
             why = MPI.Get_error_string(code)
-            raise NoControl("executing.mpi_t_failed", function=f"MPI_T_{name}", library=_library(), why=why)
+            raise CallFailed(f"MPI_T_{name} of {_library()} failed: {why}", why)
 
 
 def read_back(names: list[str]) -> dict[str, Reading]:
@@ -303,13 +311,16 @@ def _written(control: Control, settings: Mapping[str, Value], former: dict[str, 
         for name, value in settings.items():
             variable = control.variable(name)
             if not variable.shows_value or _library().startswith(INTEL):
-                return NoControl("executing.not_proven", name=name, library=_library())
+                return NoControl(
+                    f"{name} of {_library()} is not set inside a launch, where it may have no effect; set it before "
+                    "the start"
+                )
             asked = variable.value_of(value)
             before = control.read(name)
             control.write(name, asked)
             former[name] = before
             if (found := control.read(name)) != asked:
-                return NoControl("executing.read_another", name=name, value=value, found=found)
+                return NoControl(f"{name} was set to {value}, but reads {found}")
     except NoControl as error:
         return error
     return None
@@ -323,7 +334,7 @@ def _together(comm: MPI.Comm, error: NoControl | None) -> None:
     if first:
         ranks = [rank for rank, error in enumerate(errors) if error]
         on = "" if len(ranks) == len(errors) else f"rank {format_ranges(ranks)}: "
-        raise NoControl("executing.on_ranks", on=on, words=str(first)) if on else first
+        raise NoControl(f"{on}{first}") if on else first
 
 
 def _buffer(variable: Variable, count: int) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
-from ..message import say
 
 ENABLED = "OMPI_MCA_mpi_ft_enable"  # set by `mpirun --with-ft ulfm` for its ranks
 
@@ -21,8 +20,13 @@ Mark = Callable[[str], None]  # called at the end of each phase: notice, revoke,
 def why_unavailable(environ: Mapping[str, str]) -> str:
     """Return why these ranks cannot outlive one of them by ULFM; empty: they can."""
     if len({MPI.ERR_PROC_FAILED, MPI.ERR_REVOKED, MPI.ERR_UNKNOWN}) < 3:
-        return say("executing.no_ulfm", library=library_name(MPI.Get_library_version()))
-    return "" if environ.get(ENABLED) in ("1", "true") else say("executing.ulfm_not_enabled")
+        library = library_name(MPI.Get_library_version())
+        return f"{library} has no ULFM, so its ranks end with the one that is lost"
+    return (
+        ""
+        if environ.get(ENABLED) in ("1", "true")
+        else "ULFM is off in this launch: start the ranks with mpirun --with-ft ulfm"
+    )
 
 
 def is_loss(error: MPI.Exception) -> bool:

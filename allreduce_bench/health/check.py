@@ -21,7 +21,6 @@ from ..launching.supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, L
 from ..launching.tied_process import end_process, interrupt_when_asked_to_end, interrupts_put_off, start_tied
 from ..machine.node import drop_values
 from ..measuring.startup import thread_level, under_launcher
-from ..message import say
 from ..runs.start import Start, expand, slots_of
 from ..units import format_rate, shell_word
 from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE, WarningFlag
@@ -98,7 +97,7 @@ def measure_pairs(check: PairCheck, alone: Sequence[Pair] = ()) -> None:
         order = Order([*check.nodes], first, rounds, check.asked, check.timeout_s, has_second, bool(alone))
         _PairLaunch(check, order).measure()
     if check.left(alone):
-        check.say(say("health.warning_launches_ended_early", most_restarts=1 + MOST_RESTARTS))
+        check.say(f"warning: {1 + MOST_RESTARTS} launches ended early; the pairs that are left are not measured")
 
 
 class _PairLaunch:
@@ -178,7 +177,7 @@ class _PairLaunch:
         try:
             process.wait(timeout_s)
         except TimeoutExpired:
-            self.check.say(say("health.warning_ranks_finished_launcher", timeout_s=timeout_s))
+            self.check.say(f"warning: all ranks finished, their launcher was still running after {timeout_s:g} s")
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
@@ -204,14 +203,14 @@ class _PairLaunch:
         """Record the pair of a rank that died or hangs as failed. Raises LaunchFailed, LaunchRefused."""
         patience, trouble = self.supervisor.patience, self.supervisor.trouble
         if patience.refusal:
-            raise LaunchRefused("as_said", words=patience.refusal)
+            raise LaunchRefused(patience.refusal)
         if trouble and (culprits := patience.culprits):
             for rank in culprits:
                 self._blame(rank, trouble.reason)
         elif trouble or (status and not patience.all_over):
             why = trouble.sentence if trouble else patience.failure or how_it_ended(status or 0)
             said = f"; it said: {self.last_lines[0]}" if self.last_lines and not trouble else ""
-            raise LaunchFailed(say("health.launch_ranks_failed", node_count=len(self.order.nodes), why=why, said=said))
+            raise LaunchFailed(f"the launch of {len(self.order.nodes)} ranks failed: {why}{said}")
 
     def _blame(self, rank: Rank, reason: str) -> None:
         """Record the pair of this rank in this round as failed; without a pair, its node is excluded from then on."""
@@ -243,7 +242,7 @@ def measured_health(
     """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
     interrupt_when_asked_to_end()
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
-    advice = say("health.continue_repeat_command", output=shell_word(output))
+    advice = f"to continue, repeat the command with -o {shell_word(output)}"
     try:
         _announce(check)
         measure_pairs(check)
@@ -251,12 +250,12 @@ def measured_health(
         if check.has_two_rounds and not check.warning.is_set:
             found = _with_suspects_repeated(check, found)
     except LaunchFailed as failed:
-        raise OneLineError("health.measured_rounds_kept", exit_code=1, failed=failed, advice=advice) from None
+        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", exit_code=1) from None
     except KeyboardInterrupt:
-        raise OneLineError("health.interrupted_measured_rounds_kept", exit_code=INTERRUPTED, advice=advice) from None
+        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", exit_code=INTERRUPTED) from None
     left = sum(map(len, check.left()))
     if check.warning.is_set and left:
-        raise OneLineError("health.job_near_time_limit", exit_code=1, left=left, advice=advice)
+        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", exit_code=1)
     return found._replace(left=left)
 
 
@@ -306,16 +305,14 @@ def _prepared(
 ) -> "tuple[PairCheck, dict[str, str]]":
     """Return the check, and the nodes that do not respond, with reasons; nothing is started yet."""
     if under_launcher(os.environ):
-        raise OneLineError("health.health_starts_own_ranks")
+        raise OneLineError("health starts its own ranks; run it without mpirun or srun")
     nodes = nodes_to_check(hosts, output)
     start = on_hosts_around(replace(start, hosts=tuple(nodes)))
     silent = silent_hosts(start)
     present = [name for name in nodes if name not in silent]
     if len(present) < 2:
-        why = say("health.does_not", silent=next(iter(silent)), iter=next(iter(silent.values()))) if silent else ""
-        raise OneLineError(
-            "health.nodes_respond_pair_needs", exit_code=1, present_count=len(present), node_count=len(nodes), why=why
-        )
+        why = f": '{next(iter(silent))}' does not ({next(iter(silent.values()))})" if silent else ""
+        raise OneLineError(f"{len(present)} of {len(nodes)} nodes respond{why}; a pair needs two", exit_code=1)
     launcher = find_launcher(replace(start, hosts=()))
     folder = PairFolder(output)
     asked = Asked(
@@ -355,11 +352,11 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     elif kept:
         nodes = kept
     else:
-        raise OneLineError("health.no_nodes_given_add")
+        raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
     if kept and {*kept} <= {*nodes}:
         nodes = kept
     if len(nodes) < 2 or len(set(nodes)) < len(nodes):
-        raise OneLineError("health.expected_two_nodes_more", nodes=", ".join(nodes[:20]) or "none")
+        raise OneLineError(f"expected two nodes or more, each once; found {', '.join(nodes[:20]) or 'none'}")
     return nodes
 
 
@@ -376,21 +373,14 @@ def _announce(check: "PairCheck") -> None:
     duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
     rounds_said = "1 round" if number == 1 else f"{number} rounds"
     talk(
-        say(
-            "health.nodes_up_pairs_same",
-            node_count=len(check.nodes),
-            rounds_said=rounds_said,
-            round_count=len(rounds[0]),
-            again=again,
-            duration=duration,
-            rate=format_rate(rate),
-        )
+        f"{len(check.nodes)} nodes: {rounds_said} of up to {len(rounds[0])} pairs at the same time{again}; about "
+        f"{duration} if a link carries {format_rate(rate)}"
     )
 
 
 def _health_of_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
     """Judge the times; all pairs of nodes that do not respond, or were lost, have failed."""
-    gone = {name: say("health.host_does_not_respond", name=name, why=why) for name, why in silent.items()} | check.lost
+    gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
@@ -402,7 +392,7 @@ def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
     repeated = pairs_to_repeat(found.results)
     if not repeated:
         return found
-    talk(say("health.pairs_measured_again_after", repeated_count=len(repeated)))
+    talk(f"{len(repeated)} pairs are measured again, one after the other")
     measure_pairs(check, repeated)
     return without_crowded(found, check.asked, check.folder.rows())
 
@@ -411,7 +401,7 @@ def kept_health(path: Path, threshold: float) -> Health:
     """Judge the check in a folder. Raises OneLineError, RunError."""
     folder = PairFolder(path)
     if not folder.asked_json.exists():
-        raise OneLineError("health.holds_no_check_expected", path=path)
+        raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
     if folder.asked().virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return health_of_folder(folder, threshold)

@@ -12,7 +12,6 @@ from ..cli.request import refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
-from ..message import say
 from ..runs.control import Control
 from ..runs.start import Start, compress
 from ..units import parse_share
@@ -106,11 +105,13 @@ def health(
 def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) -> None:
     """Raise OneLineError for options of measuring beside those of tables, and for two results on stdout."""
     if has_two_results:
-        raise OneLineError("health.print_exclude_prints_names")
+        raise OneLineError("--print-exclude prints names only; leave it or --format json out")
     names = OF_MEASURING if table else OF_TABLES
     if wrong := [name for name in names if name in given]:
         option = f"--{wrong[0].replace('_', '-')}"
-        raise OneLineError("health.option_not_with_from" if table else "health.option_only_with_from", option=option)
+        raise OneLineError(
+            f"{option}: --from measures nothing; leave it out" if table else f"{option}: only with --from"
+        )
 
 
 def _measured(output: Path, threshold: float, *, hosts, repetitions, timeout, **start) -> "Health":
@@ -121,15 +122,17 @@ def _measured(output: Path, threshold: float, *, hosts, repetitions, timeout, **
 def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, threshold: float) -> "Health":
     if path.is_dir():
         if failed or value or kind:
-            raise OneLineError("health.folder_check_leave_failed", path=path)
+            raise OneLineError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
         return kept_health(path, threshold)
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
     if found.without_unit:
-        talk(say("health.no_unit_name_values", without_unit=_columns(found.without_unit)))
+        talk(f"{_columns(found.without_unit)} no unit in the name: values are compared with each other only")
     if found.not_judged:
-        talk(say("health.numbers_not_judged_value", not_judged=_columns(found.not_judged)))
+        talk(
+            f"{_columns(found.not_judged)} numbers that are not judged; --value COLUMN --value-is rate or time does it"
+        )
     listed = read_failed_pairs(failed, found.tried) if failed else {}
     failures = {**listed, **found.failed}  # the table knows in which test
     judged = health_of(found.tables, found.tried | failures.keys(), failures, threshold)

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
-from ..message import say
 from ..runs.files import write_atomically
 from ..units import few
 from .judgement import Health, Judged
@@ -60,7 +59,7 @@ def health_title(health: Health) -> str:
     said = [f"{what} {-ratio:.2f} times slower" for ratio, what in [*nodes, *links]]
     said += [f"{one.node}: pairs fail" for one in health.failing]
     said += [f"slow group in {result.table.name}" for result in health.results if result.group]
-    return few(said, MOST_SUSPECTS, comma="; ", more="core.semicolon_more") or "no suspect"
+    return few(said, MOST_SUSPECTS, comma="; ", more="; {more} more") or "no suspect"
 
 
 def _measured(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:
@@ -84,11 +83,11 @@ def _residuals(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> 
     known = values[~np.isnan(values)]
     reach = max([LEAST_REACH, *np.maximum(known, 1 / known).tolist()])
     image = axes.imshow(values, cmap="RdBu_r", norm=LogNorm(1 / reach, reach), interpolation="nearest")
-    bar = figure.colorbar(image, ax=axes, shrink=0.85, label=say("health.times_expected_time_log"))
+    bar = figure.colorbar(image, ax=axes, shrink=0.85, label="times the expected time, log. colour scale")
     steps = [step for step in STEPS if step <= reach * 1.001][-2:]
     ticks = sorted({1.0, *steps, *(1 / step for step in steps)})
     _set_ticks(bar, ticks, [f"{tick:.2f}" if tick < 20 else f"{tick:.0f}" for tick in ticks])
-    axes.set_title(say("health.link_alone", table=result.table.name), fontsize=10)
+    axes.set_title(f"{result.table.name}, of the link alone", fontsize=10)
     _name_nodes(axes, [result.table.nodes[node] for node in order], both=True)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..message import say
 from ..runs.json_schema.build import Format, fields, flag, items, number, of_type, or_null, text, whole
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
@@ -50,7 +49,7 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     summary = [_summary(health)] if can_tell else []
     if health.cleared:
         suspects = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
-        lines.append(say("health.slow_beside_other_pairs", suspects=suspects))
+        lines.append(f"{suspects} slow beside other pairs only, not when measured alone: pairs may share uplinks")
     if health.left:
         lines.append(f"{_pairs(health.left)} not measured")
     return [*summary, *lines, *([OF_TOO_FEW[health.unknown]] if health.unknown else [])]
@@ -63,13 +62,13 @@ def _summary(health: Health) -> str:
     if bad:
         parts.append(f"{_counted(len(bad), 'bad node')}: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}")
     parts += [
-        say("health.nodes_form_slow_group", group_count=len(result.group), table=result.table.name)
+        f"{len(result.group)} nodes form a slow group in {result.table.name}"
         for result in health.results
         if result.group
     ]
     if not links and not any(result.slow_nodes or result.group for result in health.results):
-        scope = say("health.pairs_did_not_fail") if bad else "no"  # a bad node that is not slow has failed pairs
-        peers = say("health.node_no_link_slower", scope=scope)
+        scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
+        peers = f"{scope} node and no link is slower than its peers by"
         parts.append(f"{peers} {health.threshold:.0%} or more")
     if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
         parts.append(", ".join(counts))
@@ -90,9 +89,10 @@ def _cut(lines: list[str], kind: str, every_link: bool) -> list[str]:
     more = len(lines) - MOST_LINKS
     if every_link or more <= 0:
         return lines
+    either = "link" if more == 1 else "links"
     return [
         *lines[:MOST_LINKS],
-        say("health.more_names_every_link", more=more, kind=kind, either="link" if more == 1 else "links"),
+        f"{more} more {kind} {either}; --all names every link",
     ]
 
 
@@ -103,12 +103,9 @@ def _counted(number: int, noun: str) -> str:
 def _slow_nodes(result: Judged) -> list[str]:
     """Format `node n3: slow in bandwidth: its pairs take 2.01 times as long as those of the other nodes (z = 69)`."""
     return [
-        say(
-            "health.node_slow_pairs_take",
-            nodes=result.table.nodes[node],
-            table=result.table.name,
-            node_ratio=result.node_ratio(node),
-            node_z=result.node_z[node],
+        (
+            f"node {result.table.nodes[node]}: slow in {result.table.name}: its pairs take "
+            f"{result.node_ratio(node):.2f} times as long as those of the other nodes (z = {result.node_z[node]:.1f})"
         )
         for node in sorted(result.slow_nodes, key=lambda node: -result.node_z[node])
     ]
@@ -124,17 +121,10 @@ def _slow_links(health: Health) -> list[str]:
             f"; {result.link_ratio(other):.2f} times in {result.table.name} (z = {result.link_z[other]:.1f})"
             for result, other in further
         ]
+        way = _one_way(first, *pair)
         lines.append(
-            say(
-                "health.link_slow_times_long",
-                name=name,
-                where=where,
-                link_ratio=first.link_ratio(pair),
-                which=which,
-                link_z=first.link_z[pair],
-                first=_one_way(first, *pair),
-                others="".join(others),
-            )
+            f"link {name}: slow in {where}: {first.link_ratio(pair):.2f} times as long as its nodes take with "
+            f"others{which} (z = {first.link_z[pair]:.1f}){way}{''.join(others)}"
         )
     return lines
 
@@ -146,9 +136,7 @@ def _one_way(result: Judged, one: int, other: int) -> str:
         return ""
     source, dest = (one, other) if there > back else (other, one)
     ratio = max(there, back) / min(there, back)
-    return say(
-        "health.times_long_back", ratio=ratio, nodes=result.table.nodes[source], nodes_2=result.table.nodes[dest]
-    )
+    return f", {ratio:.2f} times as long from {result.table.nodes[source]} to {result.table.nodes[dest]} as back"
 
 
 def _both(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -157,15 +145,9 @@ def _both(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def _failing_sentence(health: Health, one: FailingNode) -> str:
     why = next(reason for pair, reason in health.failed.items() if one.node in pair)
-    return say(
-        "health.node_pairs_failed_failed",
-        node=one.node,
-        failed=one.failed,
-        tried=one.tried,
-        all_failed=one.all_failed,
-        expected=one.expected,
-        p_value=one.p_value,
-        why=why,
+    return (
+        f"node {one.node}: {one.failed} of its {one.tried} pairs failed, of {one.all_failed} failed pairs in all; "
+        f"chance explains {one.expected:.1f} (p = {one.p_value:.2g}); the first: {why}"
     )
 
 
@@ -177,12 +159,9 @@ def _lone_failures(health: Health) -> list[str]:
 def _group_sentence(result: Judged) -> str:
     names = [result.table.nodes[node] for node in result.group]
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return say(
-        "health.nodes_slower_others_many",
-        table=result.table.name,
-        name_count=len(names),
-        node_count=len(result.table.nodes),
-        shown=shown,
+    return (
+        f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others ({shown}); "
+        "so many are rather a group, such as the nodes below one switch, so no node or link is named"
     )
 
 
@@ -190,21 +169,11 @@ def _nearly_sentence(result: Judged) -> str:
     """Format `also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
     nodes = sorted(result.nearly, key=lambda node: -result.node_ratio(node))
     said = [
-        say(
-            "health.times_long",
-            nodes=result.table.nodes[node],
-            node_ratio=result.node_ratio(node),
-            node_z=result.node_z[node],
-        )
+        f"{result.table.nodes[node]} ({result.node_ratio(node):.2f} times as long, z = {result.node_z[node]:.1f})"
         for node in nodes
     ]
     also = "also " if result.slow_nodes else ""
-    return say(
-        "health.nearly_slow_not_named",
-        also=also,
-        table=result.table.name,
-        said=few(said, MOST_IN_GROUP, more="core.comma_and_more"),
-    )
+    return f"{also}nearly slow in {result.table.name}, not named: {few(said, MOST_IN_GROUP, more=', and {more} more')}"
 
 
 def _block_sentences(health: Health) -> list[str]:
@@ -220,32 +189,26 @@ def _block_sentences(health: Health) -> list[str]:
         more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
         ratios = [result.blocks.far_ratio for result in results]
         lines.append(
-            say(
-                "health.groups_nodes_pairs_between",
-                names=names,
-                member_count=len(members),
-                groups=groups,
-                more=more,
-                ratios=_range_words(ratios),
-            )
+            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take "
+            f"{_range_words(ratios)} times as long as those within: racks or switches, not nodes; each pair is judged "
+            "by the pairs of its groups"
         )
         quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
         if quiet:
             are = "is" if len(quiet) == 1 else "are"
-            lines.append(say("health.none_groups_no_slower", compress=compress(quiet), are=are))
+            lines.append(
+                f"{compress(quiet)} {are} in none of these groups and no slower than pairs between them: behind "
+                "another switch, or slow; measure beside nodes of the same rack"
+            )
     return lines
 
 
 def _setting_sentence(setting: Setting) -> str:
     """Format `mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
-    common = say("health.pairs", compress=compress(setting.nodes)) if setting.nodes else ""
-    return say(
-        "health.pairs_take_times_long",
-        column=setting.column,
-        slow=setting.slow,
-        ratio=setting.ratio,
-        fast=setting.fast,
-        common=common,
+    common = f" (all are pairs of {compress(setting.nodes)})" if setting.nodes else ""
+    return (
+        f"{setting.column}: pairs with {setting.slow} take {setting.ratio:.2f} times as long as those with "
+        f"{setting.fast}{common}: a setting, not nodes; pairs are judged within each"
     )
 
 
@@ -290,7 +253,7 @@ def _node_table(health: Health, screen: Screen) -> list[str]:
         rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
     lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
     hidden = len(order) - len(shown)
-    return [*lines, *([say("health.nodes_without_findings", hidden=hidden)] if hidden else [])]
+    return [*lines, *([f"and {hidden} nodes without findings"] if hidden else [])]
 
 
 def _worst_z(health: Health, name: str) -> float:
@@ -304,7 +267,7 @@ def _states(health: Health, name: str) -> list[str]:
     return [
         *([f"slow: {', '.join(slow)}"] if slow else []),
         *(["pairs fail"] if name in {one.node for one in health.failing} else []),
-        *([say("health.slow_group", grouped=", ".join(grouped))] if grouped else []),
+        *([f"in a slow group: {', '.join(grouped)}"] if grouped else []),
     ]
 
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..importers.row import LogError
-from ..message import say
 from ..runs.files import read_given
 from ..runs.start import HOST, compress, expand
 from ..units import printable
@@ -47,7 +46,10 @@ UNIT = re.compile(
 )
 MOST_SETTINGS = 8  # values of a column that divides the lines
 NO_SETTING = re.compile(  # counters of repetitions, and outcomes
-    r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
+    (
+        r""
+        r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date"
+    ),
     re.IGNORECASE,
 )
 LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors
@@ -109,9 +111,9 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     try:
         lines = [(number, line) for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)]
     except csv.Error as error:
-        raise LogError("health.expected_csv_pairs_nodes", path=path, error=error) from error
+        raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
-        raise LogError("health.expected_csv_header_line", path=path, line_count=len(lines))
+        raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
     head = [printable(name.strip()) for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
     read = [_line(number, fields, head, layout, path) for number, fields in lines[1:]]
@@ -145,9 +147,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
 def _line(number: int, fields: Sequence[str], head: Sequence[str], layout: _Layout, path: Path) -> _Line:
     place = f"{path}, line {number}"
     if len(fields) != len(head):
-        raise LogError(
-            "health.expected_fields_header_found", place=place, head_count=len(head), field_count=len(fields)
-        )
+        raise LogError(f"{place}: expected {len(head)} fields as in the header, found {len(fields)}")
     return _Line(number, _pair([fields[at] for at in layout.nodes], place), [field.strip() for field in fields])
 
 
@@ -245,10 +245,10 @@ def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[fr
                 continue  # some other pair of words
             pair = frozenset(_pair(words, f"{path}, line {number}"))
             if not pair <= names:
-                raise LogError("health.line_node_not_table", path=path, number=number, pair=min(pair - names))
+                raise LogError(f"{path}, line {number}: node '{min(pair - names)}' is not in the table")
             failed.setdefault(pair, f"{printable(path.name)}, line {number}")
     if not failed:
-        raise LogError("health.expected_lines_pairs_such", path=path)
+        raise LogError(f"{path}: expected lines with pairs such as (n1, n2) or nodes=n[1,2]; found none of the table")
     return failed
 
 
@@ -258,15 +258,18 @@ def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _Layout:
     one = next(((lower.index(name),) for name in LIST_COLUMNS if name in lower), None)
     nodes = two or one
     if nodes is None:
-        raise LogError("health.line_expected_two_columns", path=path, head=", ".join(head)[:80])
+        raise LogError(
+            f"{path}, line 1: expected two columns of nodes such as source and dest, or one such as nodes; found "
+            f"{', '.join(head)[:80]}"
+        )
     if value and value not in head:
-        raise LogError("health.value_no_such_column", path=path, value=value, head=", ".join(head)[:80])
+        raise LogError(f"{path}: --value {value}: no such column; it has: {', '.join(head)[:80]}")
     tests = tuple(number for number, name in enumerate(lower) if name in TEST_COLUMNS and name != value.lower())
     free = [number for number in range(len(head)) if number not in (*nodes, *tests)]
     chosen = [head.index(value)] if value else _columns_of_values(head, free, path)
     if kind and len(chosen) > 1:
         names = ", ".join(head[column] for column in chosen)
-        raise LogError("health.value_expected_column_values", path=path, kind=kind, names=names)
+        raise LogError(f"{path}: --value-is {kind}: expected one column of values, found {names}; add --value COLUMN")
     failure = lower.index("failure") if "failure" in lower else None
     values = tuple(_Value(column, _is_rate(head[column], kind, path)) for column in chosen)
     return _Layout(nodes, values, tests, failure)
@@ -274,7 +277,7 @@ def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _Layout:
 
 def _is_rate(name: str, kind: str, path: Path) -> bool:
     if not kind and not _is_value(name):
-        raise LogError("health.column_may_rate_time", path=path, name=name)
+        raise LogError(f"{path}: column '{name}' may be a rate or a time; say which with --value-is")
     return kind == "rate" if kind else bool(RATE.search(name))
 
 
@@ -286,7 +289,7 @@ def _columns_of_values(head: Sequence[str], free: Sequence[int], path: Path) -> 
     """Return the columns that are rates or times by their names; of several statistics of one thing the first mean."""
     named = [number for number in free if _is_value(head[number]) and not SPREAD.search(head[number])]
     if not named:
-        raise LogError("health.line_no_column_rates", path=path)
+        raise LogError(f"{path}, line 1: no column of rates or times; name it with --value and --value-is")
     of_thing: dict[str, list[int]] = {}
     for number in named:
         of_thing.setdefault(STATISTIC.sub("", head[number].lower()), []).append(number)
@@ -299,12 +302,12 @@ def _pair(words: Sequence[str], place: str) -> Pair:
         try:
             names = expand(names[0])
         except ValueError as error:
-            raise LogError("health.place_error", place=place, error=error) from error
+            raise LogError(f"{place}: {error}") from error
     if len(names) != 2 or names[0] == names[1]:
-        raise LogError("health.expected_two_different_nodes", place=place, names=" and ".join(names[:3]) or "none")
+        raise LogError(f"{place}: expected two different nodes, found {' and '.join(names[:3]) or 'none'}")
     for name in names:
         if not (match := HOST.fullmatch(name)) or match[2]:
-            raise LogError("health.not_name_node", place=place, name=name[:40])
+            raise LogError(f"{place}: '{name[:40]}' is not the name of a node")
     return names[0], names[1]
 
 
@@ -314,12 +317,10 @@ def _number(word: str, column: str, place: str) -> float:
     except ValueError:
         number = 0.0
     if not (isfinite(number) and number > 0):
-        raise LogError("health.expected_number_above_column", place=place, column=column, word=word[:40])
+        raise LogError(f"{place}: expected a number above 0 in column {column}, found '{word[:40]}'")
     if not SMALLEST <= number <= LARGEST:
-        expected = say("health.expected_number", smallest=SMALLEST, largest=LARGEST)
-        raise LogError(
-            "health.column_found_correct_remove", place=place, expected=expected, column=column, word=word[:40]
-        )
+        expected = f"expected a number from {SMALLEST:g} to {LARGEST:g}"
+        raise LogError(f"{place}: {expected} in column {column}, found '{word[:40]}'; correct or remove the line")
     return number
 
 
@@ -333,15 +334,11 @@ def _tables(
 ) -> list[PairTable]:
     nodes = sorted({name for pair in tried for name in pair})
     if len(nodes) > MOST_NODES:
-        raise LogError("health.nodes_expected_most_cut", path=path, node_count=len(nodes), most_nodes=MOST_NODES)
+        raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
     if (size := len(values) * len(nodes) ** 2) > MOST_VALUES:
         raise LogError(
-            "health.tests_nodes_make_values",
-            path=path,
-            count=len(values),
-            node_count=len(nodes),
-            size=size,
-            most_values=MOST_VALUES,
+            f"{path}: {len(values)} tests of {len(nodes)} nodes make {size} values; expected at most {MOST_VALUES}: "
+            "cut the file in parts"
         )
     number = {name: place for place, name in enumerate(nodes)}
     tables = []
@@ -406,13 +403,13 @@ def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
     if not in_check:
         return _times_of_table(path, value, kind)
     if value or kind:
-        raise LogError("health.folder_check_leave_failed", path=path)
+        raise LogError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
     folder = PairFolder(path if path.is_dir() else path.parent)
     folder.pairs_csv = folder.pairs_csv if path.is_dir() else path
     rows = folder.rows()
     sizes = sorted({row.nbytes for row in rows if row.nbytes is not None})
     if len(sizes) != 2:
-        raise LogError("health.holds_no_check_expected", path=path)
+        raise LogError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
     named = {name for row in rows for name in (row.source, row.dest)}
     asked = folder.asked().nodes if folder.asked_json.exists() else expand(compress(named))
     nodes = [name for name in asked if name in named]
@@ -432,7 +429,7 @@ def _begins_as_of_a_check(path: Path) -> bool:
 def _times_of_table(path: Path, value: str, kind: str) -> PairTimes:
     found = read_pair_tables(path, value, kind)
     if not found.tables:
-        raise LogError("health.line_no_column_rates", path=path)
+        raise LogError(f"{path}, line 1: no column of rates or times; name it with --value and --value-is")
     table = max(found.tables, key=lambda each: (each.is_rate, np.count_nonzero(~np.isnan(each.log_time))))
     times, nothing = np.exp(table.either_way), np.zeros_like(table.log_time)
     of = f"{path}, {table.name}"

@@ -17,7 +17,6 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from ..message import BadValue, say
 from ..runs.files import read_kept
 from ..runs.recorder import append_to, write_whole
 from ..runs.rows import RunError, csv_bytes
@@ -73,7 +72,7 @@ class PairFolder:
         """
         is_new = not self.asked_json.exists()
         if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
-            raise RunError("health.already_exists_holds_no", path=self.path)
+            raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
         self.path.mkdir(parents=True, exist_ok=True)
         self._hold()
         if not self.asked_json.exists():
@@ -85,7 +84,7 @@ class PairFolder:
                 said = f"other {name.replace('_', ' ')}"
                 if name == "large_repetitions":
                     said = f"--repetitions {kept.large_repetitions}, not {asked.large_repetitions}"
-                raise RunError("health.holds_check_choose_another", path=self.path, said=said)
+                raise RunError(f"{self.path}: holds a check with {said}; choose another folder with -o")
 
     def _hold(self) -> None:
         """Lock the folder. Raises RunError if another process has; not noticed on a file system without locks."""
@@ -97,8 +96,8 @@ class PairFolder:
         except OSError as error:
             if error.errno in (EAGAIN, EACCES):
                 os.close(handle)
-                way = say("health.wait_end_choose_another")
-                raise RunError("health.another_check_work", path=self.path, way=way) from None
+                way = "wait for its end, or choose another folder with -o"
+                raise RunError(f"{self.path}: another check is at work in it; {way}") from None
         self._is_held = True
         weakref.finalize(self, os.close, handle)
 
@@ -107,12 +106,10 @@ class PairFolder:
         try:
             kept = json.loads(read_kept(self.asked_json))
             if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
-                raise BadValue("health.another_version")
+                raise ValueError("another version")
             return read_as(Asked, kept)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(
-                "health.damaged_expected_begin_new", asked_json=self.asked_json, error=error, schema=SCHEMA
-            ) from error
+            raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
 
     def rows(self) -> list[PairRow]:
         """Return all rows, in order. Raises RunError for a line that no check writes."""
@@ -123,9 +120,7 @@ class PairFolder:
         if not lines:
             return []
         if tuple(lines[0]) != PairRow._fields:
-            raise RunError(
-                "health.line_expected_columns_begin", pairs_csv=self.pairs_csv, fields=",".join(PairRow._fields)
-            )
+            raise RunError(f"{self.pairs_csv}, line 1: expected the columns {','.join(PairRow._fields)}; begin anew")
         return [_row(line, f"{self.pairs_csv}, line {number}") for number, line in enumerate(lines[1:], start=2)]
 
     def append(self, rows: Iterable[PairRow]) -> None:
@@ -184,9 +179,9 @@ def _row(line: list[str], place: str) -> PairRow:
             printable(failure),
         )
     except ValueError as error:
-        raise RunError("health.damaged_remove_line_begin", place=place, line=",".join(line)[:60]) from error
+        raise RunError(f"{place}: damaged: {','.join(line)[:60]!r}; remove the line, or begin a new check") from error
     if row.time_s is not None and not (isfinite(row.time_s) and row.time_s > 0):
-        raise RunError("health.damaged_time_remove_line", place=place, time_s=row.time_s)
+        raise RunError(f"{place}: damaged: a time of {row.time_s:g} s; remove the line, or begin a new check")
     return row
 
 

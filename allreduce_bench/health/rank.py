@@ -21,7 +21,6 @@ from mpi4py import MPI
 
 from ..executing.memory import PAGES, filled
 from ..machine.node import host
-from ..message import say
 from ..runs.rows import RunError
 from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
 from ..watching.watch import Watch
@@ -67,7 +66,7 @@ class Partner:
             if spins % SPINS == 0:
                 os.sched_yield()
                 if perf_counter() > deadline:
-                    raise SilentPartner(say("health.no_message_timeout", name=self.name, timeout_s=self.timeout_s))
+                    raise SilentPartner(f"no message from {self.name} for {self.timeout_s:g} s (--timeout)")
 
 
 def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[float], list[float]]:
@@ -140,10 +139,10 @@ def ranks_of_nodes(names: Sequence[str], hosts: Sequence[str]) -> dict[str, int]
     seen: dict[str, int] = {}
     for rank, name in enumerate(hosts):
         if name in seen:
-            raise RunError("health.expected_rank_per_node", seen=seen[name], rank=rank, name=name)
+            raise RunError(f"expected one rank per node, found ranks {seen[name]} and {rank} on {name}")
         seen[name] = rank
     if len(hosts) < len(names):
-        raise RunError("health.expected_ranks_per_node", name_count=len(names), host_count=len(hosts))
+        raise RunError(f"expected {len(names)} ranks, one per node, found {len(hosts)}")
     short = {name.partition(".")[0]: rank for name, rank in seen.items()}
     found = {name: seen.get(name, short.get(name.partition(".")[0])) for name in names}
     if None in found.values() or len(set(found.values())) < len(names):

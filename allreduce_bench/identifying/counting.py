@@ -26,14 +26,13 @@ from mpi4py import MPI
 
 from ..executing.mpi_t import Control, NoControl
 from ..machine.mpi import library_name
-from ..message import Refused
 from .look import MONITORING
 
 COUNTERS = ["pml_monitoring_messages_count", "pml_monitoring_messages_size"]
 PMLS = ("ob1", "ucx", "cm")
 
 
-class NotCounted(Refused, RuntimeError):
+class NotCounted(RuntimeError):
     """This library does not count messages, or was not started so that it does."""
 
 
@@ -52,7 +51,7 @@ def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
     """
     library = library_name(MPI.Get_library_version())
     if not library.startswith("Open MPI"):
-        raise NotCounted("identifying.library_counts_nothing", library=library)
+        raise NotCounted(f"{library} does not count messages: only Open MPI does")
     try:
         with Control() as control, control.counters(MPI.COMM_WORLD, COUNTERS) as read:
             names = control.names()
@@ -62,7 +61,7 @@ def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
             after = read()
     except NoControl as error:
         settings = " ".join(f"{name}={value}" for name, value in MONITORING.items())
-        raise NotCounted("identifying.not_monitored", library=library, why=error, settings=settings) from error
+        raise NotCounted(f"messages were not counted ({error}); start {library} with {settings}") from error
     pmls = [pml for pml in PMLS if any(name.startswith(f"pml_{pml}_") for name in names)]
     world = _world_ranks(comm)
     messages, nbytes = ([new[rank] - old[rank] for rank in world] for old, new in zip(before, after))

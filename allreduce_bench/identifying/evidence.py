@@ -10,7 +10,6 @@ from functools import cache
 from typing import NamedTuple
 
 from ..machine import OPEN_MPI
-from ..message import say
 from ..runs.identified import NO, OPEN, YES
 from .known import ANY_TREE, IN_NODE_FIRST, ON_ONE_NODE, Known, known, library_of
 from .matching import (
@@ -40,18 +39,18 @@ class Answer(NamedTuple):
     def evidence(self) -> str:
         """Return what it rests on, in words."""
         if not self.by_order:
-            return say("identifying.by_nothing")
-        return say("identifying.by_order_and_bytes" if self.by_messages else "identifying.by_order")
+            return "none"
+        return "order + bytes" if self.by_messages else "order"
 
     @property
     def words(self) -> str:
         """Return `ring`, `ring or segmented_ring: bytes not visible`, `unknown: …`."""
         if not self.names:
-            return say("identifying.unknown_order", order=self.order)
+            return f"unknown: {self.order}"
         if len(self.names) == 1:
             return self.names[0]
-        why = "identifying.open_alike" if self.by_messages else "identifying.open_no_bytes"
-        return say(why, names=either(self.names))
+        why = "alike in order and bytes" if self.by_messages else "bytes not visible"
+        return f"{either(self.names)}: {why}"
 
 
 def either(names: Sequence[str]) -> str:
@@ -119,26 +118,26 @@ def nodes_of(hosts: Sequence[str]) -> list[list[int]]:
 def order_words(order: Order, nodes: Sequence[Sequence[int]]) -> str:
     """Return what an order looks like: `chain 0 1 2 3`, `4 blocks, chains`, `((0+1)+(2+3))`, `balanced, depth 5`."""
     if not order:
-        return say("identifying.order_not_kept")
+        return "too many blocks to tell"
     trees = [span.trees[0] for span in order]
     if any(tree is None for span in order for tree in span.trees):
-        return say("identifying.order_no_tree")
-    by_rank = "" if all(len(set(span.trees)) == 1 for span in order) else say("identifying.order_by_rank")
+        return "sums of no tree, as of a wide accumulator, or in the network"
+    by_rank = "" if all(len(set(span.trees)) == 1 for span in order) else ", not the same on all ranks"
     kinds = list(dict.fromkeys(_tree_words(tree) for tree in trees))
     if len(order) == 1:
         return kinds[0] + by_rank
     are_chains = all(tree is not None and chain_of(tree) is not None for tree in trees)
-    what = say("identifying.chains") if are_chains else kinds[0] if len(kinds) == 1 else say("identifying.trees")
-    return say("identifying.blocks", blocks=len(order), what=what) + by_rank
+    what = "rotated chains" if are_chains else kinds[0] if len(kinds) == 1 else "different trees"
+    return f"{len(order)} blocks, {what}" + by_rank
 
 
 def _tree_words(tree: Tree | None) -> str:
     if tree is None:
-        return say("identifying.order_no_tree")
+        return "sums of no tree, as of a wide accumulator, or in the network"
     ranks = leaves(tree)
     chain = chain_of(tree)
     if chain and len(chain) > 2:
-        return say("identifying.chain", ranks=" ".join(map(str, chain)))
+        return f"chain {' '.join(map(str, chain))}"
     if len(ranks) <= LONGEST_FORMULA:
         return formula(tree)
-    return say("identifying.depth", depth=depth(tree), ranks=len(ranks))
+    return f"tree of {len(ranks)} ranks, depth {depth(tree)}"

@@ -14,7 +14,6 @@ from ..launching.tied_process import end_process, interrupt_when_asked_to_end, s
 from ..machine import OPEN_MPI, Reading
 from ..machine.findings import singletons
 from ..measuring.startup import thread_level
-from ..message import Refused
 from ..runs.start import Start
 from .evidence import Answer, answer
 from .look import MARK, MONITORING, Asked, Look, Seen, from_json
@@ -25,7 +24,7 @@ LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # a variable
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
 
 
-class ProbeFailed(Refused, RuntimeError):
+class ProbeFailed(RuntimeError):
     """A launch of the probe that showed nothing."""
 
     exit_code = 2  # 1 is left to an expected algorithm that did not run
@@ -85,7 +84,9 @@ class Launches(NamedTuple):
         try:
             stdout, stderr = process.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired:
-            raise ProbeFailed("identifying.launch_hangs", timeout_s=self.timeout_s) from None
+            raise ProbeFailed(
+                f"the launch took longer than {self.timeout_s:g} s and was ended; a longer --timeout waits for it"
+            ) from None
         finally:
             if process.poll() is None:
                 end_process(process)
@@ -93,10 +94,10 @@ class Launches(NamedTuple):
         if found is None:
             words = [line.strip() for line in stderr.splitlines() if line.strip(" \t-=*")]
             said = words[0].rstrip(",:; ") if words else f"exit status {process.returncode}"
-            raise ProbeFailed("identifying.launch_failed", ranks=self.ranks, said=said)
+            raise ProbeFailed(f"the launch of {self.ranks} ranks failed: {said}")
         look = from_json(found)
         for finding in singletons(self.ranks, len(look.hosts)):
-            raise ProbeFailed("as_said", words=f"{finding['text']}; {finding['advice']}")
+            raise ProbeFailed(f"{finding['text']}; {finding['advice']}")
         return look
 
 

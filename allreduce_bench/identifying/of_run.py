@@ -12,12 +12,10 @@ from math import inf
 import numpy as np
 
 from ..launching import layout
-from ..launching.launcher import LaunchError
 from ..launching.supervision import SupervisedRun
-from ..message import BadValue, Refused, say
 from ..runs.cell import NATIVE
 from ..runs.identified import Identified, Ran, file_of, keep_identified
-from ..runs.library_algorithms import NAMES, own_name, variables_at_start
+from ..runs.library_algorithms import NAMES, NotForced, own_name, variables_at_start
 from ..runs.plan import Plan
 from ..units import in_ranks
 from .evidence import Answer, is_asked
@@ -71,11 +69,14 @@ def identify(
             asked = asked._replace(bisecting_s=left_s)
         try:
             why = _identify(run, ranks, asked, start_s, tell)
-        except (Refused, LaunchError, OSError, ValueError) as error:
+        except (RuntimeError, ValueError, OSError) as error:
             why = str(error)
         if why:
             ranks_of.setdefault(why, []).append(ranks)
-    return [say("identifying.not_identified", ranks=in_ranks(ranks), why=why) for why, ranks in ranks_of.items()]
+    return [
+        f"which algorithm the library ran on {in_ranks(ranks)} is not identified: {why}"
+        for why, ranks in ranks_of.items()
+    ]
 
 
 def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float, tell: Callable[[str], object]) -> str:
@@ -87,8 +88,8 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float, tell
         return inf if within_s is None else run.started + within_s - time.time() - start_s
 
     if left_s() <= 0:
-        return say("identifying.no_time_left")
-    tell(say("identifying.looking", ranks=in_ranks([ranks])))
+        return "no time was left"
+    tell(f"looking at which algorithm the library runs on {in_ranks([ranks])}, in launches that are not timed")
     timeout_s = run.control.timeout_s + 2 * start_s
     launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level)
     asked = asked._replace(within_s=min(asked.within_s or inf, left_s()))
@@ -101,7 +102,7 @@ def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Fin
     environ, library = environ_of_launch(), launches.launcher.library
     at_start = {}
     for name in asked.forced:
-        with suppress(BadValue):  # the library does not have it
+        with suppress(NotForced):  # the library does not have it
             at_start[name] = variables_at_start(name, library)
     of_launch = [name for name, variables in at_start.items() if variables]
 

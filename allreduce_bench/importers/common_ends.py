@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..message import BadValue
 from ..robust import OF_NORMAL, block_medians, median
 
 FEWEST_FOR_DRIFT = 9  # three steps in each third
@@ -22,7 +21,7 @@ def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.nd
     without a common end are NaN. Raises ValueError if the shapes differ.
     """
     if ready_s.shape != end_s.shape or ready_s.ndim != 2:
-        raise BadValue("importers.ready_times_ends_not", shape=ready_s.shape, end_s_shape=end_s.shape)
+        raise ValueError(f"ready times {ready_s.shape} and ends {end_s.shape} are not both [step, rank]")
     if not ready_s.size:
         return ready_s, 0.0
     reference = end_s[:, (~np.isnan(end_s)).sum(axis=0).argmax()]

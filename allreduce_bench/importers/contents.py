@@ -14,7 +14,6 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from ..message import say
 from ..runs.files import read_given
 from ..units import printable
 from .lines import EXPECTED, GZIP, LONGEST_LOG, shown
@@ -115,7 +114,10 @@ class _Unpacked:
         content = self._file.read(nbytes)
         self.place += len(content)
         if self.place > MOST_UNPACKED_NBYTES:
-            raise LogError("importers.archive_unpacked_limit", path=self.path, most_gib=MOST_UNPACKED_NBYTES / 2**30)
+            raise LogError(
+                f"{self.path}: an archive of more than {MOST_UNPACKED_NBYTES / 2**30:g} GiB unpacked, the most that "
+                "is read; unpack what you need of it"
+            )
         return content
 
     def seek(self, place: int) -> None:
@@ -142,12 +144,17 @@ def _members(path: Path) -> Iterator[LogFile]:
             with tarfile.TarFile(fileobj=unpacked) as archive:  # type: ignore[arg-type]  # it only reads and seeks
                 for count, info in enumerate(archive, start=1):
                     if count > MOST_MEMBERS:
-                        raise LogError("importers.archive_members_limit", path=path, most=MOST_MEMBERS)
+                        raise LogError(
+                            f"{path}: an archive of more than {MOST_MEMBERS:,} members, the most that are read; "
+                            "unpack what you need of it"
+                        )
                     name = _safe_name(path, info.name)
                     if not info.isreg() or info.sparse is not None or _is_hidden(PurePosixPath(name)):
                         continue
                     if name in seen:
-                        raise LogError("importers.archive_twice", path=path, name=shown(name))
+                        raise LogError(
+                            f"{path}: an archive that holds {shown(name)} twice; unpack it, and name the folder"
+                        )
                     seen.add(name)
                     yield LogFile(path / name, _content_of(path, count, unpacked, info), path)
             unpacked.finish()
@@ -156,19 +163,21 @@ def _members(path: Path) -> Iterator[LogFile]:
     except DAMAGED as error:
         if isinstance(error, OSError) and error.filename:  # it could not be opened
             reason = (error.strerror or str(error)).lower()
-            raise LogError("importers.path_strerror_expected", path=path, strerror=reason, expected=EXPECTED) from error
+            raise LogError(f"{path}: {reason}; {EXPECTED}") from error
         raise _cut_off(path, count) from error
 
 
 def _cut_off(path: Path, count: int) -> LogError:
     """Return the error of an archive that is damaged in or after the member of this number."""
-    return LogError("importers.archive_cut_off", path=path, whole=max(0, count - 1))
+    return LogError(
+        f"{path}: an archive that is cut off or damaged (whole members: {max(0, count - 1)}); copy it again"
+    )
 
 
 def _safe_name(path: Path, name: str) -> str:
     """Return the name of a member in printable letters. Raises LogError if it leads out of the archive."""
     if name.startswith("/") or ".." in PurePosixPath(name).parts:
-        raise LogError("importers.archive_path_leaves", path=path, name=shown(name))
+        raise LogError(f"{path}: an archive whose member {shown(name)} leads out of it; not read")
     return str(PurePosixPath(printable(name)))
 
 
@@ -177,7 +186,7 @@ def _content_of(path: Path, count: int, unpacked: _Unpacked, info: tarfile.TarIn
 
     def read() -> bytes:
         if info.size > LONGEST_LOG:
-            raise OSError(EFBIG, say("runs.more_bytes_largest_size", most_nbytes=LONGEST_LOG))
+            raise OSError(EFBIG, f"more than {LONGEST_LOG:,} bytes, the largest size that is read")
         try:
             unpacked.seek(info.offset_data)
             content = unpacked.take(info.size)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from ..message import say
 from ..models.points import TYPES
 from .reading import read
 from .row import NOTHING, Asked, Imported, LogWarning
@@ -52,12 +51,7 @@ def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
     rows = [row for row in every if row.time_s is not None]
     if len(rows) < len(every):
         first = next(row for row in every if row.time_s is None)
-        words = say(
-            "importers.rows_no_time_first",
-            every_count=len(every) - len(rows),
-            every_count_2=len(every),
-            line=first.line,
-        )
+        words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
         warnings.warn(f"{path}: {words}", LogWarning, stacklevel=4)
     return rows
 
@@ -77,12 +71,12 @@ def _runs_of_systems(name: str, rows: Sequence[Imported]) -> list[str]:
 
 
 def _of_library(run: str, row: Imported) -> str:
-    return f"{run}, {row.library or say('importers.library_unknown')}"
+    return f"{run}, {row.library or 'library unknown'}"
 
 
 def _run(name: str, row: Imported, several: bool) -> str:
     each = row.ranks_per_node
-    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else say("importers.ranks_per_node_unknown")
+    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node unknown"
     if row.system or row.fields and several:
         return f"{row.system or name}, {layout}"
     return name

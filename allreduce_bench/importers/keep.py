@@ -14,7 +14,6 @@ from typing import Any
 from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
-from ..message import say
 from ..runs.chain import blocks_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
@@ -52,7 +51,7 @@ def keep(
     launches = _launches(rows)
     facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
     if is_taken(folder.path):
-        raise RunError("runs.import_exists", path=folder.path)
+        raise RunError(f"{folder.path}: already exists; choose another folder with -o")
     try:
         folder.path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.path.name}.", dir=folder.path.parent) as beside:
@@ -75,7 +74,7 @@ def _each_once(values: Iterable) -> list:
 def _refuse_missing(rows: Sequence[Imported]) -> None:
     for row in rows:
         if row.ranks is None:
-            raise LogError("importers.number_ranks_not_log", place=row.place)
+            raise LogError(f"{row.place}: the number of ranks is not in the log; add --ranks N")
 
 
 def refuse_mixed(rows: Sequence[Imported], advice: str) -> None:
@@ -103,18 +102,10 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "", advice
         words = listed("unknown" if named is None else named for named in values)
         choices = [f"--where {shell_word(f'{name}={named}')}" for named in values if named is not None]
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
-        by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
-        how = say("importers.select_import", added=added, choices=few(choices, 8, " or "), by_layout=by_layout)
-        how = advice or (say("importers.import") if name == "in_place" else how)
-        raise LogError(
-            "importers.first_run",
-            place=other.place,
-            name=name,
-            words=words,
-            where=where,
-            first_place=first.place,
-            how=how,
-        )
+        by_layout = " (or --where ranks_per_node=N)" if name == "nodes" else ""
+        how = f"{added}select with {few(choices, 8, ' or ')}{by_layout}, or import them one by one"
+        how = advice or ("import them one by one" if name == "in_place" else how)
+        raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
 
 
 def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
@@ -124,10 +115,15 @@ def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
         ranks_of[row.library].add(int(row.ranks or 0))
     if len(ranks_of) < 2:
         return []
-    unknown = say("importers.library_unknown")
+    unknown = "library unknown"
     words = listed(f"{library or unknown} ({in_ranks(ranks)})" for library, ranks in ranks_of.items())
     choice = shell_word(f"library={next(filter(None, ranks_of))}")
-    return [say("importers.several_libraries", count=len(ranks_of), words=words, choice=choice)]
+    return [
+        (
+            f"{len(ranks_of)} libraries in one run: {words}; 'fit' takes each as a series of its own; for one of "
+            f"them, add --where {choice}"
+        )
+    ]
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
@@ -282,7 +278,7 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
     holds no cell, or two of them differ in more than ranks, launches and seed.
     """
     if is_taken(output):
-        raise RunError("importers.exists_already_choose_another", output=output)
+        raise RunError(f"{output}: exists already; choose another folder with -o")
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
@@ -307,12 +303,14 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
 def _refuse_repeated(folders: Sequence[RunFolder]) -> None:
     paths = [folder.path.resolve() for folder in folders]
     if twice := [folder.path for folder, path in zip(folders, paths) if paths.count(path) > 1]:
-        raise RunError("importers.named_twice_name_run", twice=twice[0])
+        raise RunError(f"{twice[0]}: named twice; name each run once")
 
 
 def _plan_of(folder: RunFolder) -> Plan:
     if imported := folder.imported():
-        raise RunError("importers.imported_runs_measured_program", folder=folder.path, tool=imported["tool"])
+        raise RunError(
+            f"{folder.path}: imported from {imported['tool']}; only runs measured with this program can be merged"
+        )
     return folder.plan()
 
 
@@ -323,15 +321,15 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
         if name not in own and first_values[name] != other_values[name]:
             expected, found = _value_text(first_values[name]), _value_text(other_values[name])
             values = f"{name} {found}, but {first.folder.path} has {expected}"
-            raise RunError("importers.runs_equal_plans_merged", folder=other.folder.path, value=values)
+            raise RunError(f"{other.folder.path}: has {values}; only runs with equal plans can be merged")
 
 
 def _refuse_damaged(source: Source) -> None:
     """Raise RunError if something of the run was lost or changed, and was not measured again since."""
     for damage in source.folder.damages():
         if source.folder.cells_left(source.plan, damage.launch):
-            way = say("importers.measure_again_first_allreduce", folder=shell_word(source.folder.path))
-            raise RunError("evaluation.damaged_2", path=damage.path, error=damage.found, expected=way)
+            way = f"measure it again first: allreduce-bench run --resume -o {shell_word(source.folder.path)}"
+            raise RunError(f"{damage.path}: damaged: {damage.found}; {way}")
 
 
 def _flat(plan: Plan) -> dict[str, Any]:
@@ -354,10 +352,7 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
                     values = f"{what} {_value_text(ask(fact))} at {in_ranks([fact['ranks']])}"
                     first_value = f"{first.folder.path} has {_value_text(value)}"
                     raise RunError(
-                        "importers.such_launches_cannot_merged",
-                        folder=source.folder.path,
-                        value=values,
-                        first_value=first_value,
+                        f"{source.folder.path}: has {values}, but {first_value}; such launches cannot be merged"
                     )
 
 

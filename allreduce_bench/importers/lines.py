@@ -18,7 +18,6 @@ from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
 from ..units import MAX_RANKS, few, printable
@@ -141,35 +140,31 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     try:
         content = read()
     except OSError as error:
-        raise LogError(
-            "importers.path_strerror_expected",
-            path=path,
-            strerror=(error.strerror or str(error)).lower(),
-            expected=EXPECTED,
-        ) from error
+        strerror = (error.strerror or str(error)).lower()
+        raise LogError(f"{path}: {strerror}; {EXPECTED}") from error
     except LogError:
         raise
     except ValueError as error:  # a null byte in its name
-        raise LogError("importers.path_error_expected", path=str(path), error=error, expected=EXPECTED) from error
+        raise LogError(f"{str(path)!r}: {error}; {EXPECTED}") from error
     if not content.strip():
-        raise LogError("importers.line_empty", path=path, expected=EXPECTED)
+        raise LogError(f"{path}, line 1: empty; {EXPECTED}")
     for magic, name in PACKED.items():
         if content.startswith(magic):
-            raise LogError("importers.line_compressed_unpack_first", path=path, name=name)
+            raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
     if is_pickle(content):
-        raise LogError("importers.line_pickle_not_read", path=path, expected=EXPECTED)
+        raise LogError(f"{path}, line 1: a pickle, which is not read, since it runs what it says; {EXPECTED}")
     if content.startswith(SQLITE):
-        raise LogError("importers.line_sqlite_database_nsight", path=path, expected=EXPECTED)
+        raise LogError(f"{path}, line 1: a SQLite database, as of Nsight Systems; {EXPECTED}")
     coding = next((coding for mark, coding in BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
     text = content.decode(coding, errors="replace")
     strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
     if "\0" in text or strange > MANGLED * min(len(text), 100_000):
         first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
         number = text.count("\n", 0, first.start() if first else 0) + 1
-        raise LogError("importers.line_binary_not_text", path=path, number=number, expected=EXPECTED)
+        raise LogError(f"{path}, line {number}: binary, not text; {EXPECTED}")
     text = PREFIX.sub("", COLOURS.sub("", text) if "\x1b" in text else text)
     if not text.strip():
-        raise LogError("importers.line_empty", path=path, expected=EXPECTED)
+        raise LogError(f"{path}, line 1: empty; {EXPECTED}")
     return text
 
 
@@ -205,7 +200,7 @@ def dropped(file: str, line: LogLine, why: str) -> None:
 def warn_of_others(file: str, benchmarks: Iterable[str]) -> None:
     """Warn of benchmarks that were left out and are named like an all-reduce."""
     if names := [name for name in dict.fromkeys(benchmarks) if "allreduce" in name.lower()]:
-        warnings.warn(say("importers.others_left_out", file=file, names=listed(names)), LogWarning, stacklevel=2)
+        warnings.warn(f"{file}: other benchmarks: {listed(names)}; left out", LogWarning, stacklevel=2)
 
 
 def shown(text: str) -> str:
@@ -233,22 +228,20 @@ def whole(text: str, what: str, place: str, least: int = 0, most: int = LARGEST)
     """Parse the whole number of a field. Raises LogError."""
     value = int(text.partition(".")[0]) if WHOLE.fullmatch(text) else -1
     if not least <= value <= most:
-        raise LogError(
-            "importers.expected_whole_number", place=place, what=what, text=shown(text), least=least, most=most
-        )
+        raise LogError(f"{place}: {what} is {shown(text)}, expected a whole number from {least} to {most:.15g}")
     return value
 
 
 def ranks_of(text: str, place: str) -> int:
     """Parse a number of ranks. Raises LogError."""
-    return whole(text, say("importers.number_ranks"), place, 1, MAX_RANKS)
+    return whole(text, "the number of ranks", place, 1, MAX_RANKS)
 
 
 def real(text: str, what: str, place: str) -> float:
     """Parse the number of a field, finite and not negative. Raises LogError."""
     value = float(text) if is_number(text) else -1.0
     if not isfinite(value) or value < 0:
-        raise LogError("importers.expected_number_more", place=place, what=what, text=shown(text))
+        raise LogError(f"{place}: {what} is {shown(text)}, expected a number of 0 or more")
     return value
 
 
@@ -256,7 +249,7 @@ def seconds(text: str, unit_s: float, what: str, place: str) -> float:
     """Parse a field in units of `unit_s` to seconds; 0 stays 0. Raises LogError."""
     value = real(text, what, place) * unit_s
     if value and not SHORTEST_S < value < LONGEST_S:
-        raise LogError("importers.implausible", place=place, what=what, text=shown(text), value=value)
+        raise LogError(f"{place}: {what} is {shown(text)}: {value:.0e} s, which is implausible")
     return value
 
 
@@ -264,7 +257,7 @@ def unit_s(unit: str, place: str) -> float:
     """Return the seconds of a unit of time. Raises LogError for an unknown one."""
     name = unit.strip().lower().replace("\u00b5", "u").replace("\u03bc", "u")
     if name not in SECONDS:
-        raise LogError("importers.unit_unknown", place=place, unit=shown(unit), known=", ".join(SECONDS))
+        raise LogError(f"{place}: the unit of its times is {shown(unit)}, expected one of {', '.join(SECONDS)}")
     return SECONDS[name]
 
 
@@ -292,15 +285,13 @@ def timed(time_s: float, printed: str) -> dict[str, object]:
     """Return the fields of Imported for a time; for 0 those of a cell without one."""
     if time_s > 0:
         return {"times_s": (time_s,)}
-    return {"state": "left out", "reason": say("importers.log_says_too_short", printed=printed)}
+    return {"state": "left out", "reason": f"the log says {printed}: too short for its digits"}
 
 
 def wrong_elements(text: str, place: str) -> dict[str, object]:
     """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
-    count = int(min(real(text, say("importers.number_wrong_elements"), place), LARGEST))
-    return {"wrong": count} | (
-        {"state": "wrong", "reason": say("importers.log_says_wrong_elements", count=count)} if count else {}
-    )
+    count = int(min(real(text, "the number of wrong elements", place), LARGEST))
+    return {"wrong": count} | ({"state": "wrong", "reason": f"the log says: {count} wrong elements"} if count else {})
 
 
 def head_of(path: Path) -> bytes:
@@ -325,19 +316,18 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
         with _unpacked(path) as file:
             content = file.read(most_nbytes + 1)
     except (EOFError, zlib.error) as error:
-        raise LogError("importers.packed_gzip_damaged_cut", path=path) from error
+        raise LogError(f"{path}: packed by gzip and damaged or cut off; copy it again") from error
     except OSError as error:
-        raise LogError(
-            "importers.expected_json_document", path=path, strerror=(error.strerror or str(error)).lower()
-        ) from error
+        strerror = (error.strerror or str(error)).lower()
+        raise LogError(f"{path}: {strerror}; expected a JSON document") from error
     if len(content) > most_nbytes:
-        raise LogError("importers.more_bytes_largest_size", path=path, most_nbytes=most_nbytes)
+        raise LogError(f"{path}: more than {most_nbytes:,} bytes, the largest size that is read; record fewer steps")
     try:
         return json.loads(content.decode("utf-8-sig", errors="replace"))
     except json.JSONDecodeError as error:
-        raise LogError("importers.line_damaged_json_cut", path=path, lineno=error.lineno) from error
+        raise LogError(f"{path}, line {error.lineno}: damaged JSON, or cut off; record or copy it again") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
-        raise LogError("importers.line_damaged_json_record", path=path) from error
+        raise LogError(f"{path}, line 1: damaged JSON; record or copy it again") from error
 
 
 @contextmanager
@@ -360,12 +350,7 @@ def whole_of(
         value = int(value)
     if type(value) is not int or not least <= value <= most:
         raise LogError(
-            "importers.expected_whole_number",
-            place=place,
-            what=name,
-            text=shown(repr(value)[:60]),
-            least=least,
-            most=most,
+            f"{place}: {name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}"
         )
     return value
 

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..units import few, printable
 from ..wings import load_offers
@@ -57,7 +56,10 @@ def read(
     files in `copied`, by digests, are left out so, too; what is read is added there.
     """
     if is_run(path):
-        raise LogError("importers.printed_allreduce_bench_whose", path=path)
+        raise LogError(
+            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
+            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
+        )
     if path.is_dir() or is_archive(path):
         found = _read_each(path, asked, {} if copied is None else copied)
         count, chosen = found.count, found.chosen
@@ -66,7 +68,7 @@ def read(
         count, chosen = len(rows), _chosen(rows, asked)
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
-        raise LogError("importers.none_rows", path=path, row_count=count, wanted=wanted)
+        raise LogError(f"{path}: none of the {count} rows has {wanted}")
     return chosen
 
 
@@ -78,7 +80,7 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
 def _whole(path: Path, rows: Sequence[Imported], asked: Asked, is_alone: bool = True) -> list[Imported]:
     """Return the rows of a log, completed. Raises LogError if there is none."""
     if not rows:
-        raise LogError("importers.no_whole_row_reduce", path=path)
+        raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
     return _completed(rows, asked, is_alone)
 
 
@@ -89,14 +91,8 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
     if importer is None:
         first = next(line for line in lines_of(text) if line.text.strip())
         if other := other_text(text):
-            raise LogError("importers.other_kind", path=path, number=first.number, other=other, expected=_expected())
-        raise LogError(
-            "importers.line_unknown_log_format",
-            path=path,
-            number=first.number,
-            expected=_expected(),
-            found=shown(first.text),
-        )
+            raise LogError(f"{path}, line {first.number}: found {other}; {_expected()}")
+        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)
@@ -181,18 +177,20 @@ def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _F
 def _refuse_nothing(folder: Path, found: _Found) -> None:
     """Raise LogError if no file of a folder could be read."""
     if not found.files:
-        raise LogError("importers.holds_no_file", folder=folder, expected=_expected())
+        raise LogError(f"{folder}: holds no file; {_expected()}")
     if not found.count:
         first, refusal = found.refused[0]
         if first == folder:
             raise refusal
-        raise LogError("importers.no_file_could_read", folder=folder, file_count=found.files, reason=str(refusal))
+        raise LogError(f"{folder}: no file of it could be read, the first of {found.files}: {refusal}")
 
 
 def _why_runs_are_left_out(folder: Path) -> LogError | None:
     """Return what names the runs of this program below a folder of logs; None: there are none."""
     runs = runs_below(folder)
-    return LogError("importers.runs_below", folder=folder, runs=few(runs, MOST_RUNS)) if runs else None
+    return (
+        LogError(f"{folder}: runs of allreduce-bench below it need no import: {few(runs, MOST_RUNS)}") if runs else None
+    )
 
 
 def recognise(text: str) -> str | None:
@@ -236,33 +234,37 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
 def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
     if digest in seen:
-        is_same = seen[digest].resolve() == file.resolve()
-        code = "importers.log_named_twice" if is_same else "importers.copy_same_bytes_no"
-        raise LogError(code, file=file, first=seen[digest])
+        first = seen[digest]
+        if first.resolve() == file.resolve():
+            raise LogError(f"{file}: named twice; name each log once")
+        raise LogError(f"{file}: a copy of {first}, the same bytes, so no launch of its own")
     seen[digest] = file
 
 
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
     """Raise LogError for options of another tool."""
     said = {
-        say("importers.column_names_columns_csv"): asked.columns and not importer.has_columns,
-        say("importers.place_chooses_half_nccl"): asked.in_place and not importer.has_halves,
-        say("importers.communicator_chooses_nccl_inspector"): asked.communicator and not importer.has_communicators,
+        "--column names columns of a CSV": asked.columns and not importer.has_columns,
+        "--in-place chooses a half of nccl-tests": asked.in_place and not importer.has_halves,
+        "--communicator chooses one of NCCL Inspector": asked.communicator and not importer.has_communicators,
     }
     for what, is_other in said.items():
         if is_other:
-            raise LogError("importers.log_leave_out", path=path, what=what, importer=importer.name)
+            raise LogError(f"{path}: {what}, but this is a log of {importer.name}; leave it out")
 
 
 def _expected() -> str:
     *titles, last = filter(None, (importer.title for importer in importers()))
-    return say("importers.expected_log_csv_header", titles=", ".join(titles), last=last)
+    return f"expected a log of {', '.join(titles)} or {last}, or a CSV with a header"
 
 
 def _refuse_own(path: Path, text: str) -> None:
     """Raise LogError for the output of `run --format`, which holds less than its run."""
     if OWN_BANNER.search(text) or tidy.is_summary(text):
-        raise LogError("importers.printed_allreduce_bench_whose", path=path)
+        raise LogError(
+            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
+            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
+        )
 
 
 def _refuse_several(path: Path, text: str) -> None:
@@ -273,7 +275,7 @@ def _refuse_several(path: Path, text: str) -> None:
     if len(begins) > 1:
         (_, first), (start, second) = begins[:2]
         number = text.count("\n", 0, start) + 1
-        raise LogError("importers.line_reduce_below_cut", path=path, number=number, second=second, first=first)
+        raise LogError(f"{path}, line {number}: an all-reduce of {second} below one of {first}; cut the file in two")
 
 
 def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[Imported]:
@@ -293,7 +295,7 @@ def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[I
         for name, value in given.items():
             in_log = getattr(row, name)
             if is_alone and value is not None and in_log not in (None, value):
-                raise LogError("importers.log_states_leave_out", place=row.place, name=name, value=value, in_log=in_log)
+                raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
         if asked.algorithm and Executor(row.executor).is_native:
@@ -306,12 +308,12 @@ def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[I
 def _with_count(row: Imported) -> Imported:
     """Return the row with its number of elements; an element of unknown type counts as a byte. Raises LogError."""
     if row.ranks and row.nodes and row.nodes > row.ranks:
-        raise LogError("importers.ranks_nodes_node_least", place=row.place, ranks=row.ranks, nodes=row.nodes)
+        raise LogError(f"{row.place}: {row.ranks} ranks on {row.nodes} nodes; a node has at least one rank")
     if row.count is not None:
         return row
     count, rest = divmod(row.nbytes, itemsize_of(row.dtype))
     if rest:
-        raise LogError("importers.bytes_not_whole_number", place=row.place, nbytes=row.nbytes, dtype=row.dtype)
+        raise LogError(f"{row.place}: {row.nbytes} bytes are not a whole number of {row.dtype} elements")
     return replace(row, count=count)
 
 
@@ -322,7 +324,7 @@ def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
         if name not in columns:
             raise LogError(
-                "importers.no_column", file=rows[0].file, name=name, wanted=wanted, listed=listed(columns, 40)
+                f"{rows[0].file}: --where {name}={wanted}: no column '{name}'; it has: {listed(columns, 40)}"
             )
         chosen = [row for row in chosen if _fits(row, name, wanted)]
     if chosen and chosen[0].fields:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..message import Refused
 from ..runs.cell import NATIVE
 from ..stats import median
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class LogError(Refused, ValueError):
+class LogError(ValueError):
     """A log that cannot be read, or that lacks something, in one line with file and line."""
 
 

@@ -16,7 +16,6 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import bucket_nbytes, describe
 from ..measuring.startup import thread_level
-from ..message import say
 from ..models.model import Model
 from ..models.words import series_label
 from ..runs.folder import RunFolder
@@ -51,13 +50,13 @@ def measure_lab(folder: Path) -> RunFolder | None:
     Return None, with the reason on stderr, if no virtual hosts can be made here or the run fails.
     """
     if reason := why_no_lab():
-        talk(say("lab.demo_leaves_out_virtual", reason=reason))
+        talk(f"the demo leaves out virtual hosts: {reason}")
         return None
-    talk(say("lab.now_over_virtual_hosts", hosts=HOSTS, rate=RATE))
+    talk(f"now over {HOSTS} virtual hosts of this machine, links of {RATE}")
     words = ["--virtual-hosts", str(HOSTS), "--link-rate", RATE, "--within", TIME_LIMIT, "--no-reference-times"]
     status = _run("run", *words, *RUN_OPTIONS, *REPETITIONS, "-o", str(folder))
     if status or not (folder / "run.json").exists():
-        talk(say("lab.run_over_virtual_hosts"))
+        talk("the run over virtual hosts failed; the rest of the demo is complete")
         return None
     _run("lab", "ping", "--rate", RATE)
     _run("fit", str(folder))
@@ -84,14 +83,8 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]"
             if (beta := _beta_of_long_messages(model)) is not None
         ]
         sentences.append(
-            say(
-                "lab.set_beta_ps_byte",
-                folder=folder.path.name,
-                describe=describe(rates),
-                set_s_per_byte=set_s_per_byte * 1000000000000.0,
-                payload_share=1 - PAYLOAD_SHARE,
-                found=", ".join(found) or "none identified",
-            )
+            f"{folder.path.name}: {describe(rates)}: they are set to a beta of {set_s_per_byte * 1000000000000.0:.0f} "
+            f"ps/byte (headers take {1 - PAYLOAD_SHARE:.1%}); fitted: {', '.join(found) or 'none identified'}"
         )
     return sentences
 
@@ -138,7 +131,7 @@ def measure() -> Ping:
     lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
     if result.returncode or not lines:
         said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
-        raise OneLineError("lab.lab_ping_launcher_failed", exit_code=1, said=said)
+        raise OneLineError(f"lab ping: the launcher failed: {said}", exit_code=1)
     found = json.loads(lines[-1])
     (_, short_s), (long_nbytes, long_s) = sorted((int(nbytes), time_s) for nbytes, time_s in found["message"].items())
     (exchange_s,) = found["exchange"].values()
@@ -148,13 +141,10 @@ def measure() -> Ping:
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
     """Return `ping-pong: 8 B take 31.0 us one way, …`; the rate excludes the token bucket's initial burst."""
     rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
-    return say(
-        "lab.ping_pong_take_way",
-        short_s=format_time(found.short_s),
-        exchange_s=format_time(found.exchange_s),
-        rate=rate * 8e-06,
-        rate_2=rate / rate_bytes_per_s,
-        payload_share=PAYLOAD_SHARE,
+    return (
+        f"ping-pong: 8 B take {format_time(found.short_s)} one way, {format_time(found.exchange_s)} both ways at once "
+        f"(a step, alpha); 1 MiB goes at {rate * 8e-06:.4g} Mbit/s, {rate / rate_bytes_per_s:.1%} of the link's rate "
+        f"(headers leave {PAYLOAD_SHARE:.1%})"
     )
 
 
@@ -212,7 +202,7 @@ def run(context: click.Context, hosts: int, rate: tuple[float, ...], words: tupl
     """
     first = f"'{words[0]}'" if words else "none"
     if not words or words[0] not in COMMANDS:
-        raise OneLineError("lab.lab_run_expected_commands", commands=", ".join(COMMANDS), first=first)
+        raise OneLineError(f"lab run: expected -- and one of the commands {', '.join(COMMANDS)}, found {first}")
     rates = rates_of_hosts(hosts, rate)
     said = ["--virtual-hosts", str(hosts), "--link-rate", ",".join(f"{each * 8 / 1e6:.12g}Mbit" for each in rate)]
     context.exit(enter_lab(rates, [words[0], *(said if words[0] == "run" else ()), *words[1:]]))
@@ -229,7 +219,7 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
     """
     rates = rates_of_hosts(hosts, rate)
     refuse_lab_in_lab()
-    talk(say("lab.shell_exit_ends", describe=describe(rates)))
+    talk(f"a shell on h1 of {describe(rates)}; 'exit' ends them")
     context.exit(shell_in_lab(rates, [os.environ.get("SHELL", "bash")], os.environ))
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..machine.node import ETHERNET, MTU, bucket_nbytes, describe
-from ..message import Refused, say
 from ..runs.start import SSH, Start, slots_of
 from ..units import format_rate, parse_rates, shell_word
 from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent
@@ -26,7 +25,7 @@ AGENT = f"{TEMPORARY}/agent"  # on every host: a replacement for ssh that reache
 HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # as written into the environment variable of the lab
 
 
-class LabError(Refused, RuntimeError):
+class LabError(RuntimeError):
     """Error: a lab is invalid or cannot be made here; the sentence says why and what to do."""
 
 
@@ -63,15 +62,15 @@ def lab_around(environ: Mapping[str, str]) -> Lab | None:
 def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
     """Return each host's link rate in bytes/s, given one rate for all or one per host. Raises LabError."""
     if hosts < 1:
-        raise LabError("lab.virtual_hosts_expected_least", hosts=hosts)
+        raise LabError(f"{hosts} virtual hosts: expected at least 1")
     if hosts > MOST_HOSTS:
-        raise LabError("lab.virtual_hosts_expected_most", hosts=hosts, most_hosts=MOST_HOSTS)
+        raise LabError(f"{hosts} virtual hosts: expected at most {MOST_HOSTS}; they share the cores of one machine")
     for rate in rates:
         if not LEAST_RATE <= rate <= MOST_RATE:
             limits = f"{format_rate(LEAST_RATE)} to {format_rate(MOST_RATE)}"
-            raise LabError("lab.link_bit_expected_tc", rate=rate * 8, limits=limits)
+            raise LabError(f"a link of {rate * 8:.4g} bit/s: expected {limits}, as tc takes it")
     if len(rates) not in (1, hosts):
-        raise LabError("lab.rates_virtual_hosts_expected", rate_count=len(rates), hosts=hosts)
+        raise LabError(f"{len(rates)} rates for {hosts} virtual hosts: expected one rate, or one for each host")
     return tuple(rates) * (hosts if len(rates) == 1 else 1)
 
 
@@ -241,7 +240,7 @@ def _refuse_missing_programs() -> None:
     missing = [name for name in PROGRAMS if not shutil.which(name, path=with_system_programs(os.environ)["PATH"])]
     if missing:
         packages = " ".join(dict.fromkeys(PROGRAMS[name] for name in missing))
-        raise LabError("lab.virtual_hosts_need_not", missing=" and ".join(missing), packages=packages)
+        raise LabError(f"virtual hosts need {' and '.join(missing)}: not found in PATH; install {packages}")
 
 
 def _needs_user_namespace() -> bool:
@@ -253,7 +252,7 @@ def _needs_user_namespace() -> bool:
             == 0
         ):
             return as_user
-    raise LabError("as_said", words=BOTH_WAYS_OUT)
+    raise LabError(BOTH_WAYS_OUT)
 
 
 def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
@@ -272,7 +271,7 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
     number = len(lines) + 1
-    raise LabError("lab.virtual_host_could_not", number=number, rate_count=len(rates), said=_cause(said))
+    raise LabError(f"virtual host h{number} of {len(rates)} could not be made: {_cause(said)}")
 
 
 def _cause(said: Sequence[str]) -> str:
@@ -293,9 +292,8 @@ TCP_ONLY = {"UCX_TLS": "tcp,self"}  # otherwise UCX sees shared memory, and bypa
 class LabEnded(LabError):
     """Error: the command in a lab was killed, alone or with the lab; `exit_code` is that of the command."""
 
-    def __init__(self, signal_name: str, lab_ended: bool, exit_code: int):
-        what = say("lab.virtual_hosts_ended_outside") if lab_ended else "the command"
-        super().__init__("lab.killed_run_resume_folder", what=what, signal_name=signal_name)
+    def __init__(self, sentence: str, exit_code: int = 1):
+        super().__init__(sentence)
         self.exit_code = exit_code
 
 
@@ -347,7 +345,13 @@ def _signal_command(process: subprocess.Popen, number: int) -> None:
 def _exit_status(status: int, made: Room) -> int:
     """Return the command's status. Raises LabEnded if a signal killed it, as such a command prints nothing itself."""
     if status < 0:
-        raise LabEnded(signal.Signals(-status).name, made.has_ended(), 128 - status)
+        what = (
+            "the virtual hosts were ended from outside, and the command on them" if made.has_ended() else "the command"
+        )
+        signal_name = signal.Signals(-status).name
+        raise LabEnded(
+            f"{what} was killed by {signal_name}; 'run --resume -o FOLDER' continues a run", exit_code=128 - status
+        )
     return status
 
 
@@ -369,7 +373,7 @@ def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
 def refuse_lab_in_lab() -> None:
     """Raise LabError if this process runs on a virtual host."""
     if lab_around(os.environ):
-        raise LabError("lab.command_runs_virtual_host")
+        raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
 
 
 def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
@@ -382,7 +386,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
     if lab is None:
         return rates
     if rates and rates != lab.rates_bytes_per_s:
-        raise LabError("lab.virtual_hosts_link_rate")
+        raise LabError("--virtual-hosts or --link-rate differ from the lab around this command; leave them out here")
     return ()
 
 
@@ -393,7 +397,9 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
     stored, name = _rates_of_run(options), options["output"]
     if stored is not None and rates != stored:
         where = describe(stored) if stored else "no virtual hosts"
-        raise LabError("lab.measured_continue_allreduce_bench", name=name, where=where, word=shell_word(name))
+        raise LabError(
+            f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {shell_word(name)}"
+        )
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -410,7 +416,7 @@ def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
 def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
     if options["virtual_rates_bytes_per_s"] is not None:
         if given := [name for name in ("hosts", "hostfile") if options[name]]:
-            raise LabError("lab.virtual_hosts_both_name", given=given[0])
+            raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
         return rates_of_hosts(
             options["virtual_rates_bytes_per_s"], options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE)
         )
@@ -425,9 +431,9 @@ def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
     rate_of_host = {name: rate for name, rate in zip(lab.names, lab.rates_bytes_per_s) if rate}
     hosts = start.hosts or lab.names
     if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
-        raise LabError("lab.host_not_lab_hosts", unknown=unknown[0], names=", ".join(lab.names))
+        raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")
     if start.interface and start.interface != INTERFACE:
-        raise LabError("lab.interface_virtual_hosts_interface", interface=start.interface, interface_2=INTERFACE)
+        raise LabError(f"--interface {start.interface}: virtual hosts have one interface, {INTERFACE}; leave it out")
     return replace(
         start,
         hosts=hosts,

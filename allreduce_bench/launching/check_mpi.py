@@ -23,7 +23,6 @@ from ..machine.findings import Check, from_findings
 from ..machine.interfaces import way_between
 from ..machine.node import drop_values
 from ..measuring.hello import MARK
-from ..message import say
 from ..runs.start import AUTO, Start
 from ..units import format_time, shell_word
 from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command, reinstallation
@@ -89,12 +88,10 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
     yield Check("ok", "launcher", launcher.program)
     scheduler = idle_scheduler(os.environ)
     if not launch:
-        yield Check("info", "ranks", say("launching.not_started_no_launch"))
+        yield Check("info", "ranks", "not started (--no-launch): transport and start-up time unknown")
     elif scheduler:
-        text = say("launching.not_started_looks_like", scheduler=scheduler)
-        yield Check(
-            "info", "ranks", text, say("launching.transport_start_up_time"), say("launching.run_doctor_inside_job")
-        )
+        text = f"not started: this looks like a login node ({scheduler} exists, not inside a job)"
+        yield Check("info", "ranks", text, "transport and start-up time are unknown", "run doctor inside a job")
     else:
         yield from _rank_checks(launcher, node)
 
@@ -106,23 +103,23 @@ def library() -> dict | Check:
             [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired:
-        return _no_mpi(say("launching.loading_library_took_more", patience_s=PATIENCE_S), INSTALL)
+        return _no_mpi(f"loading the library took more than {PATIENCE_S:.0f} s", INSTALL)
     if child.returncode == 0:
         return json.loads(child.stdout.strip().splitlines()[-1])
     if child.returncode < 0:
-        reason = say("launching.loading_library_killed_interpreter", returncode=-child.returncode)
-        return _no_mpi(reason, say("launching.happens_some_login_nodes"))
+        reason = f"loading the library killed the interpreter (signal {-child.returncode})"
+        return _no_mpi(reason, "this happens on some login nodes: run doctor inside a job")
     return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], reinstallation() or INSTALL)
 
 
 def _no_mpi(reason: str, advice: str) -> Check:
-    effect = say("launching.nothing_measured_list_explain")
+    effect = "nothing can be measured here; list, explain, verify and report still work"
     return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
     """Check where the library comes from; `mpi` is of `library`, `node` of `checks.node_of_this_process`."""
-    path = mpi["path"] or say("launching.library_file_unknown_no")
+    path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
         yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
@@ -130,7 +127,7 @@ def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
 
 def no_launcher(error: LaunchError) -> Check:
     """Return the failed check: no launcher can start ranks here."""
-    return Check("severe", "launcher", error.what, say("launching.no_ranks_started"), error.advice)
+    return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
 
 
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
@@ -144,8 +141,8 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
         yield Check(
             "severe",
             "ranks",
-            say("launching.two_ranks_started", why=outcome.why),
-            say("launching.run_would_hang"),
+            f"two ranks were started: {outcome.why}",
+            "a run would hang",
             advice,
         )
         return
@@ -153,8 +150,8 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
         yield Check(
             "severe",
             "ranks",
-            say("launching.two_ranks_started", why=outcome.why),
-            say("launching.run_would_fail"),
+            f"two ranks were started: {outcome.why}",
+            "a run would fail",
             by_hand,
         )
         return
@@ -172,24 +169,24 @@ def _hello_checks(hello: dict) -> Iterator[Check]:
     yield Check(
         "ok",
         "ranks",
-        say("launching.two_ranks_communicate_over", transport=transport, thread_level=hello["thread_level"]),
+        f"two ranks communicate over {transport}; thread level {hello['thread_level']}",
     )
     times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
-    start = say("launching.import_mpi_py_mpi").format(**times)
+    start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
     if hello["import_s"] > SLOW_IMPORT_S:
-        advice = say("launching.many_ranks_read_python")
-        yield Check("caution", "start", start, say("launching.launches_spend_most_time"), advice)
+        advice = "many ranks read Python's files at the same time: put the environment on a local disk (jobs/stage.sh)"
+        yield Check("caution", "start", start, "launches spend most of their time on start-up", advice)
     else:
         yield Check("ok", "start", start)
-    calls = say("launching.empty_call_empty_sendrecv").format(**times)
-    yield Check("info", "calls", say("launching.included_every_time", calls=calls))
+    calls = "empty call {call_s}, empty Sendrecv to self {sendrecv_s}".format(**times)
+    yield Check("info", "calls", f"{calls}; included in every time here")
 
 
 def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
     """Run `command`, which starts ranks of HELLO, to its end; terminate it after `patience_s` seconds."""
     status, output, errors = _run_to_end(command, patience_s)
     if status is None:
-        return HelloOutcome([], say("launching.no_response_within", patience_s=patience_s), hung=True)
+        return HelloOutcome([], f"no response within {patience_s:.0f} s", hung=True)
     hellos = [json.loads(line.partition(MARK)[2]) for line in output.splitlines() if MARK in line]
     if status or not hellos:
         reason = next((line for line in errors.splitlines() if re.search(r"\w", line)), "no message").strip()
@@ -221,8 +218,8 @@ def launcher_checks() -> Iterator[Check]:
     if nodes > 1:
         yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {nodelist}")
     else:
-        effect = say("launching.communication_between_nodes_not")
-        yield Check("info", "nodes", f"only one, {nodelist}", effect, say("launching.use_job_two_nodes"))
+        effect = "communication between nodes was not tested"
+        yield Check("info", "nodes", f"only one, {nodelist}", effect, "use a job with two nodes")
     try:
         auto = find_launcher()
     except LaunchError as error:
@@ -262,7 +259,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     try:
         command = mpirun_command(find_launcher(start), ranks, start, HELLO)
     except LaunchError as error:
-        return Check("info", way.name, error.what, say("launching.ranks_cannot_started_way"), error.advice)
+        return Check("info", way.name, error.what, "ranks cannot be started this way here", error.advice)
     begun = time.perf_counter()
     outcome = say_hello(command, WAY_PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
@@ -272,7 +269,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
             "severe",
             way.name,
             f"started, and {outcome.why}",
-            say("launching.run_would_fail_2", options=way.options),
+            f"a run with {way.options} would fail",
             by_hand,
         )
     hello = outcome.hellos[0]
@@ -280,31 +277,25 @@ def _check_of_way(way: Way, nodes: int) -> Check:
         return check
     hosts = sorted(set(hello["hosts"]))
     if nodes > 1 and len(hosts) < 2:
-        text = say("launching.ranks_requested_two_nodes", hosts=hosts[0])
-        return Check("severe", way.name, text, say("launching.run_would_report_wrong"), by_hand)
+        text = f"2 ranks were requested on two nodes, but both are on {hosts[0]}"
+        return Check("severe", way.name, text, "a run would report a wrong layout", by_hand)
     transport = hello["transport"] or "an unknown transport"
-    met = (
-        say("launching.ranks_communicate_over", hosts=", ".join(hosts), transport=transport)
-        if ranks > 1
-        else f"1 rank on {hosts[0]}"
-    )
-    return Check("ok", way.name, say("launching.start_end", met=met, took=took))
+    met = f"2 ranks on {', '.join(hosts)} communicate over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
+    return Check("ok", way.name, f"{met}; {took} from start to end")
 
 
 def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
     """Compare the launcher that `auto` takes with the quickest."""
     if not took_s:
-        advice = say("launching.run_command_hand_see")
-        return Check(
-            "severe", "launcher", say("launching.no_launcher_works"), say("launching.nothing_measured"), advice
-        )
+        advice = "run each command by hand to see its output; check that this is the site's MPI for Slurm"
+        return Check("severe", "launcher", "no launcher works here", "nothing can be measured", advice)
     quickest = min(took_s, key=lambda name: took_s[name])
     if taken_by_auto not in took_s:
-        text = say("launching.auto_selects_does_not", taken_by_auto=taken_by_auto, quickest=quickest)
-        return Check("severe", "launcher", text, say("launching.run_would_fail"), f"use {ways[quickest].options}")
+        text = f"auto selects {taken_by_auto}, which does not work here; {quickest} works"
+        return Check("severe", "launcher", text, "a run would fail", f"use {ways[quickest].options}")
     is_much_quicker = took_s[quickest] < QUICKER * took_s[taken_by_auto]
     hint = f"; {quickest} starts faster: {ways[quickest].options}" if is_much_quicker else ""
-    return Check("ok", "launcher", say("launching.auto_selects_works", taken_by_auto=taken_by_auto, hint=hint))
+    return Check("ok", "launcher", f"auto selects {taken_by_auto}, which works{hint}")
 
 
 def main() -> None:

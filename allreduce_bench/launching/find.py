@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..machine.mpi import WHEELS, library_name
 from ..machine.node import host
-from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
 from ..units import few
 from .launcher import Launcher, LaunchError
@@ -33,7 +32,9 @@ def refuse_silent_hosts(start: Start) -> None:
     if reason_of := silent_hosts(start):
         program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
         silent = _silent_hosts(list(reason_of))
-        raise LaunchError(f"{silent} ({program}: {reason})", say("launching.check_host_names_works", program=program))
+        raise LaunchError(
+            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
+        )
 
 
 def silent_hosts(start: Start) -> dict[str, str]:
@@ -47,7 +48,7 @@ def silent_hosts(start: Start) -> dict[str, str]:
         return {}
     shell = shlex.split(start.remote_shell)
     if not shutil.which(shell[0]):
-        raise LaunchError(say("launching.remote_shell_program_not", shell=shell[0]))
+        raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
     if Path(shell[0]).name == SSH:
         shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
     with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
@@ -64,8 +65,8 @@ def other_hosts(start: Start) -> list[str]:
 def _silent_hosts(names: list[str]) -> str:
     """Return `hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
-        return say("launching.host_does_not_respond", names=names[0])
-    return say("launching.hosts_do_not_respond", names=few(map(repr, names), SHOWN))
+        return f"host '{names[0]}' does not respond"
+    return f"hosts {few(map(repr, names), SHOWN)} do not respond"
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
@@ -75,7 +76,7 @@ def _why_silent(shell: Sequence[str], name: str) -> str:
             [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return say("launching.no_response_within_2", patience_s=PATIENCE_S)
+        return f"no response within {PATIENCE_S} s"
     if child.returncode == 0:
         return ""
     lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]
@@ -161,8 +162,8 @@ def _automatic(library: str, start: Start) -> Launcher:
 def _of_family(kind: str, library: str) -> Launcher:
     if not library.startswith(FAMILIES[kind]):
         raise LaunchError(
-            say("launching.launcher_mpi_py_uses", kind=kind, library=library),
-            say("launching.use_launcher_library_environment", families=FAMILIES[kind]),
+            f"--launcher {kind}, but mpi4py uses {library}",
+            f"use the launcher of that library, or an environment with {FAMILIES[kind]}",
         )
     return Launcher(_mpirun(library), library, kind)
 
@@ -176,7 +177,7 @@ def _path_of(program: str) -> str:
     """Return the program's path. Raises LaunchError if it is not in PATH."""
     path = shutil.which(program)
     if not path:
-        raise LaunchError(say("launching.launcher_program_not_found", program=program))
+        raise LaunchError(f"--launcher: program '{program}' not found in PATH")
     return path
 
 
@@ -190,11 +191,11 @@ def _mpirun(library: str) -> str:
         return _without_script((fitting or unknown)[0], library)
     replaced = "" if unknown else reinstallation(library)
     if not family_of:
-        raise LaunchError(say("launching.mpi_py_uses_no", library=library), replaced or INSTALL)
+        raise LaunchError(f"mpi4py uses {library}, but no mpirun or mpiexec was found", replaced or INSTALL)
     others = [f"{program} ({family or _first_line(said[program])})" for program, family in family_of.items()]
-    what = say("launching.mpi_py_uses_launchers", library=library, others=", ".join(others))
+    what = f"mpi4py uses {library}, but no launcher says that it is of that MPI: {', '.join(others)}"
     mend = f"mend what '{shlex.quote(unknown[0])} --version' says, or " if unknown else ""
-    raise LaunchError(what, replaced or mend + say("launching.put_mpirun_library_first"))
+    raise LaunchError(what, replaced or mend + "put the mpirun of that library first in PATH")
 
 
 def _candidates() -> list[str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..machine.node import drop_values
-from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
 
@@ -28,7 +27,7 @@ class LaunchError(RuntimeError):
         self.what, self.advice = what, advice
 
 
-class InterfaceError(Refused, ValueError):
+class InterfaceError(ValueError):
     """Error: the interface does not exist, or conflicts with a variable of the environment."""
 
 
@@ -66,7 +65,7 @@ def remote_shell(start: Start) -> list[str] | None:
     program, *arguments = shlex.split(start.remote_shell)
     path = shutil.which(program)
     if not path:
-        raise LaunchError(say("launching.remote_shell_program_not", shell=program))
+        raise LaunchError(f"--remote-shell: program '{program}' not found in PATH")
     return [os.path.abspath(path), *arguments]
 
 
@@ -89,12 +88,12 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
         return {}
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
-        raise InterfaceError("launching.interface_no_such_interface", interface=interface, names=", ".join(names))
+        raise InterfaceError(f"--interface {interface}: no such interface on this node; available: {', '.join(names)}")
     variables = variables_of(interface, ucx_device(interface))
     conflicting = {name: environ[name] for name, value in variables.items() if environ.get(name, value) != value}
     conflicting |= {name: environ[name] for name in ("OMPI_MCA_btl_tcp_if_exclude",) if name in environ}
     for name, value in conflicting.items():
-        raise InterfaceError("launching.interface_environment_set", interface=interface, name=name, value=value)
+        raise InterfaceError(f"--interface {interface}, but {name}={value} in the environment: set only one of them")
     return variables
 
 
@@ -131,14 +130,12 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
 
     Raises LaunchError, InterfaceError.
     """
-    refuse(
-        start, ("hosts", "remote_shell", "map_by", "bind_to"), "a launcher template", say("launching.put_into_template")
-    )
+    refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "a launcher template", "put them into the template")
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
         raise LaunchError(
-            say("launching.launcher_template_number_nodes", launcher=drop_values([start.launcher])[0]),
-            say("launching.add_ranks_per_node"),
+            f"launcher template '{drop_values([start.launcher])[0]}': the number of nodes is unknown",
+            "add --ranks-per-node",
         )
     argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
     return [launcher.program, *argv[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
@@ -150,6 +147,6 @@ def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     Raises LaunchError, InterfaceError.
     """
     names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-    refuse(start, names, f"the mpirun of {launcher.library}", say("launching.use_launcher_args_options"))
+    refuse(start, names, f"the mpirun of {launcher.library}", "use --launcher-args with the options of that mpirun")
     argv = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
     return [*argv, *with_variables(start, program)]

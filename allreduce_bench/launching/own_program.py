@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..machine.node import drop_values
-from ..message import say
 from ..runs.start import Start, without_domain
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
@@ -236,24 +235,34 @@ class WatchedProgram:
         ranks = [Place(rank.rank, rank.host) for rank in self._supervisor.patience.ranks]
         if on_lost_nodes := tuple(place for place in ranks if without_domain(place.host) in self._lost_nodes):
             names = ", ".join(sorted(self._lost_nodes))  # other ranks may have been ended before these were missed
-            sentence = say("launching.node_lost", names=names)
+            sentence = f"the launcher lost {names}; the ranks of other nodes were ended"
             return Ending(_status(status, on_lost_nodes), sentence, on_lost_nodes)
         if stopped := self._stopped_for_long:
-            why = say("launching.stopped_signal_timeout", stopped_for_long=str(stopped), timeout_s=self._timeout_s)
+            why = f"{stopped} was stopped by a signal for {self._timeout_s:g} s (--timeout)"
             stopped_ranks = (stopped,) if isinstance(stopped, Place) else ()
-            return Ending(_status(status, stopped_ranks), say("launching.ranks_ended", why=why), stopped_ranks)
+            return Ending(_status(status, stopped_ranks), f"{why}; all ranks were ended", stopped_ranks)
         if self._aborted is not None and not (first and first.is_lost):  # ranks also abort because another was lost
-            return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
+            return Ending(shell_status(status) or 1, f"rank {self._aborted} called MPI_Abort; it ended all ranks")
         if first:
-            reason = say("launching.other_ranks_ended", sentence=first.sentence)
+            reason = f"{first.sentence}; the other ranks were ended"
             return Ending(first.status or 1, reason, (first.place,) if first.is_lost else ())
         if trouble := self._supervisor.trouble:
             lost = tuple(Place(rank.rank, rank.host) for rank in self._supervisor.patience.culprits)
-            return Ending(_status(status, lost), say("launching.other_ranks_ended", sentence=trouble.reason), lost)
+            return Ending(_status(status, lost), f"{trouble.reason}; the other ranks were ended", lost)
         if not status:
             ended = self._supervisor.patience.first_to_go
-            return Ending(1, say("launching.rank_ended_unsaid", place=ended)) if ended else Ending(0, "")
-        reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
+            return (
+                Ending(
+                    1,
+                    (
+                        f"{ended} was ended by the launcher, which says that all went well; another rank has ended "
+                        "without MPI_Finalize, as by os._exit(0)"
+                    ),
+                )
+                if ended
+                else Ending(0, "")
+            )
+        reason = f"the launcher {how_it_ended(status)}: it ended all ranks for a reason of its own, or of MPI_Abort"
         return Ending(shell_status(status), reason)
 
 

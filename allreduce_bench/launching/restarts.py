@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..message import say
 from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of, without_domain
 from .own_program import Ending, Place
 
@@ -43,10 +42,10 @@ def run_with_restarts(
         if not ending.lost and not (ending.status and nodes_gone(_hosts(start))):
             return ending
         left = what_is_left(ranks, start, ending.lost)
-        tell(say("launching.lost", reason=ending.reason))
+        tell(f"warning: {ending.reason}")
         if not left.ranks:
-            return ending._replace(reason=say("launching.nothing_left"))
-        tell(say("launching.started_again", ranks=left.ranks, before=ranks, number=number, restarts=restarts))
+            return ending._replace(reason="no rank is left to start again")
+        tell(f"started again with {left.ranks} of {ranks} ranks (restart {number} of {restarts})")
         ranks, start = left
         os.environ[RESTART_VARIABLE] = str(number)
     return run(ranks, start)

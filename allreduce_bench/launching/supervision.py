@@ -19,7 +19,6 @@ from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import drop_values, small_shared_memory
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
-from ..message import Refused, say
 from ..runs.cell import FORCED_PREFIX, FORCED_WAY
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -65,7 +64,7 @@ class IdleWait:
         while not is_over():
             seen, now = self._look(look_s), time.monotonic()
             if seen is None:
-                self._say(say("launching.warning_wait_idle_core"))
+                self._say("warning: --wait-idle: core usage is not available on this system, so the run starts at once")
                 self.left_s = 0.0
                 break
             if seen.is_quiet:
@@ -73,10 +72,10 @@ class IdleWait:
                     self._say(f"idle after {format_time(now - begun)}: {seen.words}")
                 break
             if now - begun >= self.left_s:
-                self._say(say("launching.warning_wait_idle_time", words=seen.words))
+                self._say(f"warning: --wait-idle time is used up: {seen.words}; measuring anyway")
                 break
             if said_at is None or now - said_at >= SAY_AGAIN_S:
-                self._say(say("launching.waiting_idle_machine", words=seen.words))
+                self._say(f"waiting for an idle machine: {seen.words}")
                 said_at = now
             look_s = LOOK_S
         self._look_s, waited_s = SHORT_LOOK_S, time.monotonic() - begun
@@ -106,7 +105,7 @@ class LaunchFailed(RuntimeError):
         self.chance = chance
 
 
-class LaunchRefused(Refused, RuntimeError):
+class LaunchRefused(RuntimeError):
     """Error: the ranks refused to measure a launch; nothing of it was written."""
 
 
@@ -263,7 +262,7 @@ class SupervisedLaunch:
             if status is not None:
                 self.forwarding.join(1)  # for the last output
             if status and self.patience.all_over:
-                self.lines.say(say("launching.warning_ranks_finished_launcher", how_it_ended=how_it_ended(status)))
+                self.lines.say(f"warning: all ranks finished, but their launcher {how_it_ended(status)}")
                 status = 0
             # a status below 0 means that a signal ended mpirun and thereby its ranks: no rank died before
             if status and status > 0 and (self.names_dead_rank or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
@@ -353,7 +352,7 @@ class SupervisedLaunch:
             try:
                 process.wait(patience_s)
             except subprocess.TimeoutExpired:
-                self.lines.say(say("launching.warning_ranks_finished_launcher_still", patience_s=patience_s))
+                self.lines.say(f"warning: all ranks finished, their launcher was still running after {patience_s:g} s")
 
     def _end(self, process: subprocess.Popen) -> None:
         """End mpirun and, through it and through the supervisor, all ranks."""
@@ -372,7 +371,7 @@ class SupervisedLaunch:
         if status is not None and status < 0:
             raise LaunchFailed(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
         if self.patience.refusal:
-            raise LaunchRefused("as_said", words=self.patience.refusal)
+            raise LaunchRefused(self.patience.refusal)
         if trouble:
             if trouble.row:
                 mark_unfinished_cell(self.run.folder, self.launch, trouble.row)
@@ -381,15 +380,11 @@ class SupervisedLaunch:
             self._mark_left_out()
         elif status:
             failure = self.patience.failure
-            first = (
-                say("launching.first_rank_lost", first_to_go=self.patience.first_to_go)
-                if self.patience.first_to_go
-                else ""
-            )
+            first = f"; the first rank lost was {self.patience.first_to_go}" if self.patience.first_to_go else ""
             ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
             raise LaunchFailed(f"launch {self.launch.name} {ending}", chance=bool(self.patience.ranks))
         elif missing := self._missing():
-            reason = say("launching.launcher_reported_success_cells", missing=missing)
+            reason = f"its launcher reported success, but {missing} cells are missing: a node may have failed"
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")
 
     def _missing(self) -> int:
@@ -429,8 +424,4 @@ def _suggested_interface() -> str:
     """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
     ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
-    return say(
-        "launching.interfaces_try_interface",
-        ways=", ".join(ways) or "none",
-        way_between=shell_word(way_between([node]) or "NAME"),
-    )
+    return f"interfaces here: {', '.join(ways) or 'none'}: try --interface {shell_word(way_between([node]) or 'NAME')}"

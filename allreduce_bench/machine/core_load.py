@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ..message import say
 from ..units import few, printable
 from . import finding, kernel, on_nodes
 from .interfaces import port_findings, watch_ports
@@ -177,18 +176,20 @@ def _loaded(counted: Sequence[dict]) -> list[dict]:
     if not disturbed:
         return []
     node, worst = max(disturbed, key=lambda pair: pair[1].others)
+    where = on_nodes([node for node, _ in disturbed], counted)
     return [
         finding(
             "loaded",
             "severe" if worst.others >= OVERRUN else "caution",
-            say(
-                "machine.other_processes_used_hardware",
-                others=_per_cent(worst.others),
-                cpus=node["cpus"],
-                on_nodes=on_nodes([node for node, _ in disturbed], counted),
+            (
+                f"other processes used {_per_cent(worst.others)} of {node['cpus']} hardware threads during the "
+                f"launch{where}"
             ),
-            say("machine.ranks_had_wait_cores"),
-            say("machine.find_processes_top_stop"),
+            "ranks had to wait for cores: times are longer and vary more",
+            (
+                "find the processes (top) and stop them, wait for an idle machine (--wait-idle 10m), or use exclusive "
+                "nodes (sbatch --exclusive)"
+            ),
         )
     ]
 
@@ -198,17 +199,17 @@ def _stolen(counted: Sequence[dict]) -> list[dict]:
     if not robbed:
         return []
     worst = max(share for _, share in robbed)
+    where = on_nodes([node for node, _ in robbed], counted)
     return [
         finding(
             "stolen",
             "severe" if worst >= OVERRUN else "caution",
-            say(
-                "machine.hypervisor_took_virtual_machine",
-                worst=_per_cent(worst),
-                on_nodes=on_nodes([node for node, _ in robbed], counted),
+            (
+                f"the hypervisor took {_per_cent(worst)} of this virtual machine's CPU time during the launch "
+                f"(steal){where}"
             ),
-            say("machine.ranks_stopped_hypervisor_times"),
-            say("machine.measure_bare_metal_host"),
+            "ranks were stopped by the hypervisor: times are longer and vary more",
+            "measure on bare metal or on a host with dedicated cores",
         )
     ]
 
@@ -219,15 +220,15 @@ def _throttled(counted: Sequence[dict]) -> list[dict]:
         return []
     events = max(node.get("throttled") or 0 for node in slow)
     lowest = min(node.get("clock") or 1.0 for node in slow)
-    heat = say("machine.cpus_throttled_heat_power", events=events) if events else ""
-    clock = say("machine.busy_core_ran_top", lowest=lowest) if lowest < LOW_CLOCK else ""
+    heat = f"CPUs were throttled (heat or power), up to {events} times per core" if events else ""
+    clock = f"a busy core ran at {lowest:.0%} of its top frequency" if lowest < LOW_CLOCK else ""
     return [
         finding(
             "throttled",
             "caution",
             f"{' and '.join(filter(None, [heat, clock]))}{on_nodes(slow, counted)}",
-            say("machine.calls_became_slower_during"),
-            say("machine.check_cooling_power_limits"),
+            "calls became slower during the launch, or all calls were slow",
+            "check the cooling and the power limits, or measure on another node",
         )
     ]
 

@@ -6,7 +6,6 @@ This module does not query the system; unknown facts give no findings.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..message import say
 from ..units import format_rate, format_size, three_digits
 from . import LEVELS, PAGE_NBYTES, finding, first_hosts, kernel, on_nodes
 from . import node as environment
@@ -361,46 +360,46 @@ def node_checks(node: dict) -> Iterator[Check]:
 
 
 def _processor_checks(node: dict) -> Iterator[Check]:
-    facts = [node["processor"], say("machine.cores_hardware_threads", cores=node["cores"], threads=node["threads"])]
+    facts = [node["processor"], f"{node['cores']} cores with {node['threads']} hardware threads"]
     if node["cpus_of_ranks"] is not None:
-        facts.append(say("machine.available_process", cpus_of_ranks=node["cpus_of_ranks"]))
+        facts.append(f"{node['cpus_of_ranks']} of them available to this process")
     if node["cpu_quota"] is not None:
-        facts.append(say("machine.cpu_quota_cores", cpu_quota=three_digits(node["cpu_quota"])))
+        facts.append(f"CPU quota of {three_digits(node['cpu_quota'])} cores")
     yield Check("ok", "processor", ", ".join(facts))
     if not kernel.matching_paths(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
-        yield Check("missing", "processor", say("machine.no_cpu_topology_sys"))
+        yield Check("missing", "processor", "no cpu*/topology in /sys: hardware threads are counted as cores")
     if node["cpus_of_ranks"] is None:
-        yield Check("missing", "processor", say("machine.no_affinity_cores_available"))
+        yield Check("missing", "processor", "no affinity: the cores available to ranks are unknown")
 
 
 def _load_checks(node: dict) -> Iterator[Check]:
     """Check the current load, not the load average, which includes this node's last minutes."""
     at_work: Glance | None = node["at_work"]
     if at_work is None:
-        yield Check("missing", "load", say("machine.no_proc_stat_load"))
+        yield Check("missing", "load", "no /proc/stat: the load of other processes is unknown")
     elif at_work.is_quiet:
         yield Check("ok", "load", at_work.words)
     else:
-        advice = say("machine.stop_wait_idle_machine")
-        yield Check("caution", "load", at_work.words, say("machine.times_longer_vary_more"), advice)
+        advice = "stop them, or wait for an idle machine (run --wait-idle 10m)"
+        yield Check("caution", "load", at_work.words, "times are longer and vary more under load", advice)
 
 
 def _frequency_checks(node: dict) -> Iterator[Check]:
     if node["governors"]:
         yield Check("ok", "frequency", f"governor {', '.join(node['governors'])}")
     else:
-        yield Check("missing", "frequency", say("machine.no_cpufreq_scaling_governor"))
+        yield Check("missing", "frequency", "no cpufreq/scaling_governor in /sys: the frequency governor is unknown")
 
 
 def _timer_checks(node: dict) -> Iterator[Check]:
     nanoseconds = {key: value and f"{three_digits(value * 1e9)} ns" for key, value in node["timer"].items()}
-    text = say("machine.reading_takes_smallest_observed")
+    text = "reading takes {cost_s}, smallest observed step {step_s}, declared resolution {resolution_s}"
     yield Check("ok", "timer", text.format(**nanoseconds))
 
 
 def _memory_checks(node: dict) -> Iterator[Check]:
     if node["free_memory_nbytes"] is None:
-        yield Check("missing", "memory", say("machine.no_proc_meminfo_sizes"))
+        yield Check("missing", "memory", "no /proc/meminfo: sizes that exceed the memory cannot be skipped")
     else:
         of_all = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
         yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of_all} free")
@@ -411,7 +410,9 @@ def _memory_checks(node: dict) -> Iterator[Check]:
 def _page_checks(node: dict) -> Iterator[Check]:
     pages = node["huge_pages"]
     if pages is None:
-        yield Check("missing", "huge pages", say("machine.no_proc_meminfo_no"))
+        yield Check(
+            "missing", "huge pages", "no /proc/meminfo and no setting in /sys: the page size of vectors is unknown"
+        )
     else:
         reserved = "an unknown number" if pages["reserved"] is None else pages["reserved"]
         yield Check("ok", "huge pages", f"transparent: {pages['transparent'] or 'unknown'}; {reserved} reserved")
@@ -421,38 +422,32 @@ def _copy_checks(node: dict) -> Iterator[Check]:
     copying = node["copying"]
     factor, nbytes, delta = copying["close_factor"], environment.CLOSE_NBYTES, environment.CLOSE_DELTA
     flag = {True: "has fsrm", False: "has no fsrm", None: "fsrm unknown"}[copying["fsrm"]]
-    where = say("machine.copy_place_bytes_behind", nbytes=format_size(nbytes), delta=delta, page_nbytes=PAGE_NBYTES)
-    text = say(
-        "machine.takes_times_long_processor",
-        where=where,
-        factor=three_digits(factor),
-        flag=flag,
-        libc=copying["libc"] or "libc unknown",
-    )
+    where = f"a copy of {format_size(nbytes)} to a place {delta} bytes behind modulo {PAGE_NBYTES}"
+    text = f"{where} takes {three_digits(factor)} times as long; processor {flag}, {copying['libc'] or 'libc unknown'}"
     if factor < SLOW_COPY:
         yield Check("ok", "copying", text)
     else:
-        effect = say("machine.reduces_programs_whose_arrays")
-        yield Check("caution", "copying", text, effect, say("machine.allocate_multiples_bytes_docs"))
+        effect = "all-reduces of programs whose arrays lie so take up to twice as long"
+        yield Check("caution", "copying", text, effect, "allocate at multiples of 64 bytes: docs/placement.md")
 
 
 def _container_checks(node: dict) -> Iterator[Check]:
     container = node["container"]
     yield Check("info" if container else "ok", "container", container or "none")
     if not kernel.exists("proc/self/cgroup"):
-        yield Check("missing", "container", say("machine.no_proc_self_cgroup"))
+        yield Check("missing", "container", "no /proc/self/cgroup: limits on memory and CPU time are unknown")
 
 
 def _interface_checks(node: dict) -> Iterator[Check]:
     ways = reachable(node)
     names = [f"{way['name']} {way['address']}/{way['prefix']} {_format_rate_of(way)}" for way in ways]
     names += [f"fabric {device}" for device in node["fabric_devices"]]
-    yield Check("ok", "interfaces", ", ".join(names) or say("machine.loopback_sufficient_ranks_node"))
+    yield Check("ok", "interfaces", ", ".join(names) or "loopback only: sufficient for ranks on this node")
     yield from from_findings("interfaces", bridges(node))
     if not kernel.matching_paths("sys/class/net/*"):
-        yield Check("missing", "interfaces", say("machine.no_sys_class_net"))
+        yield Check("missing", "interfaces", "no /sys/class/net: link rates are unknown")
     if not sent_bytes():
-        yield Check("missing", "interfaces", say("machine.no_proc_net_dev"))
+        yield Check("missing", "interfaces", "no /proc/net/dev: network traffic is unknown")
 
 
 def _format_rate_of(interface: dict) -> str:

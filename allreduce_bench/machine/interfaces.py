@@ -15,7 +15,6 @@ from functools import cache
 from itertools import combinations
 from typing import Annotated, NamedTuple
 
-from ..message import say
 from ..units import shell_word
 from . import finding, first_hosts, kernel, on_nodes
 
@@ -231,10 +230,8 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
         finding(
             "interfaces",
             "caution",
-            say(
-                "machine.same_address_nodes_not", names=names, owner_count=len(owners), first_hosts=first_hosts(owners)
-            ),
-            say("machine.mpi_over_tcp_may"),
+            f"{names} has the same address on {len(owners)} nodes ({first_hosts(owners)}): not a network between them",
+            "an MPI over TCP may send to it and hang",
             _advice(separate),
         )
     ]
@@ -262,13 +259,8 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
         finding(
             "interfaces",
             "caution",
-            say(
-                "machine.share_address_range",
-                first_name=first_name,
-                second_name=second_name,
-                on_nodes=on_nodes(owners, machines),
-            ),
-            say("machine.messages_may_use_either"),
+            f"{first_name} and {second_name} share an address range{on_nodes(owners, machines)}",
+            "messages may use either interface, or wait for answers on the other one",
             _advice(machines),
         )
     ]
@@ -284,8 +276,8 @@ def bridges(machine: dict) -> list[dict]:
         finding(
             "interfaces",
             "info",
-            say("machine.not_reachable_other_nodes", names=names),
-            say("machine.other_nodes_same_address"),
+            f"{names}: not reachable from other nodes",
+            "if other nodes have the same address, an MPI over TCP may send to it and hang",
             _advice([machine]),
         )
     ]
@@ -297,7 +289,7 @@ def _network(interface: dict) -> ipaddress.IPv4Network:
 
 def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
-    return say("machine.select_interface_connects_nodes", name=shell_word(name or "NAME"))
+    return f"select the interface that connects the nodes: --interface {shell_word(name or 'NAME')}"
 
 
 # Network ports of this node during a launch: errors, waits, and links below their width or rate.
@@ -364,17 +356,14 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
     errors, waits, degraded = (_chosen(counted, choose) for choose in (_errors_of, _waits_of, _degraded_of))
     findings = []
     if errors:
+        where = on_nodes([n for n, _ in errors], counted)
         findings.append(
             finding(
                 "port errors",
                 "caution",
-                say(
-                    "machine.network_port_errors_during",
-                    errors=_texts(errors),
-                    on_nodes=on_nodes([n for n, _ in errors], counted),
-                ),
-                say("machine.lost_packets_retransmitted_calls"),
-                say("machine.cables_transceivers_switch_checked"),
+                f"network port errors during the launch: {_texts(errors)}{where}",
+                "lost packets were retransmitted: calls were slower, some of them much slower",
+                "have the cables, the transceivers and the switch checked, or measure on other nodes",
             )
         )
     if degraded:
@@ -383,22 +372,19 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
                 "degraded link",
                 "caution",
                 f"degraded links: {_texts(degraded)}{on_nodes([n for n, _ in degraded], counted)}",
-                say("machine.slowest_link_limits_large"),
-                say("machine.cable_slot_checked_measure"),
+                "the slowest link limits large vectors",
+                "have the cable and the slot checked, or measure on other nodes",
             )
         )
     if waits:
+        where = on_nodes([n for n, _ in waits], counted)
         findings.append(
             finding(
                 "port waits",
                 "info",
-                say(
-                    "machine.network_ports_waited_throttled",
-                    waits=_texts(waits),
-                    on_nodes=on_nodes([n for n, _ in waits], counted),
-                ),
-                say("machine.network_congested_while_launch"),
-                say("machine.compare_launch_idle_network"),
+                f"network ports waited or were throttled during the launch: {_texts(waits)}{where}",
+                "the network was congested for a while, by this launch or by other jobs",
+                "compare with a launch on an idle network",
             )
         )
     return findings
@@ -476,7 +462,7 @@ def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
         for kind, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, top = (_number(kernel.read(f"{device}/{which}_link_{kind}") or "") for which in ("current", "max"))
             if 0 < now < top:
-                found.append((device.split("/")[3], say("machine.pcie", now=now, top=top, unit=unit)))
+                found.append((device.split("/")[3], f"has {now:g} of {top:g} {unit} of PCIe"))
     return found
 
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..message import say
 from ..units import format_size, parse_size
 
 # Files
@@ -192,8 +191,8 @@ def cache_findings(node_caches: list[Cache]) -> list[dict]:
         {
             "code": "caches",
             "level": "caution",
-            "text": say("machine.cache_sizes_unknown_cold", size=size),
-            "effect": say("machine.caches_larger_cold_call"),
-            "advice": say("machine.compare_cold_warm_times", size=size),
+            "text": f"cache sizes are unknown; cold calls assume {size} per node",
+            "effect": "if the caches are larger, a cold call may find its vectors in the cache",
+            "advice": f"compare cold and warm times at sizes below {size}: cold calls must take longer",
         }
     ]

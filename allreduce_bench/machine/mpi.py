@@ -10,7 +10,6 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from ..message import say
 from . import INTEL, MPICH, OPEN_MPI, kernel
 
 INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
@@ -74,16 +73,16 @@ def why_not_compiled() -> str | None:
     only in ranks: they raise Unsupported.
     """
     if sys.platform != "linux":
-        return say("machine.needs_linux_whose_clock", platform=sys.platform)
+        return f"needs Linux, whose clock its loop reads; this is {sys.platform}"
     try:
         numba = import_module("numba")
     except Exception as error:  # noqa: BLE001  # whatever a broken installation raises
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return f"needs numba: {INSTALL}"
-        return say("machine.needs_numba_does_not", name=type(error).__name__, error=error, install=INSTALL)
+        return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
     if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
         version = getattr(numba, "__version__", "without a version")
-        return say("machine.needs_numba_types_externalfunction", version=version, install=INSTALL)
+        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
     if numba.config.DISABLE_JIT:
-        return say("machine.needs_numba_compiler_numba")
+        return "needs numba's compiler, which NUMBA_DISABLE_JIT switches off; unset it"
     return None

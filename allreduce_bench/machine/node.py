@@ -10,7 +10,6 @@ from itertools import pairwise
 from time import get_clock_info, perf_counter
 
 from .. import __version__
-from ..message import say
 from ..units import format_rate, format_size
 from . import PAGE_NBYTES, finding, kernel
 from .interfaces import fabric_devices, interfaces, port_rates
@@ -289,8 +288,8 @@ def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Seq
         "caution" if shared else "info",
         f"{describe(rates_bytes_per_s)}: {ranks} rank{'s' * (ranks > 1)} on {cores} core{'s' * (cores > 1)}"
         + (", waiting ranks yield" if shared else ""),
-        say("machine.large_messages_take_time"),
-        say("machine.compare_times_large_messages"),
+        "large messages take the time of the links; small messages take the time of the cores, which all ranks share",
+        "compare times of large messages with the rate of the links, and times of small ones only with each other",
     )
 
 
@@ -299,4 +298,5 @@ def describe(rates_bytes_per_s: Sequence[float]) -> str:
     rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
     hosts = len(rates_bytes_per_s)
     links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
-    return say("machine.virtual_host_machine_links", hosts=hosts, value="s" * (hosts > 1), links=links)
+    value = "s" * (hosts > 1)
+    return f"{hosts} virtual host{value} of one machine, links of {links}"

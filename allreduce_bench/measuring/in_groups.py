@@ -28,7 +28,7 @@ Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
 def split(context: Context, counters: Counters) -> Context:
     """Return `context` with its groups, or with all ranks in the plan's order. Collective.
 
-    `counters` makes those of a communicator and its nodes. Raises BadValue on all ranks for an order of other hosts.
+    `counters` makes those of a communicator and its nodes. Raises OrderError on all ranks for an order of other hosts.
     """
     comm, order = context.comm, context.plan.order
     is_grouped = not order

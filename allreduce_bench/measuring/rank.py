@@ -11,9 +11,9 @@ from mpi4py import MPI
 
 from ..algorithms import find_planned
 from ..machine.node import host
-from ..message import BadValue
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
+from ..runs.rank_order import OrderError
 from ..runs.recorder import Recorder, kind_of
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
@@ -170,7 +170,7 @@ def _refuse_to_mix(
         for key in ("library", *(["thread_level"] if attempt["ranks"] == comm.size else [])):
             if attempt["mpi"].get(key) != mpi[key]:
                 other = f"{attempt['mpi'].get(key)} in launch {attempt['launch']}"
-                raise RunError("measuring.measured_begin_new_run", folder=folder.path, other=other, mpi=mpi[key])
+                raise RunError(f"{folder.path}: was measured with {other}, but this is {mpi[key]}; begin a new run")
 
 
 def _entered(
@@ -179,7 +179,7 @@ def _entered(
     """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises TaskRefused."""
     try:
         context = enter(comm, plan, launch, task.position.deadline)
-    except BadValue as error:  # of an order of ranks that is none of these hosts; all ranks know it
+    except OrderError as error:  # of an order of ranks that is none of these hosts; all ranks know it
         raise TaskRefused(str(error)) from error
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())

@@ -37,7 +37,7 @@ QUANTA, NOISE_S = 1000, 50e-3  # at most; total seconds at most
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
-    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, and BadValue for an order of others."""
+    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, and OrderError: an order of others."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = nodes_of(comm)
@@ -232,13 +232,7 @@ def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
     """Raise RunError if MPI sees another number of ranks than the launch has: each rank would run alone."""
     for finding in singletons(launch.ranks, seen):
-        raise RunError(
-            "measuring.launch",
-            launch=launch.name,
-            text=finding["text"],
-            effect=finding["effect"],
-            advice=finding["advice"],
-        )
+        raise RunError(f"launch {launch.name}: {finding['text']}: {finding['effect']}; {finding['advice']}")
 
 
 def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence[str]) -> None:
@@ -251,12 +245,8 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
     each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(
-        "measuring.launch_expected_nodes_ranks",
-        launch=launch.name,
-        expected=expected,
-        each=each,
-        nodes=nodes,
-        named=named,
+        f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; start "
+        "it on enough nodes, or check how the launcher places ranks"
     )
 
 

@@ -185,7 +185,7 @@ def late_entry(context: Context, cell: Cell) -> LateEntry:
     if not cell.arrival:
         return LateEntry(np.zeros(1), is_completion=False)
     if comm.size == 1:
-        raise NoPattern("measuring.single_rank_cannot_be_late")
+        raise NoPattern("a single rank waits for nobody, so that it cannot be late")
     if cell.arrival.endswith(TRACE):
         delays_s = _trace(context, cell.arrival)
     else:
@@ -241,5 +241,5 @@ def _trace(context: Context, name: str) -> np.ndarray:
             found = str(error)
     found = comm.bcast(found)
     if isinstance(found, str):
-        raise NoPattern("as_said", words=found)
+        raise NoPattern(found)
     return found

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
-from ..message import say
 from ..units import format_size
 from .prediction import CompetingModels
 
@@ -52,10 +51,10 @@ class Crossing(NamedTuple):
         above = f"above {write(self.above)}"
         span = above if self.until is None else f"from {write(self.above)} to {write(self.until)}"
         where = f"on {self.at} ranks" if self.over == "sizes" else f"at {_sizes(self.at, self.last)}"
-        aside = say("models.powers_two_aside") if self.no_powers else ""
+        aside = ", powers of two aside" if self.no_powers else ""
         unsure = ""
         if self.open_from is not None and self.open_to is not None:
-            unsure = say("models.order_open", low=write(self.open_from), high=write(self.open_to))
+            unsure = f" (order open from {write(self.open_from)} to {write(self.open_to)})"
         phrase = f"{self.faster} overtakes {self.slower} {span}{unit}{unsure} {where}{aside}"
         return phrase + (" (speculative)" if self.speculative else "")
 
@@ -73,9 +72,9 @@ class Stretch(NamedTuple):
     @property
     def sentence(self) -> str:
         """Return `rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
-        several = say("models.powers_two_ranks", first=self.first, final=self.final)
+        several = f"powers of two from {self.first} to {self.final} ranks"
         where = several if self.first < self.final else f"{self.first} ranks"
-        phrase = say("models.fastest", fastest=self.fastest, where=where, at=_sizes(self.at, self.last))
+        phrase = f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
         return phrase + (" (speculative)" if self.speculative else "")
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..evaluation.spread import t_quantile
-from ..message import say
 from ..stats import sign_test
 from ..units import format_ranges
 from .forms import Form, Observations, SizeLine, crowded, meanings, trend_s
@@ -561,7 +560,10 @@ def _of_parameters(observed: Observations, fit: Fit, estimated: Estimates) -> li
     return [
         *_unidentified(observed, estimated),
         *_contention(fit, estimated),
-        say("models.intervals_by_leaving_out", counts=len(observed.counts), sizes=len(set(observed.nbytes.tolist()))),
+        (
+            f"parameters: 95 % intervals by leaving out each number of ranks ({len(observed.counts)}) and each size "
+            f"({len(set(observed.nbytes.tolist()))}), and by other forms that are nearly as good"
+        ),
     ]
 
 
@@ -571,12 +573,10 @@ def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
         for parameter in part.parameters:
             names[parameter.identified].add(parameter.name.split("_")[0])
     if len(set(observed.nbytes.tolist())) == 1:
-        only = " and ".join(sorted(names[True])) or say("models.sum")
-        return [say("models.size_bytes_estimated_no", nbytes=observed.nbytes[0], only=only)]
+        only = " and ".join(sorted(names[True])) or "the sum of all"
+        return [f"one size ({observed.nbytes[0]} bytes): only {only} can be estimated, and no time at another size"]
     hard = f" (condition number {estimated.condition:.2g})" if estimated.condition > HARD else ""
-    return (
-        [say("models.not_identified_bounded", names=", ".join(sorted(names[False])), hard=hard)] if names[False] else []
-    )
+    return [f"not identified, only bounded: {', '.join(sorted(names[False]))}{hard}"] if names[False] else []
 
 
 def _contention(fit: Fit, estimated: Estimates) -> list[str]:
@@ -584,14 +584,15 @@ def _contention(fit: Fit, estimated: Estimates) -> list[str]:
         return []
     low, high = estimated.contention
     factor = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
-    return [say("models.contention_messages_take_times", factor=factor)]
+    return [f"contention: messages take {factor} times as long as without contention"]
 
 
 def _bias(residual: np.ndarray) -> list[str]:
     bias = float(np.expm1(np.median(residual)))
     if abs(bias) <= OFF / 4:
         return []
-    return [say("models.half_cells_predicted_too", bias=abs(bias), either="high" if bias > 0 else "low")]
+    either = "high" if bias > 0 else "low"
+    return [f"half of the cells are predicted {abs(bias):.0%} too {either}, or more"]
 
 
 def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
@@ -607,13 +608,13 @@ def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
     for high, word in ((True, "high"), (False, "low")):
         ranks = [p for p, side in sides if side == high]
         if ranks:
-            sentences.append(say("models.predicted_too_nearly_sizes", word=word, ranks=format_ranges(ranks)))
+            sentences.append(f"predicted too {word} at nearly all sizes of {format_ranges(ranks)} ranks")
     return sentences
 
 
 def _far_off(residual: np.ndarray) -> list[str]:
     off = int((np.abs(np.expm1(residual)) > OFF).sum())
-    return [say("models.cells_off_more", off=off, residual_count=len(residual), off_2=OFF)] if off else []
+    return [f"{off} of {len(residual)} cells are off by more than {OFF:.0%}"] if off else []
 
 
 def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
@@ -623,7 +624,7 @@ def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
         return []
     apart = np.nanmedian(np.abs(observed.logs[:, repeated] - observed.log_time[repeated]), axis=0)
     floor, error = float(np.expm1(np.median(apart))), float(np.median(np.abs(np.expm1(residual))))
-    sentences = [say("models.launches_cell_differ_median", floor=floor)] if floor > 0 else []
+    sentences = [f"launches of one cell differ by {floor:.1%} from their median"] if floor > 0 else []
     if floor > log(1 + error) * 2:
-        sentences.append(say("models.model_error_smaller_spread"))
+        sentences.append("the model error is smaller than the spread between launches: it may fit noise")
     return sentences

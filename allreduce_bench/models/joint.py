@@ -71,7 +71,10 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
     names = [member.model.competitor for member in members]
     priced = {member.model.parts[0].priced_as for member in members}
     if len(priced) < 2:
-        raise TooFewPoints("models.gamma_cannot_separated_beta", priced=", ".join(sorted(priced)))
+        raise TooFewPoints(
+            f"gamma cannot be separated from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
+            "measure an algorithm with another ratio of reduced to sent bytes, such as ring and recursive_doubling"
+        )
     observed = _together(members)
     everything = np.ones(len(observed.ranks), dtype=bool)
     fit = fit_form(observed, JOINT, Form(reduced=True), everything)
@@ -79,13 +82,14 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
     (part,), error = estimated.parts, np.abs(np.expm1(fit.log_time(observed) - observed.log_time))
     if estimated.condition > MOST_CONDITION or not part.parameters[-1].identified:
         raise TooFewPoints(
-            "models.gamma_not_identified_condition",
-            names=" and ".join(names),
-            condition=estimated.condition,
-            high=part.parameters[-1].high,
+            f"gamma is not identified by {' and '.join(names)} (condition number {estimated.condition:.2g}): at most "
+            f"{part.parameters[-1].high:.2g} s/byte"
         )
     if np.median(error) > APART:
-        raise TooFewPoints("models.alpha_beta_gamma_do", names=" and ".join(names), median=np.median(error))
+        raise TooFewPoints(
+            f"one alpha, beta and gamma do not describe {' and '.join(names)} together: half of the cells are off by "
+            f"{np.median(error):.0%} or more"
+        )
     first = members[0].model
     algorithms = tuple(member.model.algorithm for member in members)
     return Joint(first.run, first.executor, algorithms, part.parameters, estimated.condition, float(np.median(error)))
@@ -98,7 +102,7 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     """
     usable = (nbytes > 0) & (time_s > 0)
     if len(set(nbytes[usable].tolist())) < 3:
-        raise TooFewPoints("models.gamma_local_reduction_needs")
+        raise TooFewPoints("gamma of a local reduction needs three sizes or more")
     columns = np.column_stack([np.ones(usable.sum()), nbytes[usable]])
     log_time = np.log(time_s[usable])
     solution = solve(columns, log_time)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..message import say
 from ..runs.json_schema.build import (
     Format,
     Schema,
@@ -102,11 +101,12 @@ class Listing(NamedTuple):
             grades, placements = facts.setdefault(model.run, ([], set()))
             grades.append(model.grade)
             placements |= {model.placement} - {UNKNOWN}
-        return [
-            say("models.grade_times", run=f"{run}: " if run else "", worst=worst(grades))
-            + (f"; placement of vectors: {' and '.join(sorted(placements))}" if placements else "")
-            for run, (grades, placements) in facts.items()
-        ]
+        lines = []
+        for run, (grades, placements) in facts.items():
+            of_run = f"{run}: " if run else ""
+            placed = f"; placement of vectors: {' and '.join(sorted(placements))}" if placements else ""
+            lines.append(f"{of_run}grade of the times: {worst(grades)}" + placed)
+        return lines
 
     def _joint_lines(self) -> list[str]:
         lines = []
@@ -114,23 +114,12 @@ class Listing(NamedTuple):
             values = ", ".join(map(_parameter_phrase, fit.parameters))
             prefix = f"{fit.run}: " if fit.run else ""
             lines.append(
-                say(
-                    "models.together_median_error_condition",
-                    prefix=prefix,
-                    competitors=" and ".join(fit.competitors),
-                    value=values,
-                    median_error=fit.median_error,
-                    condition=fit.condition,
-                )
+                f"{prefix}{' and '.join(fit.competitors)} together: {values}; median error {fit.median_error:.1%}, "
+                f"condition number {fit.condition:.2g}"
             )
         lines += [f"no gamma: {reason}" for reason in self.refused]
         return lines + [
-            say(
-                "models.gamma_local_reduction_ps",
-                run=fit.run,
-                gamma=_value_text(fit.gamma),
-                in_ranks=in_ranks([fit.ranks]),
-            )
+            f"{fit.run}: gamma of a local reduction {_value_text(fit.gamma)} ps/byte (floor, {in_ranks([fit.ranks])})"
             for fit in self.local
         ]
 
@@ -153,14 +142,8 @@ class Listing(NamedTuple):
         for kind in KINDS:
             if kind in chosen:
                 lines.append(
-                    say(
-                        "models.pooled_over_series_cells",
-                        headings=SCORES[kind],
-                        fitted_count=len(self.fitted),
-                        points=chosen[kind].points,
-                        chosen=_pooled_text(chosen[kind]),
-                        plain=_pooled_text(plain[kind]),
-                    )
+                    f"{SCORES[kind]}, pooled over {len(self.fitted)} series, {chosen[kind].points} cells: "
+                    f"{_pooled_text(chosen[kind])}; uniform alpha-beta model: {_pooled_text(plain[kind])}"
                 )
         return lines
 
@@ -187,7 +170,7 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
 def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     rows = [
         ["", "", "", *(SCORES[kind] for kind in KINDS), "uniform model,"],
-        ["series", "ranks", "cells", *["median P90 covered"] * len(KINDS), say("models.plain_largest_out")],
+        ["series", "ranks", "cells", *["median P90 covered"] * len(KINDS), "largest left out"],
     ]
     models = [series.model for series in fitted]
     for model, label in zip(models, _series_labels(models)):
@@ -230,7 +213,7 @@ def _error_text(errors: Errors | None) -> str:
 
 
 def _pooled_text(errors: Errors) -> str:
-    return say("models.median_intervals_cover", median=errors.median, p90=errors.p90, covered=errors.covered)
+    return f"median {errors.median:.1%}, P90 {errors.p90:.0%}, 90 % intervals cover {errors.covered:.0%}"
 
 
 def _parameter_name(parameter: Parameter) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
-from ..message import BadValue, Refused
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
@@ -21,7 +20,7 @@ READ_VERSIONS = (1, 2)  # version 1 lacks grade and placement, its early files a
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
 
 
-class MachineError(Refused, ValueError):
+class MachineError(ValueError):
     """Error: the file is no machine file, or lacks what is asked of it."""
 
 
@@ -87,14 +86,16 @@ def read_machine(path: Path) -> Machine:
     try:
         content = _printable(json.loads(read_given_text(path, LONGEST_FILE)))
     except OSError as error:
-        raise MachineError("models.expected_machine_file_allreduce", path=path, strerror=error.strerror) from error
+        raise MachineError(
+            f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise MachineError("models.not_json_expected_machine", path=path, error=error) from error
+        raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise MachineError("models.not_machine_file_expected", path=path)
+        raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
     if (version := content.get("schema_version")) not in READ_VERSIONS:
         readable = " and ".join(map(str, READ_VERSIONS))
-        raise MachineError("models.schema_program_reads_fit", path=path, version=version, readable=readable)
+        raise MachineError(f"{path}: of schema {version!r:.40}; this program reads {readable}: fit the runs again")
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         if isinstance(models := fields.get("models"), list):
@@ -105,7 +106,7 @@ def read_machine(path: Path) -> Machine:
             for part in (*model.parts, *([model.uniform] if model.uniform else [])):
                 _refuse_odd(part)
     except ValueError as error:
-        raise MachineError("models.damaged_fit_runs_again", path=path, error=error) from error
+        raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
     return machine
 
 
@@ -128,12 +129,13 @@ def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices
     priced = [model for model in machine.models if len(model.parts) == 1 and not model.trend]
     own = [model for model in priced if model.executor in ("", *EXECUTORS)]
     if not own:
-        raise MachineError("models.contains_no_algorithm_allreduce", source=source)
+        raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
     model = min(own, key=lambda model: (model.algorithm != "ring", model.executor not in ("", EXECUTORS[0])))
     if model.nbytes and max(sizes, default=0) > MOST_SIZE * max(model.nbytes):
         most, asked = map(format_size, (max(model.nbytes), max(sizes)))
         raise MachineError(
-            "models.cut_far_beyond_measured", source=source, series=model.competitor, most=most, asked=asked
+            f"{source}: {model.competitor} was measured up to {most}; no lengths of segments from its model beyond 4 "
+            f"times that (largest size: {asked}): fit a run with longer vectors, or give their length with --segment"
         )
     far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
     alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
@@ -150,14 +152,14 @@ def _with_later_fields(model: Any) -> Any:
 def _refuse_odd_names(model: Model) -> None:
     """Raise ValueError for an unknown grade or placement of vectors."""
     if model.grade not in LEVELS:
-        raise BadValue("models.grade_found_expected", grade=model.grade, levels=", ".join(LEVELS))
+        raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
     if model.placement != UNKNOWN and not is_placement(model.placement):
-        raise BadValue("models.placement_found", placement=model.placement, expected_placement=EXPECTED_PLACEMENT)
+        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED_PLACEMENT}")
 
 
 def _refuse_odd(part: ModelPart) -> None:
     """Raise ValueError for a part that this version cannot price."""
     if not is_builtin(part.priced_as):
-        raise BadValue("models.priced_no_algorithm_version", priced_as=part.priced_as)
+        raise ValueError(f"it is priced as {part.priced_as!r:.40}, which is no algorithm of this version")
     if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
-        raise BadValue("models.parameters_not", form=part.form.name)
+        raise ValueError(f"its parameters are not those of {part.form.name}")

@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
-from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.typed_json import LATER, Natural, NotNegative, Positive, at_least, not_empty
 from ..schedule.price import bound_path
@@ -306,7 +305,10 @@ def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
         changed.append(part._replace(parameters=tuple(parameters)))
     if not rates:
         return model
-    note = say("models.rate_above_link", rate=format_rate(max(rates)), link=format_rate(rate_bytes_per_s))
+    note = (
+        f"a beta that would be {format_rate(max(rates))}, beyond the {format_rate(rate_bytes_per_s)} of a node's "
+        "link, is not identified"
+    )
     return replace(model, parts=tuple(changed), notes=(*model.notes, note))
 
 

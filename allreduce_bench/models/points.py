@@ -14,7 +14,6 @@ from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
-from ..message import Refused, say
 from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
@@ -69,7 +68,7 @@ FEWEST_COUNTS = 2  # numbers of ranks
 FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, if there is one size only
 
 
-class TooFewPoints(Refused, ValueError):
+class TooFewPoints(ValueError):
     """Error: a series has too few points; says what is lacking."""
 
 
@@ -144,21 +143,17 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     time_s, notes = float_column(points["time_s"]), []
     implausible = ~time_s.between(*PLAUSIBLE_S)
     if number := int(implausible.sum()):
-        notes.append(say("models.points_left_out_times", number=number, point_count=len(points)))
+        notes.append(f"{number} of {len(points)} points left out: their times are 0, negative or missing (or no time)")
     incomplete = float_column(points["ranks"]).isna() | float_column(points["nbytes"]).isna()
     if number := int((incomplete & ~implausible).sum()):
-        notes.append(say("models.points_left_out_ranks", number=number, point_count=len(points)))
+        notes.append(f"{number} of {len(points)} points left out: their ranks or sizes are missing")
     complete = points[~implausible & ~incomplete]
     if complete.empty:
-        raise TooFewPoints("as_said", words=": ".join(("no usable points", *notes[-1:])))
+        raise TooFewPoints(": ".join(("no usable points", *notes[-1:])))
     usable = complete[(complete["ranks"] > 1) & (complete["nbytes"] > 0)]
     if usable.empty:
-        reason = (
-            say("models.rank_sends_no_messages")
-            if (complete["ranks"] <= 1).all()
-            else say("models.vectors_bytes_move_nothing")
-        )
-        raise TooFewPoints("models.measure_ranks_more_sizes", reason=reason)
+        reason = "one rank sends no messages" if (complete["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
+        raise TooFewPoints(f"{reason}: measure 2 ranks or more, and sizes above 0")
     return usable, notes + _oversubscription(usable)
 
 
@@ -167,24 +162,30 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
     if "oversubscribed" not in points or not (crowded := points["oversubscribed"].fillna(False).astype(bool)).any():
         return []
     ranks = format_ranges(int(count) for count in points.loc[crowded, "ranks"])
-    return [say("models.ranks_oversubscribed_times_models", ranks=ranks)]
+    return [f"{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler"]
 
 
 def refuse_too_little(observed: Observations) -> None:
     """Raise TooFewPoints with a sentence that says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
     if cells == 1:
-        raise TooFewPoints("models.point_not_enough_fit")
+        raise TooFewPoints("one point is not enough for a fit: measure at least 2 rank counts with 3 sizes each")
     if len(counts) < FEWEST_COUNTS:
-        raise TooFewPoints("models.rank_count_does_not", counts=counts[0])
+        raise TooFewPoints(
+            f"one rank count ({counts[0]}) does not show how the time grows with the ranks: measure 2 or more"
+        )
     if len(sizes) == 1 and len(counts) < FEWEST_OF_ONE_SIZE:
         raise TooFewPoints(
-            "models.size_bytes_numbers_ranks", pop=sizes.pop(), count_count=len(counts), counts=format_ranges(counts)
+            f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
+            "beta cannot be separated; measure 3 sizes or more"
         )
     if cells < FEWEST_CELLS:
-        raise TooFewPoints("models.points_not_enough_two", cells=cells, fewest_cells=FEWEST_CELLS)
+        raise TooFewPoints(f"{cells} points are not enough for two parameters: measure {FEWEST_CELLS} or more")
     if np.ptp(observed.log_time) == 0:
-        raise TooFewPoints("models.times_equal_whatever_ranks", cells=cells, exp=np.exp(observed.log_time[0]))
+        raise TooFewPoints(
+            f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: they "
+            "are not times of an all-reduce"
+        )
 
 
 def in_two_states(points: pd.DataFrame) -> pd.Series:

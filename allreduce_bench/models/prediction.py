@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import USUAL, builtin, builtin_of, why_unknown
-from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -128,7 +127,7 @@ def competing_models(
         if not names or any(_is_named(model, name) for name in names):
             competitors.setdefault(model.alike, []).append(model)
     if not competitors:
-        raise MachineError("models.machine_file_holds_no")
+        raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
     return [CompetingModels(models, layout) for models in competitors.values()]
 
 
@@ -143,13 +142,13 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     fitted = list(dict.fromkeys(model.competitor for model in machine.models))
     if machine.bare:
         if name == "native":
-            return MachineError("models.native_library_algorithm_unknown")
+            return MachineError(
+                "native: the library's algorithm is unknown without measurements; fit a run that includes native"
+            )
         return why_unknown(name)
     if known_as(name, builtin()) or name == "native":
-        return MachineError("models.not_fitted_machine_file", name=name, fitted=", ".join(fitted) or "no model at all")
-    return AlgorithmError(
-        "models.unknown_algorithm_machine_file", name=name, fitted=", ".join(fitted) or "no model at all"
-    )
+        return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
+    return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
 
 
 class CompetingModels:
@@ -392,7 +391,7 @@ def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicte
     if modelled.time_s < lowest_s * (1 - EQUAL):
         limit = LIMITS[least.index(lowest_s)]
         if modelled.unidentified:
-            reason = say("models.not_identified_model_below", unidentified=modelled.unidentified)
+            reason = f"{modelled.unidentified} not identified, and its model below the bound"
             return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
     raised = modelled.changed(lambda time_s: max(time_s, lowest_s))
     low_s = None if modelled.low_s is None else max(modelled.low_s, max(low_end))
@@ -415,7 +414,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     """Predict one series alone, ignoring the bounds. Raises MachineError, as `CompetingModels.at`."""
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
-        raise MachineError("models.model_distinguishes_links_within", series=series)
+        raise MachineError(f"{series}: its model distinguishes links within and between nodes; add --ranks-per-node")
     nodes = ceil(ranks / per_node) if per_node else None
     itemsize = layout.itemsize or model.itemsize
     parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]
@@ -443,7 +442,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
 
 def _too_far(series: str, model: Model) -> str:
     measured = f"{format_size(min(model.nbytes))} to {format_size(max(model.nbytes))}"
-    return say("models.size_far_beyond_measured", series=series, most_size=MOST_SIZE, measured=measured)
+    return f"{series}: no time beyond {MOST_SIZE:g} times the measured sizes ({measured}) unless --extrapolate is given"
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

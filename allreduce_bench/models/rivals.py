@@ -17,7 +17,6 @@ from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..message import say
 from ..runs.cell import NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
 from .words import cache_label
@@ -136,14 +135,10 @@ def parts_sentence(compared: Sequence[NativeComparison]) -> str:
     if not slower:
         return ""
     worst = max(slower, key=lambda comparison: comparison.factor)
-    return say(
-        "models.native_slower_than_parts",
-        slower_count=len(slower),
-        compared_count=len(compared),
-        against=worst.against,
-        in_ranks=in_ranks([worst.ranks]),
-        times=worst.times,
-        nbytes=format_size(worst.nbytes),
+    return (
+        f"{worst.against} of the same library beats native on {in_ranks([worst.ranks])} at "
+        f"{format_size(worst.nbytes)}: native takes {worst.times} as long ({len(slower)} of {len(compared)} "
+        "comparisons)"
     )
 
 
@@ -151,16 +146,11 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
     """Return a sentence: in how many of the comparisons native is slower, and the worst of them."""
     slower = [comparison for comparison in compared if comparison.slower]
     if not slower:
-        return say("models.native_shown_slower_no", compared_count=len(compared))
+        return f"Native is shown to be slower than no rival in {len(compared)} comparisons."
     worst = max(slower, key=lambda comparison: comparison.factor)
-    return say(
-        "models.native_slower_rival_comparisons",
-        slower_count=len(slower),
-        compared_count=len(compared),
-        in_ranks=in_ranks([worst.ranks]),
-        times=worst.times,
-        against=worst.against,
-        nbytes=format_size(worst.nbytes),
+    return (
+        f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on "
+        f"{in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
     )
 
 

@@ -27,7 +27,6 @@ import pandas as pd
 
 from ..algorithms import builtin, builtin_of, is_builtin
 from ..machine.forks import in_forks
-from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
@@ -383,10 +382,8 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
     left_out = points[undecided]
     sizes = dict.fromkeys(map(format_size, (left_out["nbytes"].min(), left_out["nbytes"].max())))
     where = f"{' to '.join(sizes)} at {in_ranks(int(ranks) for ranks in left_out['ranks'])}"
-    reason = say("models.launches_two_states_median", where=where)
-    return points[~undecided], (
-        say("models.points_left_out", left_out_count=len(left_out), point_count=len(points), reason=reason),
-    )
+    reason = f"their launches are bimodal: two levels ({where}), and their median represents neither level"
+    return points[~undecided], (f"{len(left_out)} of {len(points)} points left out: {reason}",)
 
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> FittedSeries:
@@ -396,7 +393,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
     itemsize, segment = itemsize_of(usable), values["segment"]
     usable = usable[float_column(usable["nbytes"]) >= itemsize]
     if usable.empty:
-        raise TooFewPoints("models.sizes_below_element_bytes", itemsize=itemsize)
+        raise TooFewPoints(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
     if segment is None and any(algorithms[name].segmented for name in candidates):
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment, algorithms)
@@ -466,19 +463,39 @@ def _fit_observed(observed: Observations) -> KeptFit:
 
 def _trend_note(observed: Observations, chosen: Fit, form_for: Fitter) -> str:
     """Return the sentence that a trend was chosen, or a mean with it, and why."""
-    words = say("models.trend") if chosen.trend_share == 1 else say("models.trend_mean")
+    words = (
+        "trend: of each size a line over log2 p; no alpha and beta"
+        if chosen.trend_share == 1
+        else "geometric mean of a trend (of each size a line over log2 p) and of alpha-beta models; no alpha and beta"
+    )
     errors = rivals(observed, observed.counts, form_for)
     if errors is None:
-        return say("models.trend_untold", chosen=words)
+        return (
+            f"{words}: the times do not tell which of both is closer at other ranks; beyond the measured sizes it "
+            "grows as the alpha-beta models do"
+        )
     trend, form, mean = (float(np.median(np.abs(np.expm1(one)))) for one in (errors.trend, errors.form, errors.mean))
-    return say("models.trend_chosen", chosen=words, ranks=observed.counts[-1], trend=trend, mean=mean, form=form)
+    return (
+        f"{words}: fitted without {observed.counts[-1]} ranks, the median error there is {trend:.0%} of the trend, "
+        f"{form:.0%} of the alpha-beta models, {mean:.0%} of their geometric mean; beyond the measured sizes it grows "
+        "as the alpha-beta models do"
+    )
 
 
 def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm]) -> list[str]:
     """Return a note about parts that are priced by an upper bound of their messages."""
     priced_as = [algorithms[part.priced_as] for part in parts]
     bounded = [algorithm.name for algorithm in priced_as if not algorithm.exact and not listed_steps(algorithm)]
-    return [say("models.priced_by_upper_bound", names=" and ".join(bounded))] if bounded else []
+    return (
+        [
+            (
+                f"upper bounds of the messages of {' and '.join(bounded)} are priced; alpha and beta may be lower "
+                "than those of a link"
+            )
+        ]
+        if bounded
+        else []
+    )
 
 
 def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[SizeEnd, ...]:
@@ -528,7 +545,10 @@ def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str,
     names_found = (algorithm,) if ran_here and algorithm in algorithms else readings(algorithm, builtin(), ran_here)
     if names_found or is_library(algorithm):
         return names_found or LIBRARY
-    raise TooFewPoints("models.messages_unknown_name_algorithm", algorithm=algorithm)
+    raise TooFewPoints(
+        f"the messages of '{algorithm}' are unknown; name its algorithm from 'allreduce-bench list' with --as, or its "
+        "file with --own"
+    )
 
 
 def observe(

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..message import say
 from ..runs.cell import EXECUTORS, IMPORTED, NATIVE
 from ..units import format_size, in_ranks, three_digits
 from .model import Errors, Model, ModelPart, Parameter
@@ -56,7 +55,11 @@ def _parts_in_words(model: Model) -> list[dict]:
 
 def trend_in_words(model: Model) -> str:
     """Return what gives the times of a model with a trend: that, or its mean with the parts."""
-    return say("models.trend") if model.trend_share == 1 else say("models.trend_mean")
+    return (
+        "trend: of each size a line over log2 p; no alpha and beta"
+        if model.trend_share == 1
+        else "geometric mean of a trend (of each size a line over log2 p) and of alpha-beta models; no alpha and beta"
+    )
 
 
 def _part_in_words(part: ModelPart, model: Model) -> dict:

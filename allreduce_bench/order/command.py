@@ -13,7 +13,6 @@ from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import SIZE, OneLineError, errors_in_one_line
 from ..cli.work_limit import generators_that_end
-from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.rank_order import BLOCK, CYCLIC
@@ -54,7 +53,9 @@ def orders(algorithm: Algorithm, costs: Costs, nbytes: int, ranks_per_node: int)
     """
     hosts, ranks = len(costs.hosts), len(costs.hosts) * ranks_per_node
     if algorithm.name != RING and ranks > PROVED_UP_TO:
-        raise OneLineError("order.most_ranks", name=algorithm.name, ranks=ranks, most=PROVED_UP_TO)
+        raise OneLineError(
+            f"{algorithm.name} on {ranks} ranks: schedules of up to {PROVED_UP_TO} ranks are verified; ring takes more"
+        )
     in_blocks, in_turn = np.arange(ranks) // ranks_per_node, np.arange(ranks) % hosts
     found = []
 
@@ -76,7 +77,7 @@ def orders(algorithm: Algorithm, costs: Costs, nbytes: int, ranks_per_node: int)
 def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, nbytes: int) -> Lockstep:
     topology = Topology.from_labels(place_of_rank.tolist())
     if reason := algorithm.unmet(len(place_of_rank), topology):
-        raise OneLineError("as_said", words=reason)
+        raise OneLineError(reason)
     segment = max(1, DEFAULT_SEGMENT_NBYTES // ITEMSIZE)
     return Lockstep(rounds_of(algorithm, topology, nbytes, ITEMSIZE, segment), costs)
 
@@ -109,10 +110,10 @@ def _as_hostfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
 
 
 FORMATS: Mapping[str, tuple[Callable[[Sequence[str], Sequence[str]], str], str]] = {  # writer, and how it is used
-    "order": (_as_order, "order.use_order"),
-    "openmpi": (_as_rankfile, "order.use_openmpi"),
-    "mpich": (_as_machinefile, "order.use_mpich"),
-    "srun": (_as_hostfile, "order.use_srun"),
+    "order": (_as_order, "allreduce-bench run --order {path} -n {ranks}"),
+    "openmpi": (_as_rankfile, "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM"),
+    "mpich": (_as_machinefile, "mpirun -f {path} -n {ranks} PROGRAM"),
+    "srun": (_as_hostfile, "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM"),
 }
 
 
@@ -162,25 +163,23 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     that cannot talk exchange no message if there is an order without. run --order FILE measures in that order.
     """
     if format_ != "order" and output is None:
-        raise OneLineError("order.format_needs_output", format=format_)
+        raise OneLineError(f"--format {format_} makes a file for a launcher; name it with -o")
     if output is not None:
         refuse_given(output)
     costs = _costs(source, map_, value, value_is or "")
     if is_of_library(algorithm):
-        raise OneLineError("order.is_none_of_steps", name=algorithm)
+        raise OneLineError(
+            f"{algorithm} is the library's own; an order is found for an algorithm of which the steps are known"
+        )
     (chosen,) = find([algorithm]).values()
     try:
         with generators_that_end([chosen]):
             found = orders(chosen, costs, size, ranks_per_node)
     except Refusal as refusal:
-        raise OneLineError("as_said", exit_code=1, words=str(refusal)) from refusal
-    title = say(
-        "order.file_made_from",
-        of=costs.of,
-        algorithm=chosen.name,
-        size=format_size(size),
-        ranks=len(found[-1].hosts),
-        hosts=len(costs.hosts),
+        raise OneLineError(str(refusal), exit_code=1) from refusal
+    title = (
+        f"made from {costs.of}: {chosen.name}, {format_size(size)}, {len(found[-1].hosts)} ranks on "
+        f"{len(costs.hosts)} hosts"
     )
     click.echo("\n".join([title, *_table(found, costs), ""]))
     echo_wrapped([*_sentences(found[-1], costs, map_ is not None)])
@@ -190,13 +189,16 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
 def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Costs:
     """Return the costs of the one source that is named. Raises OneLineError for none or both."""
     if source is not None and map_ is not None:
-        raise OneLineError("order.both_sources", source=source, map=map_)
+        raise OneLineError(f"both {source} and --map {map_} say what messages cost; name one of them")
     if map_ is not None:
         if value or kind:
-            raise OneLineError("order.only_of_table", option="--value" if value else "--value-is")
+            option = "--value" if value else "--value-is"
+            raise OneLineError(f"{option}: belongs to a table of another tool, not to --map")
         return costs_of_map(map_)
     if source is None:
-        raise OneLineError("order.no_source")
+        raise OneLineError(
+            "nothing says what messages cost; name the folder of a check of health, a CSV of pairs, or --map FILE"
+        )
     return measured_costs(source, value, kind)
 
 
@@ -210,7 +212,7 @@ def _table(found: Sequence[Predicted], costs: Costs) -> list[str]:
 
 
 def _time_text(order: Predicted) -> str:
-    return say("order.waits_for_ever") if order.broken else format_time(order.time)
+    return "waits for ever" if order.broken else format_time(order.time)
 
 
 def _ratio_text(order: Predicted, first: Predicted) -> str:
@@ -226,12 +228,37 @@ def _sentences(chosen: Predicted, costs: Costs, is_map: bool) -> list[str]:
     broken = int(np.count_nonzero(costs.broken)) // 2
     pairs = few((f"{one} and {other}" for one, other in chosen.broken), MOST_NAMED, comma="; ")
     return [
-        say("order.in_lockstep"),
-        *([say("order.map_is_assumed", factor=PER_LEVEL)] if is_map else []),
-        *([say("order.unit_unknown", of=costs.of)] if not costs.in_seconds and not is_map else []),
-        *([say("order.estimated", pairs=costs.estimated)] if costs.estimated else []),
-        *([say("order.broken_left", pairs=pairs)] if chosen.broken else []),
-        *([say("order.broken_left_out", pairs=broken)] if broken and not chosen.broken else []),
+        "Predicted in lockstep: a round ends with its last message, and messages of one host share its link.",
+        *(
+            [
+                (
+                    f"Nothing was measured: for each level of switches a message is assumed to take {PER_LEVEL:g} "
+                    "times as long."
+                )
+            ]
+            if is_map
+            else []
+        ),
+        *(
+            [f"The unit of {costs.of} is not known: times are compared only."]
+            if not costs.in_seconds and not is_map
+            else []
+        ),
+        *(
+            [f"{costs.estimated} pairs were not measured: each is taken to be as slow as its slower host."]
+            if costs.estimated
+            else []
+        ),
+        *(
+            [f"In this order messages go between hosts that cannot talk: {pairs}. No order without them was found."]
+            if chosen.broken
+            else []
+        ),
+        *(
+            [f"No message goes between hosts that cannot talk (pairs: {broken})."]
+            if broken and not chosen.broken
+            else []
+        ),
     ]
 
 
@@ -242,8 +269,10 @@ def _write(found: Sequence[Predicted], output: Path | None, format_: str, title:
         click.echo(",".join(hosts))
         return
     writer, usage = FORMATS[format_]
-    comments = [say("order.file_title"), title]
+    comments = ["order of ranks for allreduce-bench run --order: the host of rank 0, of rank 1, ...", title]
     if not first.broken and not found[-1].broken:
-        comments.append(say("order.file_predicted", ratio=_over(found[-1], first)))
+        comments.append(
+            f"predicted in lockstep: {_over(found[-1], first):.3f} of the time of the hosts as they are given"
+        )
     write_given(output, writer(hosts, comments))
-    click.echo(say(usage, path=shell_word(output), ranks=len(hosts)))
+    click.echo(usage.format(path=shell_word(output), ranks=len(hosts)))

@@ -55,7 +55,7 @@ def measured_costs(path: Path, value: str, kind: str) -> Costs:
     """Return the costs of measured pairs. Raises OneLineError, and what the reader of pairs raises."""
     readers = load_offers("pair_times")
     if not readers:
-        raise OneLineError("order.no_pairs_installed")
+        raise OneLineError("pairs of hosts are read by health, which is not installed")
     read = readers[0](path, value, kind)
     _refuse_hosts(read.nodes, str(path))
     number = {name: place for place, name in enumerate(read.nodes)}
@@ -89,14 +89,16 @@ def costs_of_map(path: Path) -> Costs:
     """
     readers = load_offers("map")
     if not readers:
-        raise OneLineError("order.no_map_installed")
+        raise OneLineError("--map needs the pages of this program, which are not installed")
     switches: Mapping[str, Sequence[str]] = readers[0](path)
     hosts = tuple(switches)
     _refuse_hosts(hosts, str(path))
     for number, host in enumerate(hosts, start=1):
         match = HOST.fullmatch(host)
         if not match or match[2]:
-            raise OneLineError("order.not_a_host", path=path, number=number, host=host[:40])
+            raise OneLineError(
+                f"{path}, host {number}: '{host[:40]}' is not the name of a host; expected for example n1"
+            )
     levels = len(next(iter(switches.values())))
     climbed = np.full((len(hosts),) * 2, levels, dtype=float)
     for level in reversed(range(levels)):
@@ -109,7 +111,7 @@ def costs_of_map(path: Path) -> Costs:
 
 def _refuse_hosts(hosts: Sequence[str], path: str) -> None:
     if not 2 <= len(hosts) <= MOST_HOSTS:
-        raise OneLineError("order.expected_hosts", path=path, found=len(hosts), most=MOST_HOSTS)
+        raise OneLineError(f"{path}: hosts: {len(hosts)}; expected 2 to {MOST_HOSTS}")
 
 
 # Rounds in lockstep, and the search for an order

@@ -14,7 +14,6 @@ from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, parsed, progress
 from ..cli.work_limit import generators_that_end
-from ..message import say
 from ..runs.files import is_stream, read_given_text, refuse_given, write_atomically, write_given
 from ..schedule import Schedule
 from ..schedule.algorithm import Algorithm, Topology
@@ -57,7 +56,8 @@ def _as_text(asked: Asked) -> str:
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
         raise OneLineError(
-            "pages.map_hosts_found", path=asked.map, hosts=len(switches), nodes=len(topology.nodes), ranks=size
+            f"--map {asked.map}: names {len(switches)} hosts, but {size} ranks are on {len(topology.nodes)} nodes; "
+            "use another -n or --ranks-per-node"
         )
     count = size if asked.count is None else asked.count
     segment = asked.segment or max(count, 1)
@@ -72,7 +72,11 @@ def _as_text(asked: Asked) -> str:
             lines.append(_torus_line(schedules, asked.torus, count))
         if size <= MOST_RANKS_OF_LENGTHS:
             same = same_at_any_length(chosen, size, topology)
-            lines.append(say("pages.same_at_any_length" if same else "pages.depends_on_length"))
+            lines.append(
+                "order of additions of an element: the same at any length"
+                if same
+                else "order of additions of an element: depends on the length of the vector"
+            )
         pages.append("\n".join([*lines, f"{_promises_line(proof)}\n"]))
     return "\n".join(pages)
 
@@ -88,8 +92,11 @@ def _border_lines(
     lines = []
     for name, group_of in groups.items():
         found = border(schedules, group_of)
-        shares = {key: value / max(1, count) for key, value in found._asdict().items() if key != "groups"}
-        lines.append(say("pages.crosses_borders", groups=found.groups, name=name, elements=found.crossing, **shares))
+        crossing, out, into = (number / max(1, count) for number in (found.crossing, found.out, found.into))
+        lines.append(
+            f"between {found.groups} {name}: {found.crossing} elements ({crossing:.3f} n) in all, at most {out:.3f} n "
+            f"out of one and {into:.3f} n into one"
+        )
     return lines
 
 
@@ -98,7 +105,10 @@ def _torus_line(schedules: Sequence[Schedule], dimensions: Dimensions, count: in
     found = distance(schedules, dimensions)
     passed, busiest = (value / max(1, count) for value in found)
     name = "x".join(map(str, dimensions))
-    return say("pages.on_a_torus", torus=name, elements=found.passed, passed=passed, busiest=busiest)
+    return (
+        f"on a torus of {name} ranks: {found.passed} elements times links ({passed:.3f} n) in all, {busiest:.3f} n "
+        "over the busiest link"
+    )
 
 
 def read_map(path: Path) -> dict[str, tuple[str, ...]]:
@@ -109,24 +119,22 @@ def read_map(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         lines = read_given_text(path, LONGEST_MAP).splitlines()
     except OSError as error:
-        raise OneLineError("pages.map_cannot_be_read", path=path, error=error.strerror) from error
+        raise OneLineError(f"--map {path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise OneLineError("pages.map_cannot_be_read", path=path, error=error) from error
+        raise OneLineError(f"--map {path}: cannot be read: {error}") from error
     named: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, start=1):
         host, *switches = line.partition("#")[0].split() or [""]
         if not host:
             continue
         if host in named:
-            raise OneLineError("pages.map_host_twice", path=path, line=number, host=host)
+            raise OneLineError(f"--map {path}:{number}: names host {host} a second time; expected each once")
         if not switches or named and len(switches) != len(next(iter(named.values()))):
             expected = len(next(iter(named.values()))) if named else 1
-            raise OneLineError(
-                "pages.map_switches_expected", path=path, line=number, expected=expected, found=len(switches)
-            )
+            raise OneLineError(f"--map {path}:{number}: names {len(switches)} switches of a host; expected {expected}")
         named[host] = tuple(switches)
     if not named:
-        raise OneLineError("pages.map_is_empty", path=path)
+        raise OneLineError(f"--map {path}: names no host; expected a host and its switch in each line")
     return named
 
 
@@ -175,7 +183,7 @@ def _promises_line(proof: Proof) -> str:
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
     if reason := algorithm.unmet(size, topology):
-        raise OneLineError("as_said", words=reason)
+        raise OneLineError(reason)
 
 
 def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -197,12 +205,12 @@ def explain_all(context: click.Context) -> Path:
     if others:
         words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
         named = " ".join(chosen["algorithms"]) if others[0] == "algorithms" else words[others[0]]
-        raise OneLineError("pages.shows_every_algorithm_same", named=named)
+        raise OneLineError(f"--all shows every algorithm in the same way; leave out {named}")
     if chosen["output"] is None:
-        raise OneLineError("pages.writes_folder_pages_add")
+        raise OneLineError("--all writes a folder of pages; add -o and the name of a new folder, such as -o site")
     ranks = chosen["ranks"] or [RANKS_OF_GALLERY]
     if len(ranks) != 1:
-        raise OneLineError("pages.explain_takes_single_rank", ranks=",".join(map(str, ranks)))
+        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
     return write_site(chosen["output"], ranks[0], chosen["names"], progress())
 
 
@@ -265,28 +273,26 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         click.echo(explain_all(click.get_current_context()))
         return
     if len(ranks) != 1:
-        raise OneLineError("pages.explain_takes_single_rank", ranks=",".join(map(str, ranks)))
+        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
     (size,) = ranks
     refuse_too_many(ranks)
     _refuse_other_number(algorithms, compare)
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
-        raise OneLineError("pages.expected_name_ends", output=output, endings=", ".join(ENDINGS))
+        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
     _refuse_networks(size, ending, others["map"], others["torus"])
     if compare and ending != ".html":
-        raise OneLineError("pages.compare_makes_page_add")
+        raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
     if output:
         refuse_given(output)
     if library := next(filter(is_of_library, algorithms), None):
         words = "the steps of a library are not known; 'which' says which algorithm it runs"
-        raise OneLineError("pages.library_words", library=library, words=words)
+        raise OneLineError(f"{library}: {words}")
     try:
         with generators_that_end(find(list(algorithms)).values()):
             made = ENDINGS[ending](Asked(algorithms, size, **others))
     except Refusal as refusal:
-        raise OneLineError(
-            "pages.ranks", exit_code=1, find=", ".join(find(list(algorithms))), size=size, refusal=refusal
-        ) from refusal
+        raise OneLineError(f"{', '.join(find(list(algorithms)))}, {size} ranks: {refusal}", exit_code=1) from refusal
     if output is None:
         click.echo(made, nl=False)
     elif isinstance(made, bytes):
@@ -299,15 +305,15 @@ def _refuse_networks(size: int, ending: str, map: Path | None, torus: Dimensions
     """Raise OneLineError for a map or a torus that is not for the text, and for a torus of other ranks."""
     for option, value in (("--map", map), ("--torus", torus)):
         if value and ending != ".txt":
-            raise OneLineError("pages.option_is_for_text", option=option)
+            raise OneLineError(f"{option} belongs to the text; leave out -o, or name a .txt file")
     if torus and prod(torus) != size:
-        raise OneLineError("pages.torus_of_other_ranks", found=prod(torus), ranks=size)
+        raise OneLineError(f"--torus: its dimensions make {prod(torus)} ranks; expected {size}, as -n says")
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
     """Raise OneLineError unless one algorithm is named, or two with --compare."""
     if compare and len(algorithms) != 2:
-        raise OneLineError("pages.compare_takes_two_algorithms", algorithm_count=len(algorithms))
+        raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
     if not compare and len(algorithms) != 1:
         found = " ".join(algorithms) or "none"
-        raise OneLineError("pages.explain_takes_algorithm_two", found=found)
+        raise OneLineError(f"explain takes one algorithm, or two with --compare; found {found}")

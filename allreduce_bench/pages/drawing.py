@@ -131,23 +131,21 @@ def subject(
     refuse_many_ranks(ranks)
     chosen = list(find([name]).values())
     if len(chosen) > 1:
-        raise AlgorithmError("pages.holds_algorithms_picture_shows", name=name, chosen_count=len(chosen))
+        raise AlgorithmError(f"{name}: holds {len(chosen)} algorithms; a picture shows one, so keep one in the file")
     (algorithm,) = chosen
     count = even_count(ranks) if count is None else count
     if count < 1:
-        raise AlgorithmError("pages.count_picture_needs_element", count=count)
+        raise AlgorithmError(f"--count {count}: a picture needs an element")
     segment = segment or count
     topology = Topology.filled(ranks, ranks_per_node) if ranks_per_node else _usual_topology(algorithm, ranks)
     if reason := algorithm.unmet(ranks, topology):
-        raise AlgorithmError("as_said", words=reason)
+        raise AlgorithmError(reason)
     schedules = algorithm.schedules(ranks, topology, count, segment)
     messages = sum(bool(step.send) for steps in schedules for step in steps)
     if messages > MOST_MESSAGES:
         raise AlgorithmError(
-            "pages.messages_picture_shows_most",
-            algorithm=algorithm.name,
-            messages=messages,
-            most_messages=MOST_MESSAGES,
+            f"{algorithm.name}: {messages:,} messages; a picture shows at most {MOST_MESSAGES:,}; use fewer ranks or "
+            "a longer --segment, or leave out -o for the text"
         )
     proof = proof_of(algorithm, Case(ranks, topology, count, segment), schedules)
     return Subject(algorithm, topology, count, segment, schedules, proof)
@@ -156,7 +154,9 @@ def subject(
 def refuse_many_ranks(ranks: int) -> None:
     """Raise AlgorithmError if a picture cannot show so many ranks."""
     if ranks > MOST_RANKS:
-        raise AlgorithmError("pages.picture_shows_most_ranks", ranks=ranks, most_ranks=MOST_RANKS)
+        raise AlgorithmError(
+            f"-n {ranks}: a picture shows at most {MOST_RANKS} ranks; leave out -o, or name a .txt file, for the text"
+        )
 
 
 def even_count(ranks: int) -> int:
@@ -198,10 +198,8 @@ def drawing_of(chosen: Subject) -> Drawing:
     parts = Parts(schedules, chosen.count)
     if len(parts) > MOST_BLOCKS:
         raise AlgorithmError(
-            "pages.blocks_picture_shows_most",
-            algorithm=chosen.algorithm.name,
-            part_count=len(parts),
-            most_blocks=MOST_BLOCKS,
+            f"{chosen.algorithm.name}: {len(parts)} blocks; a picture shows at most {MOST_BLOCKS}; use a longer "
+            "--segment, or leave out -o for the text"
         )
     start: Held = tuple((frozenset({rank}),) * len(parts) for rank in range(ranks))
     rounds: list[Round] = []

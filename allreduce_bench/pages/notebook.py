@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ..message import BadValue
 from ..schedule.draw import rounds
 from .drawing import STYLES, Drawing, Subject, drawing_of, rank_names, subject, title
 
@@ -31,7 +30,7 @@ class Explained:
         """Write the image to `path`. Raises ValueError if its suffix is of another kind of image; OSError."""
         ending = f".{KINDS[self.moving]}"
         if Path(path).suffix != ending:
-            raise BadValue("pages.expected_name_ends_2", path=path, ending=ending)
+            raise ValueError(f"{path}: expected a name that ends in {ending}")
         Path(path).write_bytes(self.image())
 
     def __repr__(self) -> str:

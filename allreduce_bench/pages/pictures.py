@@ -17,7 +17,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ..message import say
 from ..schedule.algorithm import AlgorithmError
 from ..watching.progress import Progress, unsaid
 from .drawing import LEGEND, Drawing, round_sentence, title
@@ -50,10 +49,8 @@ def png(drawing: Drawing, names: Sequence[str]) -> bytes:
     """
     if len(drawing.rounds) >= MOST_PANELS:
         raise AlgorithmError(
-            "pages.rounds_png_file_shows",
-            algorithm=drawing.algorithm,
-            round_count=len(drawing.rounds),
-            most_panels=MOST_PANELS,
+            f"{drawing.algorithm}: {len(drawing.rounds)} rounds; a .png file shows fewer than {MOST_PANELS}; use a "
+            "longer --segment, or name a .gif or .html file"
         )
     side = next(side for most, side in PANELS.items() if drawing.ranks <= most)
     with style.context("default"):
@@ -113,7 +110,7 @@ def gif(drawing: Drawing, names: Sequence[str], progress: Progress = unsaid) -> 
     found = []
     for number, frame in enumerate(frames(drawing, names), start=1):
         found.append(frame)
-        progress(say("pages.draws_frame", number=number))
+        progress(f"draws the rounds: picture {number}")
     first, *others = _with_palette([frame.pixels for frame in found])
     durations = [frame.duration_ms for frame in found]
     file = io.BytesIO()

@@ -11,7 +11,6 @@ from mpi4py import MPI
 
 from ..executing import OPERATIONS
 from ..measuring.startup import watched
-from ..message import BadValue, Refused, say
 from ..runs.dtypes import DTYPES
 from ..units import format_ranges
 
@@ -47,7 +46,7 @@ class NotTogether(RuntimeError):
     `pending` is memory that MPI may still write to: keep it, and its communicator, until the end of the process.
     """
 
-    def __init__(self, sentence: str, pending: tuple[object, ...]):
+    def __init__(self, sentence: str, pending: tuple[object, ...] = ()):
         super().__init__(sentence)
         self.pending = pending
 
@@ -63,7 +62,10 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     request = comm.Iallreduce(extremes, agreed, MPI.MAX)
     if not _comes(request, patience_s):
         raise NotTogether(
-            say("programs.allreduce_rank_waited_prepare", rank=comm.rank, patience_s=patience_s, words=shape.words),
+            (
+                f"Allreduce: rank {comm.rank} waited {patience_s:g} s to prepare {shape.words} and not all ranks "
+                "came; all ranks must call it with the same length, type and operation, in the same order"
+            ),
             (request, extremes, agreed),
         )
     if (agreed[:3] == -agreed[3:]).all():
@@ -72,7 +74,7 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     for rank, other in enumerate(comm.allgather(shape)):
         ranks_of.setdefault(other, []).append(rank)
     asked = "; ".join(f"rank {format_ranges(ranks)}: {other.words}" for other, ranks in ranks_of.items())
-    raise BadValue("programs.allreduce_ranks_call_different", asked=asked)
+    raise ValueError(f"Allreduce: the ranks call it with different lengths, types or operations: {asked}")
 
 
 def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
@@ -82,13 +84,13 @@ def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
         ranks_of.setdefault(other, []).append(rank)
     if len(ranks_of) > 1:
         asked = "; ".join(f"rank {format_ranges(ranks)}: {other:.120}" for other, ranks in ranks_of.items())
-        raise BadValue("programs.allreduce_ranks_prepare_different", asked=asked)
+        raise ValueError(f"Allreduce: the ranks prepare it with different arguments: {asked}")
 
 
-def refuse_together(comm: MPI.Comm, kind: type[Refused], reason: str) -> None:
+def refuse_together(comm: MPI.Comm, kind: type[Exception], reason: str) -> None:
     """Raise `kind` on all ranks if any of them gives a non-empty `reason`."""
     if reasons := [reason for reason in comm.allgather(reason) if reason]:
-        raise kind("as_said", words=reasons[0])
+        raise kind(reasons[0])
 
 
 def _comes(request: MPI.Request, patience_s: float) -> bool:

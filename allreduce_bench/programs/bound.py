@@ -14,7 +14,6 @@ from mpi4py import MPI
 
 from ..executing import EXECUTORS, OPERATIONS, Prepared, Unsupported, native_datatype
 from ..executing.memory import PAGES, Allocate
-from ..message import say
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
@@ -191,9 +190,7 @@ class Bound:
             reason = str(error)
         reasons, lengths = zip(*site.comm.allgather((reason, len(self._steps))))
         if any(reasons):
-            raise AlgorithmError(
-                "programs.candidate_filter", candidate=candidate.name, filter=next(filter(None, reasons))
-            )
+            raise AlgorithmError(f"{candidate.name}: {next(filter(None, reasons))}")
         self.steps: int = max(lengths)  # of a rank
 
     def run(self, send: np.ndarray, recv: np.ndarray) -> None:
@@ -257,9 +254,9 @@ def _steps(
 
         steps = cut(steps, segment)
     if not failure and proved.fingerprints and _fingerprint(steps) != proved.fingerprints[comm.rank]:
-        failure = say("programs.rank_made_other_steps", rank=comm.rank)
+        failure = f"rank {comm.rank} made other steps than were verified; an algorithm may use only its arguments"
     if failures := [reason for reason in (proved.reason, *comm.allgather(failure)) if reason]:
-        raise AlgorithmError("as_said", words=failures[0])
+        raise AlgorithmError(failures[0])
     return steps, crc32(repr(proved.fingerprints).encode()) if proved.fingerprints else 0
 
 
@@ -282,7 +279,7 @@ def _proof(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape,
     except (AlgorithmError, Refusal) as refusal:
         return _Proved(f"{candidate.name}: {refusal}")
     if needs_bits and is_float(shape.dtype) and not proof.same_bits:
-        return _Proved(say("programs.not_ranks_get_same", candidate=candidate.name))
+        return _Proved(f"{candidate.name}: not all ranks get the same bits")
     return _Proved("", is_cut, tuple(map(_fingerprint, schedules)))
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import OPERATIONS
-from ..message import BadType, BadValue, say
 from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
 
 # Types and operations
@@ -27,7 +26,10 @@ OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "ui
 
 def on_device(name: str, device: str) -> ValueError:
     """Return the error for an argument on a device."""
-    return ValueError(say("programs.allreduce_expected_memory_processor", name=name, device=device))
+    return ValueError(
+        f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, or call mpi4py's own "
+        "Allreduce where MPI knows the device"
+    )
 
 
 class Vectors(NamedTuple):
@@ -61,15 +63,15 @@ def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
     if send is None or recv is None:
         return None
     if send.dtype != recv.dtype:
-        raise BadValue("programs.allreduce_sendbuf_recvbuf_expected", dtype=send.dtype.name, dtype_name=recv.dtype.name)
+        raise ValueError(f"Allreduce: sendbuf is {send.dtype.name}, recvbuf {recv.dtype.name}; expected one type")
     if send.size != recv.size:
-        raise BadValue("programs.allreduce_sendbuf_elements_recvbuf", size=send.size, recv_size=recv.size)
+        raise ValueError(f"Allreduce: sendbuf has {send.size} elements, recvbuf {recv.size}; expected as many")
     orders = _order(sendbuf), _order(recvbuf)
     if {*orders} == {"C", "Fortran"}:  # each is contiguous, but their elements do not correspond
         found = f"sendbuf is in the order of {orders[0]}, recvbuf in that of {orders[1]}"
         raise ValueError(f"Allreduce: {found}; expected the same; copy one of them")
     if np.may_share_memory(send, recv) and send.size:  # their bounds overlap: both are contiguous
-        raise BadValue("programs.allreduce_sendbuf_recvbuf_overlap")
+        raise ValueError("Allreduce: sendbuf and recvbuf overlap; to reduce in place, pass MPI.IN_PLACE as sendbuf")
     return Vectors(send, _writeable(recv))
 
 
@@ -85,7 +87,7 @@ def operation_of(op: Any) -> str | None:
     if isinstance(op, str) and op in OPERATIONS:
         return op
     if not isinstance(op, MPI.Op):
-        raise BadValue("programs.allreduce_operation_not_known", op=op)
+        raise ValueError(f"Allreduce: operation {op!r:.40} is not known; expected one of MPI, or 'avg'")
     return next((name for name, known in OPERATIONS.items() if op == known), None)
 
 
@@ -128,7 +130,7 @@ def _order(given: Any) -> str:
 
 def _writeable(recv: np.ndarray) -> np.ndarray:
     if not recv.flags.writeable:
-        raise BadValue("programs.allreduce_recvbuf_read_expected")
+        raise ValueError("Allreduce: recvbuf is read-only; expected a buffer that can be written")
     return recv
 
 
@@ -143,18 +145,16 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
     if array is None or (array.dtype not in PLAIN_DTYPES and array.dtype.name not in DTYPES):
         return None
     if not array.dtype.isnative:  # numpy names it alike, MPI would add wrong numbers
-        raise BadType("programs.allreduce_another_byte_order", name=name, dtype=array.dtype.name)
-    if not 0 <= displacement <= array.size:
-        raise BadValue(
-            "programs.allreduce_elements_displacement_does", name=name, size=array.size, displacement=displacement
+        raise TypeError(
+            f"Allreduce: {name} has another byte order than this machine; pass {array.dtype.name} of its own"
         )
+    if not 0 <= displacement <= array.size:
+        raise ValueError(f"Allreduce: {name} has {array.size} elements; a displacement of {displacement} does not fit")
     if count is None:
         return array[displacement:] if displacement else array
     if not 0 <= count <= array.size - displacement:
         from_there = f" from element {displacement} on" if displacement else ""
-        raise BadValue(
-            "programs.allreduce_elements_count_does", name=name, size=array.size, count=count, from_there=from_there
-        )
+        raise ValueError(f"Allreduce: {name} has {array.size} elements; a count of {count}{from_there} does not fit")
     return array[displacement : displacement + count]
 
 
@@ -173,7 +173,7 @@ def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | No
 def _message(given: "list | tuple", name: str) -> _Message:
     """Split a list such as [array, count, type] as mpi4py does."""
     if not 2 <= len(given) <= 4:
-        raise BadType("programs.allreduce_list_no_buffer", name=name)
+        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]")
     buffer, *others = given
     displacement, datatype = None, None
     if len(others) == 1 and isinstance(others[0], (MPI.Datatype, str)):
@@ -187,7 +187,7 @@ def _message(given: "list | tuple", name: str) -> _Message:
     try:
         numbers = [None if number is None else index(number) for number in (count, displacement)]
     except TypeError:
-        raise BadType("programs.allreduce_list_no_buffer", name=name) from None
+        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]") from None
     return _Message(buffer, numbers[0], numbers[1] or 0, datatype)
 
 
@@ -196,7 +196,9 @@ def _dtype(datatype: Any, name: str) -> np.dtype | None:
     try:
         known = datatype if isinstance(datatype, MPI.Datatype) else MPI.Datatype.fromcode(datatype)
     except (TypeError, ValueError):
-        raise BadType("programs.allreduce_no_type_mpi", name=name, datatype=datatype) from None
+        raise TypeError(
+            f"Allreduce: {name}: {datatype!r:.40} is no type of MPI; expected one such as MPI.FLOAT"
+        ) from None
     if (own := NAME_OF_HANDLE.get(known.handle)) is None:
         return None
     return _known_to_numpy(own)
@@ -221,13 +223,13 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
         array = np.asarray(buffer)
         if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
             found = type(buffer).__name__
-            raise BadType("programs.allreduce_type_numpy_makes", name=name, found=found)
+            raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
     else:
         array = _of_memory(buffer, name)
     if array is None:
         return None
     if not array.flags.forc:
-        raise BadValue("programs.allreduce_not_contiguous_pass", name=name)
+        raise ValueError(f"Allreduce: {name} is not contiguous; pass a contiguous copy of it")
     return array if array.ndim == 1 else array.ravel(order="K")
 
 
@@ -239,7 +241,7 @@ def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
         if hasattr(buffer, "__cuda_array_interface__") or hasattr(buffer, "__dlpack__"):
             return None  # only mpi4py and MPI know what to do with it
         found = type(buffer).__name__
-        raise BadType("programs.allreduce_type_expected_array", name=name, found=found) from None
+        raise TypeError(f"Allreduce: {name} is of type {found}; expected an array or [array, count, type]") from None
     try:
         return np.asarray(memory)
     except (TypeError, ValueError):
@@ -262,14 +264,14 @@ def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
     if dtype not in DTYPES:
         if dtype in OF_MPI4PY:
             return None
-        raise BadType("programs.allreduce_elements_neither_package", name=name, dtype=dtype)
+        raise TypeError(f"Allreduce: {name} has elements of {dtype}, which neither this package nor mpi4py reduces")
     try:
         if dtype != "bfloat16":
             return tensor.numpy()
         return tensor.view(sys.modules["torch"].int16).numpy().view(_known_to_numpy(dtype))
     except (RuntimeError, TypeError) as error:  # sparse, lazily negated, or part of a graph of gradients
         reason = str(error).splitlines()[0]
-        raise BadValue("programs.allreduce_expected_dense_detached", name=name, reason=reason) from None
+        raise ValueError(f"Allreduce: {name}: {reason} Expected a dense, detached tensor") from None
 
 
 def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) -> np.ndarray:
@@ -280,7 +282,7 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
         return array if dtype == array.dtype else array.view(dtype)
     except (TypeError, ValueError, BufferError):
         found = type(buffer).__name__
-        raise BadType("programs.allreduce_type_does_not", name=name, dtype=dtype.name, found=found) from None
+        raise TypeError(f"Allreduce: {name}: its type {dtype.name} does not fit the memory of its {found}") from None
 
 
 def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None) -> None:
@@ -289,12 +291,14 @@ def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vector
     Raises TypeError, in one sentence, for a type that neither side supports, and for 'avg', which mpi4py does not have.
     """
     if vectors is not None and vectors.recv.dtype.name == "bfloat16":
-        raise BadType("programs.allreduce_bfloat_sum_prod")
+        raise TypeError(
+            "Allreduce: bfloat16 has SUM, PROD, MAX, MIN and 'avg' here, and nothing in mpi4py; use float32"
+        )
     if op == "avg":
-        raise BadType("programs.allreduce_avg_types_floating")
+        raise TypeError("Allreduce: 'avg' is of types of floating point; of others, use MPI.SUM and divide")
     operation = OPERATIONS[op] if isinstance(op, str) else op
     try:
         MPI.Comm.Allreduce(comm, sendbuf, recvbuf, operation)  # not that of a subclass, which may call this
     except (KeyError, BufferError) as error:  # before anything is sent
         reason = str(error.args[0] if error.args else error).splitlines()[0]
-        raise BadType("programs.allreduce_neither_package_nor", reason=reason) from error
+        raise TypeError(f"Allreduce: neither this package nor mpi4py reduces these buffers: {reason}") from error

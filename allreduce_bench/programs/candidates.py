@@ -9,7 +9,6 @@ from mpi4py import MPI
 
 from ..algorithms import USUAL, builtin, find
 from ..executing import native_datatype
-from ..message import BadType, BadValue
 from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Executor, competitor_name
 from ..runs.dtypes import DTYPES
 from ..runs.plan import (
@@ -57,9 +56,11 @@ def words_of(algorithm: Any) -> list[str]:
     try:
         words = list(map(str, algorithm))
     except TypeError:
-        raise BadType("programs.allreduce_algorithm_expected_name", algorithm=algorithm) from None
+        raise TypeError(
+            f"Allreduce: algorithm is {algorithm!r:.40}; expected a name, a path or a list of these"
+        ) from None
     if not words:
-        raise BadValue("programs.allreduce_algorithm_empty_list")
+        raise ValueError("Allreduce: algorithm is an empty list; expected at least one name or path")
     return words
 
 
@@ -81,9 +82,8 @@ def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
     """
     if wanted != AUTO:
         if wanted not in EXECUTORS:
-            raise BadValue(
-                "programs.allreduce_unknown_executor_known", wanted=wanted, names=", ".join((AUTO, *EXECUTORS))
-            )
+            names = ", ".join((AUTO, *EXECUTORS))
+            raise ValueError(f"Allreduce: unknown executor {wanted!r:.40}; known: {names}")
         return (wanted,)
     has_compiler = comm.allreduce(find_spec("numba") is not None, MPI.LAND)
     return (EXECUTORS[0], *COMPILED) if has_compiler else PYTHON

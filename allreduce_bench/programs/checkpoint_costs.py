@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from ..message import BadValue, say
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..runs.files import kept_handle, read_kept
 from ..units import format_long_time, format_time
@@ -71,14 +70,17 @@ class CostsSince:
     """What happens to the checkpoints in a folder from now on, of one program at a time."""
 
     def __init__(self, folder: Path):
-        """Remember where the history ends. Raises BadValue if the program of another `exec` writes here, OSError."""
+        """Remember where the history ends. Raises ValueError if the program of another `exec` writes here, OSError."""
         self.folder = folder
         handle = kept_handle(folder / HISTORY, os.O_RDWR | os.O_CREAT)
         weakref.finalize(self, os.close, handle)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BadValue("programs.checkpoints_of_two", folder=folder) from None
+            raise ValueError(
+                f"--checkpoint {folder}: another exec has its checkpoints there; give each program a folder of its "
+                "own, or wait for its end"
+            ) from None
         except OSError:  # a file system without locks
             pass
         self._from_nbytes = os.fstat(handle).st_size
@@ -90,19 +92,22 @@ class CostsSince:
         if not costs.saves_s:
             return told
         save_s, number = median(costs.saves_s), len(costs.saves_s)
-        told.append(say("programs.checkpoints_cost", number=number, save=format_time(save_s)))
+        told.append(f"checkpoints written: {number}, each in {format_time(save_s)} (median)")
         if not mean_time_to_failure_s:
             return told
         restart_s = median(loss.restart_s for loss in costs.losses) if costs.losses else 0.0
         daly, young = (of(save_s, mean_time_to_failure_s) for of in (daly_s, young_s))
         share = share_lost(daly, save_s, restart_s, mean_time_to_failure_s)
-        times = {"failure": mean_time_to_failure_s, "daly": daly, "young": young}
-        words = {name: format_long_time(time_s) for name, time_s in times.items()}
-        told.append(say("programs.checkpoint_interval", **words, share_percent=f"{100 * share:.2g}"))
-        return told if costs.losses else [*told, say("programs.restart_unmeasured")]
+        failure = format_long_time(mean_time_to_failure_s)
+        told.append(
+            f"at a mean time to failure of {failure} write a checkpoint every {format_long_time(daly)} (Daly 2006; "
+            f"Young 1974: {format_long_time(young)}); {100 * share:.2g} % of the time is then lost"
+        )
+        return told if costs.losses else [*told, "without the time of a restart: no rank was lost"]
 
 
 def _told_loss(loss: Loss) -> str:
-    return say(
-        "programs.loss_cost", steps=loss.steps, restart=format_time(loss.restart_s), lost=format_time(loss.lost_s)
+    return (
+        f"steps lost: {loss.steps}; the first step after the loss was done {format_time(loss.restart_s)} after the "
+        f"last one before it; back where it was after {format_time(loss.lost_s)}"
     )

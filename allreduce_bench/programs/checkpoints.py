@@ -25,7 +25,6 @@ from typing import IO, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..message import Refused, say
 from ..runs.checkpoint_files import MOST_STEPS, whole_checkpoints, write_checkpoint
 from ..runs.files import kept_handle, open_kept
 from ..runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE
@@ -38,7 +37,7 @@ REACHED = "reached"  # the last step that was done
 STEP = struct.Struct("<q")
 
 
-class CheckpointError(Refused, RuntimeError):
+class CheckpointError(RuntimeError):
     """Checkpoints cannot be written, or are of another program."""
 
 
@@ -57,7 +56,7 @@ class Checkpoints:
         """Take `folder`, or that of `exec --checkpoint`. Raises CheckpointError if there is none."""
         named = folder or os.environ.get(CHECKPOINT_VARIABLE)
         if not named:
-            raise CheckpointError("programs.no_checkpoint_folder")
+            raise CheckpointError("Checkpoints: no folder; name one, or start the program with exec --checkpoint DIR")
         self.comm, self.folder = comm, Path(named)
         self._reached_before: tuple[int, float, int] | None = None  # step, seconds since the epoch, steps lost
         self._damaged: list[Path] = []  # found by rank 0, removed once a whole one is written
@@ -140,7 +139,10 @@ class Checkpoints:
 
     def _refused_by_system(self, error: OSError) -> CheckpointError:
         reason = error.strerror or str(error)
-        return CheckpointError("programs.checkpoint_os_error", path=error.filename or self.folder, error=reason)
+        return CheckpointError(
+            f"checkpoints: {error.filename or self.folder}: {reason}; expected a folder that rank 0 can read and "
+            "write, with room for two checkpoints"
+        )
 
     def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
         self._damaged.clear()
@@ -150,7 +152,7 @@ class Checkpoints:
             except MemoryError:  # no fault of the file
                 raise
             except Exception:  # whole, but of something else, which may fail in any way
-                self._leave_out(path, "programs.checkpoint_without_arrays")
+                self._leave_out(path, "holds no arrays of numbers, though it is whole")
                 continue
             if like is not None:
                 _refuse_others(path, arrays, like)
@@ -158,8 +160,8 @@ class Checkpoints:
         self._look_back(0)
         return None
 
-    def _leave_out(self, path: Path, why: str = "programs.checkpoint_damaged") -> None:
-        print(escaped(say(why, path=path)), file=sys.stderr, flush=True)
+    def _leave_out(self, path: Path, why: str = "cut off or changed, it has another checksum than its name") -> None:
+        print(escaped(f"warning: {path}: {why}; it is left out"), file=sys.stderr, flush=True)
         self._damaged.append(path)
 
     def _look_back(self, step: int) -> int:
@@ -188,16 +190,22 @@ def _checked_step(step: int) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < MOST_STEPS:
-        raise CheckpointError("programs.checkpoint_step", step=step)
+        raise CheckpointError(
+            f"Checkpoints: step {step!r:.40}; expected the number of steps that are done, a whole number from 0 to "
+            "999999999999999999"
+        )
     return number
 
 
 def _refuse_type(name: str, dtype: np.dtype) -> None:
     """Raise CheckpointError for a type that would not be read as it was written: objects, and types beyond numpy's."""
     if dtype.hasobject:
-        raise CheckpointError("programs.checkpoint_of_objects", name=name)
+        raise CheckpointError(f"Checkpoints: {name} holds objects of Python; expected numbers")
     if np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(dtype)) != dtype:
-        raise CheckpointError("programs.checkpoint_of_type", name=name, dtype=dtype)
+        raise CheckpointError(
+            f"Checkpoints: {name} is of type {dtype}, which a file of numpy does not keep; convert it, for example to "
+            "float32"
+        )
 
 
 def _packed(arrays: Mapping[str, np.ndarray]) -> memoryview:
@@ -240,9 +248,6 @@ def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[s
     for name in sorted({*found, *expected}):
         if found.get(name) != expected.get(name):
             raise CheckpointError(
-                "programs.checkpoint_of_another",
-                path=path,
-                name=name,
-                found=found.get(name, "no such array"),
-                expected=expected.get(name, "no such array"),
+                f"{path}: a checkpoint of another program: its {name} is {found.get(name, 'no such array')}, expected "
+                f"{expected.get(name, 'no such array')}; give each program a folder of its own"
             )

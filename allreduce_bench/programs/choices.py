@@ -17,7 +17,6 @@ from mpi4py import MPI
 
 from ..algorithms import FILES, is_builtin
 from ..executing import OPERATIONS
-from ..message import Refused, say
 from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, Executor, executor_of, is_placement, parts_of
 from ..runs.dtypes import DTYPES
 from ..runs.files import kind_of_file, read_given, read_given_text, write_given
@@ -43,7 +42,7 @@ Elements = Annotated[int, at_least(1, MOST_ELEMENTS)]
 Placement = Annotated[str, Rule(lambda text: text in (UNKNOWN, PROGRAM) or is_placement(text), "where vectors lie")]
 
 
-class ChoiceError(Refused, ValueError):
+class ChoiceError(ValueError):
     """A file that holds no valid choices; the message says why."""
 
 
@@ -119,7 +118,7 @@ def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
                     str(Path(one.file).absolute()), sha256(read_given(Path(one.file))).hexdigest()
                 )
             except OSError as error:
-                raise ChoiceError("programs.program_names_algorithms", file=one.file, strerror=error.strerror) from None
+                raise ChoiceError(f"{one.file}: {error.strerror}; the program names it for its algorithms") from None
     return found
 
 
@@ -132,25 +131,25 @@ def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
         return _nearest(_choices_of_run(path))
     try:
         if odd := kind_of_file(path.stat().st_mode):
-            raise ChoiceError("programs.path_odd_expected", path=path, odd=odd, expected=EXPECTED)
+            raise ChoiceError(f"{path}: {odd}; {EXPECTED}")
         content = json.loads(read_given_text(path, LONGEST_FILE))
     except ChoiceError:
         raise
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not JSON"
-        raise ChoiceError("programs.path_odd_expected", path=path, odd=reason, expected=EXPECTED) from None
+        raise ChoiceError(f"{path}: {reason}; {EXPECTED}") from None
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind == KIND:
         return _nearest(_read_choices(path, content, own or {}))
     if kind == "allreduce-bench machine":
         return _of_machine(path)
-    raise ChoiceError("programs.holds_no_choices", path=path, expected=EXPECTED)
+    raise ChoiceError(f"{path}: holds no choices; {EXPECTED}")
 
 
 def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Choice]:
     if (version := content.get("schema_version")) not in READ_VERSIONS or type(version) is not int:
         readable = ", ".join(map(str, READ_VERSIONS))
-        raise ChoiceError("programs.schema_program_reads", path=path, version=version, readable=readable)
+        raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {readable}")
     found = content.get("choices")
     if version == 1 and isinstance(found, list):
         found = [{"placement": UNKNOWN, **one} if isinstance(one, dict) else one for one in found]
@@ -165,7 +164,7 @@ def _checked(path: Path, content: dict[str, Any]) -> list[Choice]:
     try:
         return _not_odd(list(read_as(Choices, content, exact=True).choices))
     except ValueError as error:
-        raise ChoiceError("programs.damaged", path=path, error=error) from error
+        raise ChoiceError(f"{path}: damaged: {error}") from error
 
 
 def _not_odd(choices: list[Choice]) -> list[Choice]:
@@ -177,12 +176,10 @@ def _not_odd(choices: list[Choice]) -> list[Choice]:
 def _refuse_odd(choice: Choice) -> None:
     """Raise JsonError if values of fields contradict each other."""
     if (choice.algorithm == NATIVE) != Executor(choice.executor).is_native:
-        raise JsonError("programs.algorithm_executor", algorithm=choice.algorithm, executor=choice.executor)
+        raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
     if (choice.window is not None) != Executor(choice.executor).is_pipelined:
         given = "no window" if choice.window is None else "a window"
-        raise JsonError(
-            "programs.executor_belongs", given=given, executor=choice.executor, pipelined=" and ".join(PIPELINED)
-        )
+        raise JsonError(f"{given} with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
 
 
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
@@ -192,11 +189,20 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
         return
     source = choice.file or ("" if not name.endswith(FILES) else name)
     if file is None and source:
-        raise ChoiceError("programs.algorithm_file_choices_never", path=path, name=name, source=source)
+        raise ChoiceError(
+            f"{path}: its algorithm {name!r:.60} is of the file {source!r:.200}, which choices never run; name it in "
+            "the program if you trust it, as in algorithm=['auto', 'my.py']"
+        )
     if file is None:
-        raise ChoiceError("programs.algorithm_none_version_your", path=path, name=name)
+        raise ChoiceError(
+            f"{path}: its algorithm {name!r:.60} is none of this version; if it is your own, name its file in the "
+            "program, as in algorithm=['auto', 'my.py']"
+        )
     if choice.sha256 and choice.sha256 != file.sha256:
-        raise ChoiceError("programs.not_when_algorithm_chosen", path=path, file=file.path, name=name)
+        raise ChoiceError(
+            f"{path}: {file.path} is not as it was when its algorithm {name!r:.60} was chosen; save the choices anew, "
+            "or restore the file"
+        )
 
 
 def _choices_of_run(path: Path) -> list[Choice]:
@@ -211,7 +217,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
     known = [row for row in rows if is_builtin(row["algorithm"]) or executor_of(row).is_native]
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
-        raise ChoiceError("programs.holds_no_times_algorithms", path=path)
+        raise ChoiceError(f"{path}: holds no times of algorithms of this version; choose another run")
     choices = [
         Choice(
             ranks=row["ranks"],
@@ -230,20 +236,18 @@ def _choices_of_run(path: Path) -> list[Choice]:
     try:
         return _not_odd(choices)
     except JsonError as error:
-        raise ChoiceError("programs.damaged", path=path, error=error) from error
+        raise ChoiceError(f"{path}: damaged: {error}") from error
 
 
 def _tell_losses(folder: "RunFolder") -> None:
     """Warn on stderr if cells of the run are damaged or missing: others might be the fastest."""
     plan, damages = folder.plan(), len(folder.damages())
     missing = sum(folder.cells_left(plan, launch) for launch in plan.planned_launches())
-    found = [say("programs.cells_not_measured", missing=missing)] * bool(missing) + [f"{damages} damages"] * bool(
-        damages
-    )
+    found = [f"{missing} cells are not measured"] * bool(missing) + [f"{damages} damages"] * bool(damages)
     if found:
-        words = say("programs.allreduce_choice_chooses_among", folder=folder.path, found=", ".join(found))
+        words = f"Allreduce: choice={folder.path}: {', '.join(found)}; it chooses among the other cells"
         print(
-            say("programs.more_allreduce_bench_show", words=words, folder=shell_word(folder.path)),
+            f"{words}; more: allreduce-bench show {shell_word(folder.path)}",
             file=sys.stderr,
             flush=True,
         )
@@ -326,7 +330,7 @@ def _on_rank_0(comm: MPI.Comm, path: Path, work: Callable[[], Any]) -> Any:
         except (ValueError, OSError) as error:
             refusal = str(error)
         except Exception as error:
-            refusal = say("programs.cannot_used_choices", path=path, name=type(error).__name__, error=error)
+            refusal = f"{path}: cannot be used as choices: {type(error).__name__}: {error}"
     found, refusal = comm.bcast((found, refusal))
     if refusal:
         raise ValueError(f"Allreduce: {' '.join(refusal.split())}")

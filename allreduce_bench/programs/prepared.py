@@ -14,7 +14,6 @@ from mpi4py import MPI
 
 from ..algorithms import builtin_of
 from ..executing import native_datatype
-from ..message import BadType, BadValue, say
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -64,12 +63,12 @@ def usable(comm: Any) -> MPI.Comm:
     Raises TypeError, ValueError.
     """
     if not isinstance(comm, MPI.Comm):
-        raise BadType("programs.allreduce_comm_type_expected", name=type(comm).__name__)
+        raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
     wrapped = getattr(comm, "prepared", None)
     if comm == MPI.COMM_NULL or (wrapped is not None and not wrapped.around):
-        raise BadValue("programs.expected_use", freed=FREED)
+        raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
-        raise BadValue("programs.allreduce_intercommunicator_expected_intracommunicator")
+        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
     if wrapped is not None:
         return wrapped.around
     return comm if type(comm).Allreduce is MPI.Comm.Allreduce else kind_of(comm)(comm)
@@ -124,7 +123,7 @@ class PreparedAllreduces:
         self.executors = PYTHON if executor == AUTO else executors_here(around, executor)
         self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
         if choice is not None:
-            self._say(say("programs.takes_algorithms", choice=choice))
+            self._say(f"takes its algorithms from {choice}")
         self._from_file: dict[Shape, Chosen] = {}
         self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not created yet
@@ -208,8 +207,8 @@ class PreparedAllreduces:
 
     def _refuse_freed(self) -> None:
         if not self._is_open or self.around == MPI.COMM_NULL:
-            reason = FREED if self.around == MPI.COMM_NULL else say("programs.allreduce_closed")
-            raise BadValue("programs.make_new", reason=reason)
+            reason = FREED if self.around == MPI.COMM_NULL else "Allreduce: it was closed"
+            raise ValueError(f"{reason}; make a new one")
 
     def choices(self) -> list[Choice]:
         """Return the choices settled so far, by size; the same on all ranks."""
@@ -311,7 +310,7 @@ class PreparedAllreduces:
         if candidate.is_native and native_datatype(shape.dtype) is not None:
             return self._native(shape)
         if reason := self._why_not_compiled([candidate.executor], shape.dtype):
-            raise AlgorithmError("as_said", words=reason)
+            raise AlgorithmError(reason)
         self._make_room()
         algorithm = self._algorithm(candidate)
         return Bound(self._site(), self._workspace, candidate, algorithm, shape, needs_bits)
@@ -355,7 +354,7 @@ class PreparedAllreduces:
     def _new(self, shape: Shape) -> Settling:
         """Return the initial state of a shape. Raises ValueError if nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
-            raise BadValue("programs.allreduce_avg_expected_type", dtype=shape.dtype)
+            raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
         teach_numpy(shape.dtype)
         has_native = native_datatype(shape.dtype) is not None
         takes_native = has_native and (AUTO in self._words or NATIVE in self._words) and self._choice_file is None
@@ -366,8 +365,8 @@ class PreparedAllreduces:
             return settling
         if not self.meets(shape):
             if not has_native:
-                raise BadValue("programs.allreduce_not_reduced_library", no_comm=NO_COMM, dtype=shape.dtype)
-            self._say(say("programs.library_own_reduce_runs", no_comm=NO_COMM))
+                raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
+            self._say(f"{NO_COMM}: the library's own all-reduce runs instead")
             return Settling(self, shape, self._native(shape), True)
         chosen = self._chosen(shape)
         found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
@@ -383,14 +382,14 @@ class PreparedAllreduces:
             if self.budget.is_endless and len(found) > 1:
                 settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
             return settling
-        by_whom = say("programs.chosen", choice_file=self._choice_file.path) if self._choice_file and chosen else ""
+        by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1] if refusals else self._why_none_fits()}{by_whom}")
 
     def _why_none_fits(self) -> str:
         """Return in words what each algorithm lacks on these ranks."""
         size, topology = self.around.size, self._site().topology
         reasons = [algorithm.unmet(size, topology) for algorithm in (self._algorithms or {}).values()]
-        return "; ".join(filter(None, reasons)) or say("programs.no_algorithm_fits_ranks")
+        return "; ".join(filter(None, reasons)) or "no algorithm fits these ranks"
 
     def _native(self, shape: Shape) -> Native:
         """Return the native all-reduce, one for all lengths of a type and operation."""
@@ -429,7 +428,7 @@ class PreparedAllreduces:
         chosen = self._choice_file.chosen(self.around, shape, topology)
         if chosen is None:
             layout = topology.describe()
-            self._say(say("programs.found_no_choice_ranks", words=shape.words, size=self.around.size, layout=layout))
+            self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
             return None
         self._from_file[shape] = chosen
         return chosen.candidate

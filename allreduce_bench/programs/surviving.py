@@ -12,7 +12,6 @@ from typing import Any
 from mpi4py import MPI
 
 from ..executing.recovery import agreed, shrunk, why_unavailable
-from ..message import BadValue, Refused
 from ..units import format_ranges
 from .buffers import is_in_place, vectors_of
 from .candidates import AUTO
@@ -22,11 +21,11 @@ SHRINK, RAISE = "shrink", "raise"
 EXECUTOR = "sendrecv"  # the others have several messages under way when a rank is lost, or ignore errors
 
 
-class RankLost(Refused, RuntimeError):
+class RankLost(RuntimeError):
     """Ranks are gone; `ranks` are those of the program's communicator that all its calls so far have lost."""
 
-    def __init__(self, code: str, /, ranks: Sequence[int], **values: Any):
-        super().__init__(code, ranks=format_ranges(ranks), **values)
+    def __init__(self, sentence: str, ranks: Sequence[int] = ()):
+        super().__init__(sentence)
         self.ranks = tuple(ranks)
 
 
@@ -34,9 +33,11 @@ class Surviving:
     """What `Allreduce` keeps for a communicator whose calls outlive lost ranks."""
 
     def __init__(self, around: MPI.Comm, make: Callable[[MPI.Comm], PreparedAllreduces], on_failure: str):
-        """`make` prepares all-reduces on a communicator, with all its ranks. Raises BadValue."""
+        """`make` prepares all-reduces on a communicator, with all its ranks. Raises ValueError."""
         if reason := why_unavailable(os.environ):
-            raise BadValue("programs.on_failure_unavailable", reason=reason)
+            raise ValueError(
+                f"Allreduce: on_failure is unavailable: {reason}; without it, start again from the last checkpoint"
+            )
         self.around: Any = around  # the communicator of those left
         self.left = list(range(around.size))  # their ranks in the program's communicator
         self._make, self._on_failure = make, on_failure
@@ -57,7 +58,11 @@ class Surviving:
             restore()
             if self._on_failure == RAISE:
                 lost = sorted({*range(self._size)}.difference(self.left))
-                raise RankLost("programs.ranks_lost", ranks=lost, size=self._size, left=len(self.left))
+                sentence = (
+                    f"Allreduce: of {self._size} ranks these are gone: {format_ranges(lost)}; {len(self.left)} go on, "
+                    "and later calls are of them"
+                )
+                raise RankLost(sentence, lost)
 
     def _others(self) -> list[MPI.Comm]:
         own = self._prepared.private_comm() if self._prepared else None
@@ -82,12 +87,15 @@ class Surviving:
 
 
 def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
-    """Return what restores the input of a call in place, of which a copy is made. Raises BadValue for odd buffers."""
+    """Return what restores the input of a call in place, of which a copy is made. Raises ValueError for odd buffers."""
     if not is_in_place(sendbuf):
         return lambda: None
     vectors = vectors_of(sendbuf, recvbuf)
     if vectors is None:
-        raise BadValue("programs.on_failure_in_place")
+        raise ValueError(
+            "Allreduce: on_failure keeps a copy of what is reduced in place, and does not know this type; pass a "
+            "sendbuf"
+        )
     vector = vectors[1]
     kept = vector.copy()
 
@@ -99,9 +107,12 @@ def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
 
 @cache
 def checked(on_failure: str, executor: str) -> str:
-    """Return the executor of calls that outlive lost ranks. Raises BadValue for another word or executor."""
+    """Return the executor of calls that outlive lost ranks. Raises ValueError for another word or executor."""
     if on_failure not in (SHRINK, RAISE):
-        raise BadValue("programs.on_failure_words", found=on_failure)
+        raise ValueError(f"Allreduce: on_failure={on_failure!r:.40}; expected 'shrink' or 'raise'")
     if executor not in (AUTO, EXECUTOR):
-        raise BadValue("programs.on_failure_executor", executor=executor, expected=EXECUTOR)
+        raise ValueError(
+            f"Allreduce: on_failure with the executor {executor}; expected 'auto' or {EXECUTOR!r}, whose calls end "
+            "when a rank is lost"
+        )
     return EXECUTOR

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..message import Refused, say
 from ..runs.dtypes import DTYPES, DtypeError, is_float, teach_numpy
 from .agreement import end_with_errors
 from .candidates import AUTO
@@ -29,7 +28,7 @@ except ImportError as error:
 START = "start the program with mpirun or 'allreduce-bench exec -n N -- python …', and not with torchrun"
 
 
-class HookError(Refused, RuntimeError):
+class HookError(RuntimeError):
     """A use of the hook that would give wrong results, in words."""
 
 
@@ -61,13 +60,13 @@ class MPIHook:
             self._comm.Free()
             raise
         self._buckets: SimpleQueue = SimpleQueue()  # bucket and its future; None: the end
-        self._thread = threading.Thread(target=self._reduce_all, daemon=True, name=say("programs.reduce_buckets"))
+        self._thread = threading.Thread(target=self._reduce_all, daemon=True, name="all-reduce of buckets")
         self._thread.start()
 
     def reduce(self, tensor: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
         """Average `tensor`, 1-d, over all processes, in place and in another thread. Raises HookError."""
         if not self._thread.is_alive():
-            raise HookError("programs.hook_closed_close_after")
+            raise HookError("the hook was closed; close it after the last backward pass")
         vector = _vector(tensor)
         tensor.div_(self.size)
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
@@ -105,9 +104,12 @@ def mpi_allreduce_hook(
     passes further tensors, `of_shards` among them, and reads a sum without waiting for it.
     """
     if state is not None and not isinstance(state, MPIHook):
-        raise HookError("programs.state_hook_type_register", name=type(state).__name__)
+        raise HookError(f"the state of the hook is of type {type(state).__name__}; register it with MPIHook() or None")
     if of_shards or not isinstance(bucket, dist.GradBucket):
-        raise HookError("programs.hook_distributeddataparallel_fullyshardeddataparallel_shards")
+        raise HookError(
+            "this hook is of DistributedDataParallel; FullyShardedDataParallel shards its gradients and needs a "
+            "reduce-scatter: register no hook with it, or wrap the model in DistributedDataParallel"
+        )
     if state is None:
         if not _default:
             _default.append(MPIHook())
@@ -118,19 +120,19 @@ def mpi_allreduce_hook(
 def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
     """Raise HookError, on all processes, if MPI's ranks are not torch's, or MPI allows no threads."""
     if not dist.is_initialized():
-        raise HookError("programs.torch_distributed_not_initialised")
+        raise HookError("torch.distributed is not initialised; call torch.distributed.init_process_group before")
     if comm == MPI.COMM_NULL or dist.get_rank(process_group) < 0:
-        raise HookError("programs.process_not_group_communicator")
+        raise HookError("this process is not in the group or communicator of the hook; make it where it is")
     size, rank = dist.get_world_size(process_group), dist.get_rank(process_group)
     if size != comm.size:
-        advice = START if process_group is None else say("programs.pass_communicator_same_processes")
-        raise HookError("programs.torch_mpi", size=_processes(size), size_2=_processes(comm.size), advice=advice)
+        advice = START if process_group is None else "pass a communicator of the same processes as comm"
+        raise HookError(f"torch has {_processes(size)}, but MPI has {_processes(comm.size)}: {advice}")
     ranks = comm.allgather(rank)
     if ranks != list(range(size)):
         order = ", ".join(map(str, ranks))
-        raise HookError("programs.ranks_torch_not_mpi", order=order)
+        raise HookError(f"the ranks of torch are not those of MPI: in MPI's order they are {order}; use MPI's ranks")
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
-        raise HookError("programs.mpi_started_without_threads")
+        raise HookError("MPI was started without threads; set mpi4py.rc.thread_level = 'serialized' before its import")
 
 
 def _processes(number: int) -> str:
@@ -140,16 +142,16 @@ def _processes(number: int) -> str:
 def _vector(tensor: torch.Tensor) -> np.ndarray:
     """Return the memory of a tensor as an array. Raises HookError if it is not in host memory."""
     if tensor.device.type != "cpu":
-        raise HookError("programs.gradients_hook_reduces_tensors", type=tensor.device.type)
+        raise HookError(f"gradients are on {tensor.device.type}; this hook reduces tensors of the CPU only")
     if tensor.layout != torch.strided:
-        raise HookError("programs.gradients_sparse_hook_reduces")
+        raise HookError("gradients are sparse; this hook reduces dense ones: Embedding(…, sparse=False)")
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES or not is_float(dtype):
-        raise HookError("programs.gradients_hook_reduces", dtype=dtype, filter=", ".join(filter(is_float, DTYPES)))
+        raise HookError(f"gradients are {dtype}; this hook reduces {', '.join(filter(is_float, DTYPES))}")
     if dtype != "bfloat16":
         return tensor.numpy()
     try:
         teach_numpy(dtype)
     except DtypeError as error:
-        raise HookError("as_said", words=str(error)) from None
+        raise HookError(str(error)) from None
     return tensor.view(torch.int16).numpy().view(np.dtype(dtype))

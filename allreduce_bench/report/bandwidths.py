@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from ..message import say
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_rate, format_size, format_time
 from .forecast import Forecast
@@ -18,8 +17,8 @@ def as_comparison(forecasts: Sequence[Forecast], rates: Sequence[float], screen:
     """Return for each number of ranks a table: the fastest times of two forecasts, and their differences."""
     before, _ = forecasts
     names = [format_rate(rate) for rate in rates]
-    lines = [say("report.two_bandwidths", source=each.source) for each in forecasts]
-    lines.append(say("report.two_bandwidths_columns", after=names[1], before=names[0]))
+    lines = [f"allreduce, model prediction, not measured: {each.source}" for each in forecasts]
+    lines.append(f"time of the fastest algorithm; difference: {names[1]} less {names[0]}, and its share of the latter")
     for ranks in before.ranks:
         lines += ["", f"{ranks} ranks", *fitted(columns_of(_rows(forecasts, names, ranks), left={2, 4}), screen)]
     return "\n".join(wrapped(lines, screen))

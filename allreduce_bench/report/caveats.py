@@ -17,7 +17,6 @@ from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, pas
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
-from ..message import say
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_states_sentences, suspicion_sentences
@@ -209,11 +208,11 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     if failed:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        badge, text = ("no wrong results", say("report.logs_report_no_wrong")) if imported else EXACT
+        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
         if any(row.get("same_bits") == 0 for row in rows):  # `_of_replicas` says whose
             badge, text = ROUNDED
         return [Caveat("good", badge, (Note(text),))]
-    return [Caveat("caution", "unchecked results", (Note(say("report.results_some_timed_cells")),))]
+    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
 
 
 def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -234,21 +233,16 @@ def _sentence(cluster: WrongCluster) -> str:
     exactly = (
         " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
     )
-    where = say("report.size", size=size) if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
-    share = say("report.results_checked", checked=cluster.checked, all_checked=cluster.all_checked)
-    return say(
-        "report.wrong_results",
-        wrong=cluster.wrong,
-        all_wrong=cluster.all_wrong,
-        where=where,
-        share=share,
-        p_value=_rarity(cluster.p_value),
+    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
+    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
+    return (
+        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
     )
 
 
 def _rarity(p_value: float) -> str:
     words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
-    return say("report.probability_chance", words=words)
+    return f"the probability of this by chance is {words}"
 
 
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -259,7 +253,7 @@ def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
     ]
-    return [Caveat("caution", say("report.hung_some_launches"), tuple(map(Note, texts)))] if texts else []
+    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
 
 
 def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -270,7 +264,7 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     if not diverging:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
-    text = say("report.different_bits_different_ranks", names=names)
+    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
     return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
@@ -284,7 +278,7 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
                 changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = say("report.different_bits_different_same", unit=unit, names=names)
+            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
             caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
     return caveats
 
@@ -301,7 +295,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     notes = [
         Note(
             f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
-            say("report.do_not_trust_any", bug=BUG),
+            f"this is {BUG}; do not trust any of its results",
         )
         for (name, ranks, words), sizes in broken.items()
     ]
@@ -311,12 +305,8 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED_BADGES) for row in rows)
-    text = say("report.planned_cells_no_time", absent=absent, row_count=len(rows))
-    return (
-        [Caveat("caution", say("report.cells_not_measured", absent=absent, row_count=len(rows)), (Note(text),))]
-        if absent
-        else []
-    )
+    text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
+    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
 
 def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -332,8 +322,8 @@ def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
     if not missing:
         return []
-    effect = say("report.times_cells_based_fewer")
-    advice = say("report.submit_again_allreduce_bench")
+    effect = "the times of these cells are based on fewer launches than planned, or are missing"
+    advice = "submit them again; allreduce-bench collect prints the command"
     notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
     return [Caveat("caution", "incomplete launches", tuple(notes))]
 
@@ -381,9 +371,14 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
     kinds = {row.get("interval") for row in rows}
     if not kinds & {"repetitions", "range"}:
         return []
-    notes = [Note(say("report.spread_between_launches_unknown"))]
+    notes = [Note("The spread between launches is unknown: the intervals cover the spread within launches only.")]
     if "range" in kinds:
-        notes.append(Note(say("report.cells_fewer_calls_no", least_for_interval=LEAST_FOR_INTERVAL)))
+        notes.append(
+            Note(
+                f"Cells with fewer than {LEAST_FOR_INTERVAL} calls have no interval: no algorithm can be "
+                "distinguished from the fastest."
+            )
+        )
     return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
 
 
@@ -391,18 +386,20 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Bimodal launches, detected or suspected."""
     caveats = []
     if told := launch_states_sentences(done):
-        effect = say("report.median_over_launches_represents")
-        advice = say("report.find_out_differs_between")
+        effect = (
+            "the median over the launches represents neither level; it is not used for a winner, a fit or a comparison"
+        )
+        advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
         if all(states.differences for row in done if (states := row.get("launch_states"))):
-            advice = say("report.measure_launches_do_not")
+            advice = "measure launches that do not differ in this, each kind as a run of its own"
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
-        caveats.append(Caveat("caution", say("report.launches_two_states"), notes))
+        caveats.append(Caveat("caution", "bimodal: two levels", notes))
     if suspected := suspicion_sentences(done):
         notes = (
             *map(Note, suspected[:-1]),
-            Note(suspected[-1], "", say("report.add_launches_more", fewest_launches=FEWEST_LAUNCHES)),
+            Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"),
         )
-        caveats.append(Caveat("caution", say("report.two_states_noise"), notes))
+        caveats.append(Caveat("caution", "bimodal or noise", notes))
     return caveats
 
 
@@ -414,15 +411,17 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()
     ]
-    effect = say("report.time_implausibly_short_machine")
-    notes = tuple(Note(text, effect, say("report.measure_again_happens_again")) for text in texts)
-    return [Caveat("caution", say("report.times_below_reference_time"), notes)] if notes else []
+    effect = (
+        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
+    )
+    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
+    return [Caveat("caution", "times below a reference time", notes)] if notes else []
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than their lower bound."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
-    badge = say("report.faster_links_allow") if any(map(passes_link, rows)) else say("report.faster_limit")
+    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their lower bound"
     return [Caveat("caution", badge, tuple(notes))] if notes else []
 
 
@@ -567,10 +566,10 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     cells = cells_text(passing)
     text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
     refuting = [row for row in passing if refutes_limit(row)]
-    said = say("report.intervals_contain_limit_may")
+    said = "the intervals contain the lower bound, so this may be noise"
     if refuting:
         whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
         figures = "the rate is" if kind == LINKS else "its figures are"
-        said = say("report.exclude_limit_wrong_other", whose=whose, figures=figures)
+        said = f"{whose} exclude the lower bound; if {figures} wrong, the other efficiencies are wrong too"
     effect = f"no efficiency above 100 % is given; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])

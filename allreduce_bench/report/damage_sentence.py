@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..evaluation.summary_row import qualifiers
-from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
@@ -45,7 +44,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     """Return the same as warnings of the page."""
     caveats = []
     if report.damages:
-        effect = say("report.affected_cells_count_missing") if report.missing else ""
+        effect = "the affected cells count as missing" if report.missing else ""
         caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
     if report.unchecked:
         caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
@@ -71,8 +70,8 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     if not missing or not _is_begun(folder, missing):
         return ""
     planned, names = len(folder.plan().planned_launches()), few((launch.name for launch in missing), MOST_DAMAGES)
-    counts = {"complete": planned - len(missing), "planned": planned, "names": names}
-    return say("report.launches_left_continue", folder=folder.path, **counts, way=_resume(folder))
+    complete, way = planned - len(missing), _resume(folder)
+    return f"{folder.path}: {complete} of {planned} launches are complete; left: {names}; to continue: {way}"
 
 
 def _found(damage: Damage) -> str:
@@ -94,11 +93,11 @@ def _cell_text(mark: Row) -> str:
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
     """Return how to replace the cells that the damage lost, or the sentence that none is missing."""
     if folder.imported():
-        return say("report.import_logs_again")
+        return "import the logs again"
     if damage.launch not in missing:
-        return say("report.launch_measured_again_since", launch=damage.launch.name)
+        return f"launch {damage.launch.name} was measured again since and is complete"
     return f"measure it again: {_resume(folder)}"
 
 
 def _resume(folder: RunFolder) -> str:
-    return say("report.allreduce_bench_run_resume", fspath=shell_word(folder.path))
+    return f"allreduce-bench run --resume -o {shell_word(folder.path)}"

@@ -18,7 +18,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..message import say
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
 from ..models.model import Bounds, Model, sources
 from ..models.words import series_label
@@ -169,21 +168,13 @@ def bound_sentence(
             for name, priced in sources(models, ranks, nodes).items():
                 series_of[name] |= {series_label(model) for model in priced}
     prices = [
-        say("report.model", symbol=symbol, series_of=", ".join(sorted(series_of[name])))
-        for name, symbol in PRICES
-        if series_of[name]
+        f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
     ]
-    drawn = (
-        say("report.dashed_line_smallest_fitted", least=_kinds(least, passed), prices=" and ".join(prices))
-        if prices
-        else ""
-    )
+    drawn = f" Dashed line: {_kinds(least, passed)} from the smallest fitted {' and '.join(prices)}." if prices else ""
     if passed:
-        drawn += say("report.not_bound_some_measured", in_ranks=in_ranks(sorted(passed)))
+        drawn += f" At {in_ranks(sorted(passed))} it is not a bound: some measured times are shorter."
     lacking = [ranks for ranks in nodes_of if ranks not in least]
-    return drawn + (
-        say("report.no_bound_drawn", in_ranks=in_ranks(lacking), beaten_in_words=BEATEN_IN_WORDS) if lacking else ""
-    )
+    return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
 
 
 def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:
@@ -255,7 +246,7 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
 
 def drawn_name(competitor: str) -> str:
     """Return the name of a competitor as figures have it."""
-    return say("report.not_ranked_name", name=competitor) if competitor == FORCED_DEFAULT else competitor
+    return f"{competitor}, not ranked" if competitor == FORCED_DEFAULT else competitor
 
 
 def _shade(colour: str, turn: int) -> str:
@@ -291,7 +282,7 @@ def grid(
             panel.yaxis.set_minor_formatter(NullFormatter())
         panel.yaxis.set_major_formatter(tick_formatter(unit))
         if number + columns >= panels:
-            panel.set_xlabel(say("report.size_vector"))
+            panel.set_xlabel("size of the vector")
         if number % columns == 0:
             panel.set_ylabel(label)
     return figure, axes[:panels]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..message import say
 from ..models.crossings import Finding, at_powers_of_two, merged, named, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR, Bounds
@@ -159,9 +158,9 @@ def _text(forecast: Forecast, lines_of: Callable[..., list[str]], screen: Screen
         if not sentences and len(group.models) > 1:
             sentences = [_without_crossings(forecast, group)]
         notes = [*_reader_notes(forecast, group), *(f"fit: {note}" for note in _fit_notes(group))]
-        grade = say("report.grade_fitted_times", grade=group.grade) if group.grade else ""
+        grade = f"grade of the fitted times: {group.grade}" if group.grade else ""
         lines += [
-            say("report.allreduce_model_prediction_not", source=forecast.source),
+            f"allreduce, model prediction, not measured: {forecast.source}",
             *filter(None, [group.where, grade]),
         ]
         lines += [*lines_of(forecast, group, screen), "", *sentences, *notes, ""]
@@ -171,21 +170,21 @@ def _text(forecast: Forecast, lines_of: Callable[..., list[str]], screen: Screen
 
 def _without_crossings(forecast: Forecast, group: CompetingModels) -> str:
     if any(group.winner(ranks, nbytes) for ranks in forecast.ranks for nbytes in forecast.sizes):
-        return say("report.no_algorithm_overtakes_another")
-    return say("report.models_do_not_tell")
+        return "no algorithm is shown to overtake another in this range"
+    return "the models do not tell the fastest algorithm in this range"
 
 
 def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
     cells = _all_predicted(forecast, group)
     marks = [
         "* fastest",
-        *[say("report.equal_to_least")] * _has_intervals(group),
+        *["= least, or equal to it within the intervals"] * _has_intervals(group),
         *["? speculative"] * any(cell.prediction and cell.prediction.speculative for cell in cells),
     ]
-    marks += [say("report.limited_bound_port")] * any(cell.prediction and cell.limit for cell in cells)
+    marks += ["^ limited by a bound or port"] * any(cell.prediction and cell.limit for cell in cells)
     marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
-    marks += [say("report.interval_fastest", coverage=COVERAGE)] * _has_intervals(group)
-    lines = [say("report.time_us_bounds", marks="  ".join(marks), group=_bounds_text(group))]
+    marks += [f"{COVERAGE:.0%}: interval of the least"] * _has_intervals(group)
+    lines = [f"time (us);  {'  '.join(marks)}  bounds: {_bounds_text(group)}"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
@@ -195,9 +194,9 @@ def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> 
 
 def _bounds_text(group: CompetingModels) -> str:
     if not group.grade:
-        return say("report.given_alpha_beta", network_bound=NETWORK_BOUND)
-    least = say("report.smallest_alpha_latency_identified")
-    return say("report.estimated_alpha_beta", network_bound=NETWORK_BOUND, least=least)
+        return f"{NETWORK_BOUND}, at the given alpha and beta"
+    least = "the smallest alpha (latency) and identified beta (bandwidth) of these models"
+    return f"{NETWORK_BOUND}, at the estimated alpha and beta: {least}"
 
 
 def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
@@ -248,8 +247,8 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
     winners = winner_map(group, forecast.ranks, forecast.sizes)
     lines = [["ranks", *map(format_size, forecast.sizes)]]
     lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
-    equal = f"; {say('report.equal_to_least')}" if _has_intervals(group) else ""
-    return [say("report.fastest_algorithm_ranks_down") + equal, "", *fitted(columns_of(lines), screen)]
+    equal = "; = least, or equal to it within the intervals" if _has_intervals(group) else ""
+    return ["the fastest algorithm, ranks down and sizes across" + equal, "", *fitted(columns_of(lines), screen)]
 
 
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
@@ -274,17 +273,31 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
 def _kept_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Note on which numbers of ranks the winner at the largest measured one is kept."""
     kept = [ranks for ranks in forecast.ranks if group.keeps_winner(ranks)]
-    return [say("report.winner_kept", ranks=format_ranges(kept), largest=group.largest_common)] if kept else []
+    return (
+        [
+            (
+                f"on {format_ranges(kept)} ranks the winner at the largest measured number of ranks "
+                f"({group.largest_common}) is kept"
+            )
+        ]
+        if kept
+        else []
+    )
 
 
 def _port_notes(group: CompetingModels) -> list[str]:
     """Note whether the ranks of a node share its port, if a node has several."""
     rate, per_node = group.layout.nic_bytes_per_s, group.step
     if rate:
-        return [say("report.port_full_duplex_no", port_in_words=port_in_words(rate, per_node))]
+        return [f"{port_in_words(rate, per_node)} (one port, full duplex, no reduction in the network)"]
     if per_node == 1:
         return []
-    return [say("report.whether_ranks_node_share", per_node=per_node)]
+    return [
+        (
+            f"whether the {per_node} ranks of a node share its port is counted only as far as it was measured; "
+            "--nic-bandwidth sets the rate of the port"
+        )
+    ]
 
 
 def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
@@ -292,34 +305,33 @@ def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
     raised = [cell for cell in cells if cell.prediction and cell.limit]
     notes = []
     if names := _series_of(cell for cell in raised if cell.limit == PORT):
-        notes.append(say("report.port_busiest_node_needs", names=names))
+        notes.append(f"^ {names}: the port of the busiest node needs longer for its bytes than the critical path")
     for limit in LIMITS:
         if names := _series_of(cell for cell in raised if cell.limit == limit):
-            notes.append(say("report.bound_model_alone_below", names=names, limit=limit))
+            notes.append(f"^ {names}: the {limit} bound; the model alone is below it, so the time is this or more")
     return notes
 
 
 def _no_port_notes(group: CompetingModels, cells: Sequence[Predicted]) -> list[str]:
     """Note whose times lack the port that others include."""
     lacking = _series_of(cell for cell in cells if cell.no_port and group.is_lower_bound(cell))
-    what = say("report.bytes_through_port_node")
-    return [say("report.port_adds_times_others", lacking=lacking, what=what)] if lacking else []
+    what = "the bytes through the port of a node are unknown, so a time is this or more"
+    return [f"{lacking}: {what} where the port adds to the times of others, and gets no *"] if lacking else []
 
 
 def _identification_notes(cells: Sequence[Predicted]) -> list[str]:
     """Note whose times depend on an unidentified parameter, and the consequence."""
     modelled = [cell for cell in cells if cell.prediction]
     names = dict.fromkeys(cell.prediction.unidentified for cell in modelled if cell.prediction)
-    notes = [
-        say(
-            "report.not_identified_times_depend",
-            modelled=_series_of(cell for cell in modelled if cell.prediction and cell.prediction.unidentified == name),
-            name=name,
-        )
-        for name in filter(None, names)
-    ]
+    notes = []
+    for name in filter(None, names):
+        depend = (cell for cell in modelled if cell.prediction and cell.prediction.unidentified == name)
+        notes.append(f"~ {_series_of(depend)}: {name} not identified, and these times depend on it")
     if notes or any((cell.limit or cell.too_far) and not cell.prediction for cell in cells):
-        notes.append(say("report.no_fastest_algorithm_named"))
+        notes.append(
+            "no fastest algorithm is named where one of these times, or one that is not predicted so far from its "
+            "sizes, may decide"
+        )
     return notes
 
 
@@ -332,10 +344,10 @@ def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[
     counts, notes = [ranks for model in group.models.values() for ranks in model.ranks], []
     far = {cell.ranks for cell in cells if cell.prediction and group.models[cell.series].is_far(cell.ranks)}
     if above := sorted(ranks for ranks in far if ranks > max(counts)):
-        above_text = say("report.ranks_more_times_largest", above=format_ranges(above), far=FAR)
+        above_text = f"{format_ranges(above)} ranks are more than {FAR:.0f} times the largest measured rank count"
         notes.append(f"speculative: {above_text} ({max(counts)})")
     if below := sorted(ranks for ranks in far if ranks < min(counts)):
-        below_text = say("report.ranks_less_smallest_measured", below=format_ranges(below), far=FAR)
+        below_text = f"{format_ranges(below)} ranks are less than 1/{FAR:.0f} of the smallest measured rank count"
         notes.append(f"speculative: {below_text} ({min(counts)})")
     return notes
 
@@ -345,16 +357,19 @@ def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     notes = []
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
     if unknown := [series for series, model in group.models.items() if model.ranks and not model.nbytes]:
-        notes.append(say("report.size_range_unknown", names=", ".join(unknown)))
+        notes.append(f"warning: {', '.join(unknown)}: the range of the measured sizes is unknown; fit again")
     cells = _all_predicted(forecast, group)
     beyond = [cell for cell in cells if cell.prediction and cell.prediction.size_factor > 1]
     without_ends = [cell for cell in beyond if not group.models[cell.series].largest]
     if without_ends:
-        notes.append(say("report.size_ends_unknown", names=_series_of(without_ends)))
+        notes.append(
+            f"warning: {_series_of(without_ends)}: the machine file is of an earlier version, range unknown: times "
+            "beyond the measured sizes are those of the model alone; fit again"
+        )
     if measured and forecast.sizes[-1] > max(map(max, measured)):
-        notes.append(say("report.sizes_above_not_measured", measured=format_size(max(map(max, measured)))))
+        notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")
     if measured and forecast.sizes[0] < min(map(min, measured)):
-        notes.append(say("report.sizes_below_not_measured", measured=format_size(min(map(min, measured)))))
+        notes.append(f"sizes below {format_size(min(map(min, measured)))} were not measured")
     return notes
 
 
@@ -362,8 +377,8 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
     sizes = sorted({cell.segment_nbytes for cell in cells if cell.segment_nbytes})
     range_text = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
     if group.layout.segment == BEST:
-        return say("report.best_segment_size", range_text=range_text)
-    return say("report.segments_segment_best_takes", range_text=range_text)
+        return f"the best segment at each size, {range_text}"
+    return f"segments of {range_text}; --segment best takes the segment size with the lowest modelled time"
 
 
 def source_of(machine: Machine, name: str) -> str:
@@ -373,11 +388,7 @@ def source_of(machine: Machine, name: str) -> str:
 
 def port_in_words(nic_bytes_per_s: float, ranks_per_node: int) -> str:
     """Return `the 4 ranks of a node share its port of 25 Gbit/s`."""
-    whose = (
-        say("report.ranks_node_share_port", ranks_per_node=ranks_per_node)
-        if ranks_per_node > 1
-        else say("report.node_port")
-    )
+    whose = f"the {ranks_per_node} ranks of a node share its port" if ranks_per_node > 1 else "each node has one port"
     return f"{whose} of {format_rate(nic_bytes_per_s)}"
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from ..evaluation.limits import LOCAL
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
-from ..message import say
 from ..runs.cell import executor_of, parts_of
 from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
@@ -48,7 +47,7 @@ def interval_words(rows: Iterable[SummaryRow]) -> list[str]:
     launches = sorted({row["launches"] for row in timed if row["interval"] == "launches"})
     over_launches = dict.fromkeys(f"{confidence(count)} interval over launches" for count in launches)
     over_calls = any(row["interval"] == "repetitions" for row in timed)
-    return [*over_launches, *([say("report.interval_over_calls_launch")] if over_calls else [])]
+    return [*over_launches, *(["95 % interval over the calls of a launch"] if over_calls else [])]
 
 
 def _times(name: str, rows: Sequence[SummaryRow | None], with_intervals: bool) -> Column:

@@ -18,7 +18,6 @@ from ..machine.interfaces import parse_traffic, total_traffic
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
-from ..message import say
 from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
@@ -45,22 +44,22 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
-        ("operation", say("report.reduce_out_place", dtype=plan.dtype, op=plan.op)),
-        (say("report.time_call"), _definition(attempts)),
+        ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
+        ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
-        (say("report.time_cell"), say("report.median_over_launches_median")),
+        ("time of a cell", "median over launches of the median over its timed calls"),
         ("launches", _launches_text(plan, launches)),
-        ("timed calls", say("report.per_cell_over_launches", calls=calls)),
+        ("timed calls", f"{calls} per cell over all launches"),
         ("stopping rule", _end_rule(plan, done)),
-        ("warm-ups", say("report.per_cell_launch_kept", warmups=plan.warmups)),
+        ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         ("vectors", _placement_text(plan)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         *([("order of ranks", order_sentence(plan))] if plan.order else []),
         ("lateness of ranks", _lateness_text(plan)),
-        ("reference times", FLOORS_MEASURED if plan.floors else say("report.not_measured_no_reference")),
+        ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
         ("inputs of calls", _inputs_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
@@ -85,11 +84,7 @@ def _common_start(attempts: Sequence[dict]) -> str:
     first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
     changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
     reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return reasons + (
-        say("report.launches_chose_another_method", changed=changed, synchronised_count=len(synchronised))
-        if changed
-        else ""
-    )
+    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:
@@ -98,12 +93,14 @@ def _common_clock(attempts: Sequence[dict]) -> str:
     clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
     if not clocks:
         return ""
+    at_start = format_time(max(clock["error_start_s"] for clock in clocks))
     parts = [
         clocks[0]["method"],
-        say("report.error_most_start", clocks=format_time(max(clock["error_start_s"] for clock in clocks))),
+        f"error at most {at_start} at the start",
     ]
     if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
-        parts.append(say("report.most_end_launch", ends=format_time(max(clock["error_end_s"] for clock in ends))))
+        at_end = format_time(max(clock["error_end_s"] for clock in ends))
+        parts.append(f"at most {at_end} at the end of a launch")
     if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
         parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
     return ", ".join(parts)
@@ -111,32 +108,37 @@ def _common_clock(attempts: Sequence[dict]) -> str:
 
 def _drift_text(clock: Mapping) -> str:
     drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
-    return (
-        say("report.drift_up_ppm", drift=drift)
-        if drift > error
-        else say("report.no_drift_detected_below", drift=drift + error)
-    )
+    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift detected (below {drift + error:.2g} ppm)"
 
 
 def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """Describe when the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
-        rule = say("report.after_calls_per_launch", iters=plan.iters)
+        rule = f"after {plan.iters} calls per launch"
     else:
         precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
-        rule = say("report.when_interval_median_lies", precision=precision, most=most, max_repetitions=MAX_REPETITIONS)
+        rule = (
+            f"when the 95 % interval of the median lies within {precision} of it, or after {most} or "
+            f"{MAX_REPETITIONS} calls"
+        )
     counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
     ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
-    return say("report.stopped_cells_some_launch", rule=rule, ended=ended, done_count=len(done)) if ended else rule
+    return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
 
 
 def _interval_text(done: Sequence[SummaryRow]) -> str:
     counts = sorted({row["launches"] for row in done if row.get("interval") == "launches"})
     over_launches = dict.fromkeys(map(confidence, counts))
     kinds = {
-        "launches": say("report.median_over_launches_order", over_launches=" or ".join(over_launches)),
-        "repetitions": say("report.within_launches_too_few"),
-        "range": say("report.none_below_calls_per", least_for_interval=LEAST_FOR_INTERVAL),
+        "launches": (
+            f"{' or '.join(over_launches)} of the median over launches, from order statistics: up to 8 launches their "
+            "range"
+        ),
+        "repetitions": (
+            "95 % within launches (too few launches): median over calls, from order statistics widened for the "
+            "correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals"
+        ),
+        "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",
     }
     return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 
@@ -147,8 +149,11 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
         attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else []
     )
     text_of = {
-        "warm": say("report.warm_every_call_uses"),
-        "cold": say("report.cold_between_two_uses", nbytes_touched=nbytes_touched),
+        "warm": "warm: every call uses the same buffers",
+        "cold": (
+            f"cold: between two uses of a buffer each rank touches {nbytes_touched}, twice its share of the node's "
+            "caches"
+        ),
     }
     return "; ".join(text_of[cache] for cache in plan.caches)
 
@@ -156,40 +161,48 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
 def _placement_text(plan: Plan) -> str:
     """Describe the placement of vectors."""
     text_of = {
-        PAGE: say("report.pages_inputs_outputs_scratch", stagger=STAGGER),
-        NUMPY: say("report.numpy_puts"),
-        UNKNOWN_PLACEMENT: say("report.unknown_run_log_does"),
+        PAGE: f"at pages, inputs, outputs and scratch {STAGGER} bytes apart",
+        NUMPY: "where numpy puts them",
+        UNKNOWN_PLACEMENT: "unknown: the run or the log does not say",
     }
-    apart = say("report.output_begins_bytes_behind")
+    apart = "an output begins {} bytes behind its input, modulo a page"
     return "; ".join(text_of.get(placement) or apart.format(placement) for placement in plan.placement)
 
 
 def _groups_text(plan: Plan) -> str:
     layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
-    return say("report.same_time_common_start", layouts=layouts)
+    return f"{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep"
 
 
 def order_sentence(plan: Plan) -> str:
     """Return on which hosts the ranks of the all-reduce sit, of a run with --order."""
-    words = {BLOCK: say("report.order_block"), CYCLIC: say("report.order_cyclic")}
-    return words.get(plan.order[0]) or say("report.order_hosts", hosts=few(plan.order, MOST_HOSTS))
+    words = {
+        BLOCK: "The ranks of each host follow each other, host after host (--order block).",
+        CYCLIC: "A rank of each host follows in turn (--order cyclic).",
+    }
+    return (
+        words.get(plan.order[0])
+        or f"The ranks sit on these hosts, in their order: {few(plan.order, MOST_HOSTS)} (--order)."
+    )
 
 
 def _lateness_text(plan: Plan) -> str:
     """Say whether the run shows which rank is late, and what was injected."""
     if plan.arrival:
-        unit = say("report.times_median_library_own") if plan.late_by.endswith("x") else ""
-        return say(
-            "report.injected_patterns_beside_none",
-            arrivals=", ".join(plan.arrivals[1:]),
-            late_by=plan.late_by.removesuffix("x"),
-            unit=unit,
+        unit = " times the median of the library's own all-reduce" if plan.late_by.endswith("x") else ""
+        return (
+            f"injected by the patterns {', '.join(plan.arrivals[1:])}, beside none; the largest delay is "
+            f"{plan.late_by.removesuffix('x')}{unit}, but for traces; the time with a pattern is the completion, last "
+            "exit - last entry; Python's loop makes all calls"
         )
     if plan.compute_s:
-        work = {"spin": say("report.many_operations_rank"), "sleep": "each rank sleeps"}[plan.work]
+        work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]
         slower = "".join(f"; rank {word.replace(':', ' was slowed down by ')}" for word in plan.inject_slowdown)
-        return say("report.seen_before_call_rank", compute_s=format_time(plan.compute_s), work=work, slower=slower)
-    return say("report.not_seen_ranks_enter")
+        return (
+            f"seen: before each call each rank has a phase of work of {format_time(plan.compute_s)} ({work}), and its "
+            f"end is stamped before the common start{slower}; Python's loop makes all calls"
+        )
+    return "not seen: ranks enter a call together; measure it with --compute or --arrival of run"
 
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
@@ -198,32 +211,33 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
     checks = sum(row.get("checks") or 0 for row in rows)
     if not checks:  # a run older than the counting of checks
-        return say("report.exact_vectors_before_after", found=found)
+        return f"exact vectors before and after the timed calls of {found}"
     counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
     sizes = set(map(plan.group_size, plan.ranks))
     least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
-    seen = "always" if least == 1 else say("report.probability_least", least=least)
-    return say("report.every_bit_calls_exact", checks=checks, found=found, seen=seen)
+    seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
+    return (
+        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; one or "
+        f"two ranks that are missing, doubled or mixed up are detected {seen}"
+    )
 
 
 def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     """Say whether inputs changed between calls, and the least probabilities of detecting faults of timed calls."""
     if plan.inputs == "same":
-        return say("report.same_consecutive_calls_calls")
+        return "the same in consecutive calls; only calls before and after a batch of them were looked at"
     measured = [row for row in rows if row.get("looks") and row.get("count")]
     if not measured:
-        return say("report.changed_between_calls_no")
+        return "changed between calls; no calls were made one after the other"
     chances = [_seen(plan, row) for row in measured]
     left_out, reduction, element = (min(kind) for kind in zip(*chances))
     looks = min(row["looks"] or 0 for row in measured)
-    return say(
-        "report.lines_bytes_change_between",
-        line_nbytes=LINE_NBYTES,
-        looks=looks,
-        left_out=_percent_down(left_out),
-        reduction=_percent_down(reduction),
-        element=_percent_down(element),
-        looks_2=_percent_down(1 - 0.99**looks),
+    return (
+        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, "
+        "drawn at random, were looked at there; the least probabilities to detect faults of every call: "
+        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} "
+        f"(the contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of "
+        f"one call in 100: {_percent_down(1 - 0.99**looks)}"
     )
 
 
@@ -240,16 +254,16 @@ def _bits_text(plan: Plan) -> str:
     if not is_float(plan.dtype):
         return why_not_compared(plan)
     exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
-    inputs = say("report.floats_below_random_signs", below=below, exponents=exponents, seed=plan.seed)
-    exact = "" if plan.op == "prod" else say("report.rank_result_compared_exact", compared=COMPARED)
-    return say("report.compared_between_ranks_between", inputs=inputs, calls=CALLS, exact=exact)
+    inputs = f"floats below {below} with random signs, significands and {exponents} exponents, seed {plan.seed}"
+    exact = "" if plan.op == "prod" else f"; rank 0's result compared with the exact one at up to {COMPARED} elements"
+    return f"{inputs}; compared between ranks, between {CALLS} calls and between launches{exact}"
 
 
 def _launches_text(plan: Plan, finished: str) -> str:
     """Return how many launches were planned and finished, and what is beside them."""
-    words = say("report.separate_mpiruns_per_rank", launches=plan.launches, launches_2=finished)
+    words = f"separate mpiruns per rank count: {plan.launches} planned, {finished} finished per cell"
     number = len(plan.forced_launches)
-    return f"{words}; {say('report.forced_launches', number=number)}" if number else words
+    return f"{words}; beside each one {number} in which the library is told which algorithm to use" if number else words
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
@@ -258,10 +272,10 @@ def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
     most: list[list[int]] = max((sets for sets in limited if sets), key=len, default=[])
     if len(most) > 1:
         sizes = "; then ".join(", ".join(map(format_size, sizes)) for sizes in most)
-        return say("report.set_set_sizes_far", sizes=sizes, seed=plan.seed)
+        return f"set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {plan.seed}"
     if any(sets is None for sets in limited):
-        return say("report.size_size_far_within", seed=plan.seed)
-    return say("report.random_every_launch_seed", seed=plan.seed)
+        return f"size by size, as far as --within allowed; the algorithms of a size in random order, seed {plan.seed}"
+    return f"random in every launch, seed {plan.seed}"
 
 
 def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
@@ -294,18 +308,18 @@ def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
         return None
     if required and _ratio_text(sum(counts.values()) / required) == "0":
         names = ", ".join(name for name, _ in _busiest(counts))
-        return say("report.network_traffic_above_not", large=format_size(LARGE), names=names)
+        return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
     if required:
         shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
-        return say("report.network_traffic_above_relative", large=format_size(LARGE), shares=shares)
+        return (
+            f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
+        )
     moved = sum(row["nbytes"] for row in counted)
-    used = ", ".join(
-        say("report.vector_size", nbytes=_ratio_text(nbytes / moved), name=name) for name, nbytes in _busiest(counts)
-    )
+    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vector size on {name}" for name, nbytes in _busiest(counts))
     busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
     if not busy:
-        return say("report.no_network_traffic_above", large=format_size(LARGE))
-    return say("report.node_network_traffic_above", large=format_size(LARGE), used=used)
+        return f"no network traffic at {format_size(LARGE)} and above: one node, shared memory"
+    return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"
 
 
 def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -336,7 +350,7 @@ def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         if (times_s := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
     }
     text = ", ".join(f"{phase} {format_time(time_s)}" for phase, time_s in longest.items())
-    return [(say("report.launch_start_up_most"), text)] if text else []
+    return [("launch start-up, at most", text)] if text else []
 
 
 def _range_text(values: Iterable) -> str:
@@ -396,13 +410,13 @@ def _how_measured(
         return {
             "imported": source(imported),
             "operation": operation(plan, imported),
-            "times": say("report.times_median_over_launches", definition=definition(done)),
+            "times": f"times are {definition(done)}; median over launches",
             "method": imported_method(plan, imported, rows, attempts),
         }
     return {
         "imported": "",
         "operation": f"{plan.dtype} {plan.op}, out of place",
-        "times": say("report.times_maximum_over_ranks"),
+        "times": "times are the maximum over ranks, median over calls and launches",
         "method": method(plan, rows, attempts) + ([("merged from", merged_sources_sentence(merged))] if merged else []),
     }
 
@@ -422,7 +436,7 @@ def _tool_and_version(imported: Mapping[str, Any]) -> str:
 
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
     """Return `float32 sum, in place`; `unknown` for what the logs omit."""
-    place = {None: say("report.place_out_place_unknown"), True: "in place", False: "out of place"}
+    place = {None: "in place or out of place unknown", True: "in place", False: "out of place"}
     return f"{plan.dtype or 'type unknown'}, {plan.op or 'operation unknown'}, {place[imported.get('in_place')]}"
 
 
@@ -433,31 +447,29 @@ def imported_method(
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
-    named = few(map(_file_in_words, files), MOST_FILES, more="report.more_see_run_json")
+    named = few(map(_file_in_words, files), MOST_FILES, more=" and {more} more, see run.json")
     rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
-    checks = say("report.cells_checked_according_logs", checked=checked, row_count=len(rows)) if checked else "unknown"
+    checks = f"{checked} of {len(rows)} cells were checked, according to the logs" if checked else "unknown"
     return [
         ("imported from", f"{tool}: {named}"),
         *_unread(imported.get("unread") or ()),
         *([("system", imported["system"])] if imported.get("system") else []),
         ("operation", f"all-reduce, {operation(plan, imported)}"),
-        (say("report.time_call"), definition(done)),
-        (say("report.time_cell"), say("report.median_over_launches_time")),
-        ("launches", say("report.launch_allocation_file_table", attempt_count=len(attempts))),
+        ("time of a call", definition(done)),
+        ("time of a cell", "median over launches of the time in the log, or of the median over its calls"),
+        ("launches", f"{len(attempts)}; a launch is an allocation, a file, or a table in a file"),
         (
             "interval",
-            say(
-                "report.over_launches_cells_launches",
-                rows_with_interval_count=len(rows_with_interval),
-                done_count=len(done),
-                min_launches=MIN_LAUNCHES,
+            (
+                f"over launches for {len(rows_with_interval)} of {len(done)} cells ({MIN_LAUNCHES} launches or more), "
+                "from order statistics; within launches for the others, where the logs have single calls"
             ),
         ),
         ("checks", checks),
         *_origins(imported, attempts),
         (
-            say("report.not_logs"),
-            ", ".join(_missing(plan, imported, rows, attempts)) or say("report.nothing_listed_missing"),
+            "not in the logs",
+            ", ".join(_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
         ),
     ]
 
@@ -469,7 +481,7 @@ def _file_in_words(file: Mapping[str, Any]) -> str:
 
 def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the unreadable files of a folder of logs, with the reasons."""
-    reasons = few((file["reason"] for file in files), MOST_FILES, comma="; ", more="report.more_see_run_json_2")
+    reasons = few((file["reason"] for file in files), MOST_FILES, comma="; ", more="; and {more} more, see run.json")
     return [("not read", reasons)] if files else []
 
 
@@ -480,7 +492,7 @@ def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[t
     options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
     origins = {
         "ranks": f"from {rank_sources[0]}" if rank_sources else "",
-        say("report.date_logs"): ", ".join(dates),
+        "date of the logs": ", ".join(dates),
         "set by option": options,
     }
     return [(what, text) for what, text in origins.items() if text]
@@ -494,8 +506,8 @@ def definition(done: Sequence[SummaryRow]) -> str:
 
 def _definition_of(name: str) -> str:
     if name.startswith(CSV):
-        return say("report.column_csv", name=name.removeprefix(CSV))
-    return DEFINITIONS.get(name, say("report.name_log"))
+        return f"the column {name.removeprefix(CSV)} of the CSV"
+    return DEFINITIONS.get(name, "name as in the log")
 
 
 def _option_text(value: Any) -> str:
@@ -509,14 +521,14 @@ def _missing(
 ) -> list[str]:
     """List what measured runs record and this one does not."""
     absent = {
-        say("report.type_elements"): not plan.dtype,
+        "type of the elements": not plan.dtype,
         "operation": not plan.op,
-        say("report.place_out_place"): imported.get("in_place") is None,
+        "in place or out of place": imported.get("in_place") is None,
         "nodes": not all(row.get("nodes") for row in rows),
         "hosts": not any(fact.get("hosts") for fact in attempts),
         "MPI library": not any(fact.get("mpi", {}).get("library") for fact in attempts),
         "binding": True,
         "oversubscription": True,
-        say("report.whether_results_checked"): all(row.get("wrong") is None for row in rows),
+        "whether results were checked": all(row.get("wrong") is None for row in rows),
     }
     return [fact for fact, is_absent in absent.items() if is_absent]

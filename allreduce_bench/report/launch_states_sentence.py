@@ -13,7 +13,6 @@ from ..evaluation.launch_states import (
     series_in_states,
 )
 from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers
-from ..message import say
 from ..stats import median
 from ..units import few, format_size, format_time, in_ranks
 
@@ -41,27 +40,17 @@ def _told(series: StatesOfSeries) -> str:
     states = [states for row in series.rows if (states := row.get("launch_states"))]
     low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
     low_launches, high_launches = _launches_texts(states)
-    return say(
-        "report.launches_two_states_2",
-        series=_series_text(series),
-        series_2=_sizes_text(series),
-        low=low,
-        low_launches=low_launches,
-        high=high,
-        high_launches=high_launches,
-        series_3=_gap_text(series, states),
-        series_4=_elsewhere(series),
+    return (
+        f"{_series_text(series)}: launches are bimodal {_sizes_text(series)}: two levels: {low} ({low_launches}) and "
+        f"{high} ({high_launches}): {_gap_text(series, states)}{_elsewhere(series)}"
     )
 
 
 def _suspected(series: StatesOfSeries) -> str:
     launches = series.rows[0].get("suspected_states")
-    return say(
-        "report.launches_may_two_states",
-        series=_series_text(series),
-        series_2=_sizes_text(series),
-        launches=launches,
-        fewest_launches=FEWEST_LAUNCHES,
+    return (
+        f"{_series_text(series)}: launches may be bimodal {_sizes_text(series)}; {launches} launches are too few to "
+        f"decide, {FEWEST_LAUNCHES} are needed"
     )
 
 
@@ -118,19 +107,20 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
     first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
+    slow = format_time(median(each.high_s for each in states))
     texts = {
         CONSTANT_TIME: (
-            say("report.slow_state_takes_every", median=format_time(median(each.high_s for each in states))),
+            f"the slow level takes {slow} at every size",
             TIMER,
         ),
-        CONSTANT_DELAY: (say("report.slow_state_takes_longer", later_s=format_time(later_s)), TIMER),
-        CONSTANT_RATIO: (say("report.slow_state_takes_times", median=median(ratios)), BANDWIDTH),
+        CONSTANT_DELAY: (f"the slow level takes {format_time(later_s)} longer at every size", TIMER),
+        CONSTANT_RATIO: (f"the slow level takes {median(ratios):.3g} times as long at every size", BANDWIDTH),
         CHANGING: (
-            say("report.slow_state_takes_times_long", ratios=ratios[0], first=first, ratios_2=ratios[-1], last=last),
+            f"the slow level takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}",
             NEITHER,
         ),
     }
-    gap, cause = texts.get(states[0].gap, (say("report.unclear_whether_gap_depends"), ""))
+    gap, cause = texts.get(states[0].gap, ("it is unclear whether the gap depends on the size", ""))
     causes = common_causes(states)
     return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
 
@@ -152,15 +142,15 @@ def _causes_text(causes: Sequence[LaunchDifference]) -> str:
         f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
     ]
     if not told:
-        return say("report.launches_both_states_different", said=said[0])
+        return f"the launches of both levels are in different logs, {said[0]}: look there for what differs"
     labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
-    named = few(labelled, MOST_CAUSES, comma="; in ", more="core.semicolon_and_more")
-    return say("report.likely_cause_launches_both", labelled=named)
+    named = few(labelled, MOST_CAUSES, comma="; in ", more="; and {more} more")
+    return f"the likely cause is that the launches of both levels differ in {named}"
 
 
 def _values_text(values: Sequence[str]) -> str:
     shown = (value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values)
-    return few(shown, MOST_VALUES, more="core.comma_more")
+    return few(shown, MOST_VALUES, more=", {more} more")
 
 
 def _elsewhere(series: StatesOfSeries) -> str:

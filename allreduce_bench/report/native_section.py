@@ -9,14 +9,13 @@ import pandas as pd
 
 from ..evaluation.summary_row import SummaryRow
 from ..identifying.evidence import Answer
-from ..message import say
 from ..models.rivals import part_comparisons, parts_sentence, rival_comparisons, rivals_sentence, slower_lines
 from ..runs.cell import NATIVE
 from ..runs.identified import NO, OPEN, YES, Identified, Ran
 from ..runs.plan import Plan
 from ..units import format_size, in_ranks
 
-ASKED = {YES: "report.ran_asked", OPEN: "report.ran_asked_open", NO: "report.ran_not_asked"}
+ASKED = {YES: "yes", OPEN: "cannot tell", NO: "no: not ranked"}
 
 
 class RanLine(NamedTuple):
@@ -38,7 +37,7 @@ def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
             first, *others = stretch
             sizes = " to ".join(dict.fromkeys(format_size(one.nbytes) for one in (first, *others[-1:])))
             answer = Answer(first.names, first.by_order, first.by_messages, first.order)
-            verdict = say(ASKED[asked]) if asked else ""
+            verdict = ASKED[asked] if asked else ""
             lines.append(RanLine(algorithm, in_ranks([ranks]), sizes, answer.words, answer.evidence, verdict))
     return lines
 
@@ -52,13 +51,18 @@ def _seen(ran: Ran) -> tuple[str, str, str | None]:
 def ran_sentences(plan: Plan, identified: Mapping[int, Identified]) -> list[str]:
     """Return what is to be known about the lines: ranks that were not looked at, other types, uncounted messages."""
     if NATIVE not in plan.algorithms:
-        return [say("report.native_not_measured")]
+        return ["native was not measured."]
     sentences = []
     if unknown := [ranks for ranks in plan.ranks if ranks > 1 and ranks not in identified]:
-        sentences.append(say("report.ran_unknown", ranks=in_ranks(unknown)))
+        sentences.append(
+            f"Unknown at {in_ranks(unknown)}: allreduce-bench which says which algorithm the library runs."
+        )
     other = {(found.dtype, found.op) for found in identified.values()} - {(plan.dtype, plan.op)}
     for dtype, op in sorted(other):
-        sentences.append(say("report.ran_other_type", dtype=dtype, op=op, own_dtype=plan.dtype, own_op=plan.op))
+        sentences.append(
+            f"This was looked at with {dtype} and {op}; the run measured {plan.dtype} and {plan.op}, for which "
+            "libraries may choose otherwise."
+        )
     return sentences + list(dict.fromkeys(found.not_counted for found in identified.values() if found.not_counted))
 
 

@@ -28,7 +28,6 @@ from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
 from ..machine.forks import in_forks
-from ..message import say
 from ..models import words as model_words
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Bounds, Model
@@ -139,7 +138,7 @@ def _stretch_at(verdict: Verdict, nbytes: int) -> Stretch | None:
 def _who(verdict: Verdict, stretch: Stretch | None) -> str:
     if stretch and stretch.is_won:
         return f"{stretch.leaders[0]} is the fastest"
-    return say("report.no_algorithm_shown_fastest")
+    return "No algorithm is shown to be the fastest"
 
 
 def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -152,7 +151,7 @@ def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str
     if native is None or row["speedup"] is None:
         return f" ({format_time(row['time_s'])})"
     gain = printed_factor((time_of(native), row["time_s"]))
-    return say("report.times_faster_native", time_s=format_time(row["time_s"]), gain=three_digits(gain))
+    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times faster than native)"
 
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -167,7 +166,7 @@ def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[Summa
     if stretch.is_won:
         return f"{advantage}{over}"
     if len(stretch.leaders) == 1:
-        return say("report.nowhere_slower_another", leaders=stretch.leaders[0], advantage=advantage, over=over)
+        return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
     return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"
 
 
@@ -186,14 +185,14 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
     """Return what to do next: fix what spoils the times, else use the winner."""
     if verdict.grade != GOOD and reasons:
         found, mend = reason_words(reasons[0])
-        return say("report.measure_again_before_you", found=found, mend=mend)
+        return f"{found}: {mend}, and measure again before you decide."
     if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
         return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
     if verdict.alone:
-        return say("report.measure_another_algorithm_beside")
+        return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
     if stretch:
-        return say("report.keep_another_algorithm_gains", leaders_words=leaders_words(stretch))
-    return say("report.keep_native_measure_again")
+        return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
+    return "keep native, or measure again with more launches (--launches)."
 
 
 # One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics
@@ -271,7 +270,7 @@ def write_report(
     missing_of = missing or [()] * len(folders)
     sections = []
     for folder, name, missing_cells in zip(folders, run_names(folders), missing_of, strict=True):
-        progress(say("report.reads_and_fits", path=folder.path))
+        progress(f"{folder.path}: reads the times and fits models")
         sections.append(_section(folder, name, missing_cells, own))
     output.parent.mkdir(parents=True, exist_ok=True)
     together = common_frame(folders, [section.pop("frame") for section in sections])
@@ -279,12 +278,12 @@ def write_report(
         drafts = hidden / beside.name
         prefixes = [f"{number}_" if len(sections) > 1 else "" for number in range(1, len(sections) + 1)]
         of_all = {"pictures": [] if together is None else run_pictures(together)}
-        places = [_Place(say("report.all_runs"), "", of_all, "pictures")]
+        places = [_Place("all runs", "", of_all, "pictures")]
         for folder, prefix, section in zip(folders, prefixes, sections):
             names = ("pictures", "model_pictures", "straggler_pictures")
             places += [_Place(str(folder.path), prefix, section, name) for name in names]
         of_losses = dict(losses or {})
-        places += [_Place(say("report.losses"), "", of_losses, "pictures")] if of_losses else []
+        places += [_Place("lost ranks", "", of_losses, "pictures")] if of_losses else []
         _draw(places, drafts, figures, progress)
         for folder, prefix, section in zip(folders, prefixes, sections):
             section["links"] = links(folder, output.parent)
@@ -302,7 +301,7 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
     sketches = [(place, sketch) for place in places for sketch in place.section[place.name]]
 
     def tell(sketched: tuple[_Place, Sketch]) -> None:
-        progress(say("report.draws", of=sketched[0].of, stem=sketched[1].stem))
+        progress(f"{sketched[0].of}: draws {sketched[1].stem}")
 
     def drawn(sketched: tuple[_Place, Sketch]) -> dict[str, Any] | str:
         place, sketch = sketched
@@ -395,7 +394,7 @@ def _models_section(
 ) -> dict[str, Any]:
     """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
-        unfit = [("all series", say("report.several_groups_share_links_same"))]
+        unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     files = {"parameters": model_words.parameter_frame(models)} if models else {}
     scores = list(model_words.SCORES.values())
     content = {"models": model_words.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": []}
@@ -462,37 +461,37 @@ def _plan_key(plan: Plan) -> dict:
 
 def of_models(models: Sequence[Model]) -> Folding:
     """Fold if the models miss times by more than LARGE_ERROR, median over the series."""
-    for name, where in ((OUTSIDE, say("report.rank_counts_left_out")), (INSIDE, say("report.fitted_times"))):
+    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
         errors = [model.errors[name].median for model in models if name in model.errors]
         if errors:
             error = median(errors)
             words = f"median error {_per_cent(error)} {where}"
             return Folding(
                 error <= LARGE_ERROR,
-                words if error <= LARGE_ERROR else say("report.too_large_rely_folded", words=words),
+                words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded",
             )
-    return Folding(not models, say("report.errors_unknown_folded") if models else say("report.none_could_fitted"))
+    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
 
 
 def of_ran(ran: dict[str, Any]) -> Folding:
     """Fold if it is not known anywhere which algorithm ran."""
     if not ran["lines"]:
-        return Folding(False, say("report.ran_nowhere_known"))
+        return Folding(False, "unknown")
     return Folding(True, "")
 
 
 def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
     """Fold if nothing was compared, if native is nowhere slower, or if the times are not reliable."""
     if not rivals["compared"]:
-        return Folding(False, say("report.none_could_compared"))
+        return Folding(False, "none could be compared")
     lines = len(rivals["lines"])
     faster = len({line["against"] for line in rivals["lines"]})
-    return _of_lines(lines, say("report.rivals_faster_native_somewhere", faster=faster or "none"), level)
+    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
 
 
 def _of_lines(lines: int, words: str, level: str) -> Folding:
     if level == NOT_RELIABLE:
-        return Folding(False, say("report.times_not_reliable_folded", words=words))
+        return Folding(False, f"{words}; the times are not reliable, so folded")
     return Folding(bool(lines), words)
 
 
@@ -558,7 +557,9 @@ def _runs_of_page(path: Path) -> str | None:
 def refuse_no_folder(path: Path) -> None:
     """Raise OSError if `path` is a link, which could lead anywhere, or a file."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise OSError(EEXIST, say("report.no_folder_figures_need"), str(path))
+        raise OSError(
+            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
+        )
 
 
 def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:

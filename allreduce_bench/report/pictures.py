@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 
 from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
-from ..message import say
 from ..models.curves import NO_OWN
 from ..models.model import Model
 from ..runs.files import write_atomically
@@ -71,10 +70,11 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
     starts, definitions = _starts_and_definitions(done)
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
-    summary = say("report.median_over_launches_launch", launches=launches, plural="" if launches == "1" else "es")
+    plural = "" if launches == "1" else "es"
+    summary = f"median over launches; {launches} launch{plural}"
     if starts:  # our own calls; other tools give their mean or median only
-        summary = say("report.median_over_calls_over", launches=launches, calls=calls)
-    without = [say("report.too_few_calls_interval")] if any(row["interval"] == "range" for row in done) else []
+        summary = f"median over calls, then over launches; {launches} launches × {calls} calls per cell"
+    without = ["too few calls for an interval"] if any(row["interval"] == "range" for row in done) else []
     nodes = ", ".join(map(str, sorted({nodes for row in done if (nodes := row.get("nodes"))})))
     ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (f", nodes: {nodes}" if nodes else "")
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
@@ -91,7 +91,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
     """Return the common starts of our own times, and the definitions of all times for a caption."""
     names = {definition for row in done for definition in split_values(row["time_definition"])}
     starts = sorted(start for name in names if (start := common_start(name)))
-    own = [say("report.maximum_over_ranks_common", starts=", ".join(starts))] if starts else []
+    own = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
     return starts, own + sorted(name for name in names if not common_start(name))
 
 

@@ -48,9 +48,11 @@ def read_ratios(path: Path) -> list[Ratio]:
         with open_kept(path) as file:
             lines = list(csv.reader(file.read().decode(errors="replace").splitlines()))
     except OSError as error:
-        raise RunError("report.expected_history_make_ratios", path=path, strerror=error.strerror) from error
+        raise RunError(
+            f"{path}: {error.strerror}; expected a history of make ratios, such as results/ratios.csv"
+        ) from error
     if not lines or tuple(lines[0]) not in (COLUMNS, FORMER):
-        raise RunError("report.line_expected_columns", path=path, columns=",".join(COLUMNS))
+        raise RunError(f"{path}, line 1: expected the columns {','.join(COLUMNS)}")
     return [_ratio(path, number, lines[0], fields) for number, fields in enumerate(lines[1:], start=2)]
 
 
@@ -81,4 +83,4 @@ def _ratio(path: Path, number: int, columns: Sequence[str], fields: Sequence[str
         how = row["by"], row["thread_level"], row["placement"], row["estimator"]
         return Ratio(*words, ratio, low, high, int(row["launches"]), row["goal"], met, *how)
     except ValueError as error:
-        raise RunError("report.line_not_row_history", path=path, number=number) from error
+        raise RunError(f"{path}, line {number}: not a row of a history of make ratios; remove it") from error

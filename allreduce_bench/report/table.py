@@ -20,7 +20,6 @@ from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
-from ..message import say
 from ..runs.cell import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
@@ -119,11 +118,11 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
     if isinstance(plan, ImportedPlan):
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
-        times = say("report.imported_time_us_median", definition=definition(done))
+        times = f"imported; time (us): {definition(done)}; median of launches"
         return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     return [
-        say("report.allreduce_out_place", dtype=plan.dtype, op=plan.op, where=where(rows), library=library),
-        say("report.time_us_maximum_over"),
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
+        "time (us): maximum over ranks, median of repetitions, median of launches",
     ]
 
 
@@ -134,9 +133,9 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
     """Describe the lower bounds that the lowest times are compared with."""
     made_of = {
-        LINKS: say("report.bytes_nodes_over", link=rows[0].get("link")),
-        LATENCY: say("report.log_messages_half_measured"),
-        LOCAL: say("report.reference_times_copy_reduction"),
+        LINKS: f"2(N-1)/N n bytes of each of N nodes over {rows[0].get('link')}",
+        LATENCY: "log2 N messages of half the measured round trip",
+        LOCAL: "(p-1)/p of the reference times of copy and reduction",
     }
     kinds = {row.get("limit_by") for row in rows}
     of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
@@ -157,13 +156,13 @@ def where(rows: Sequence[SummaryRow]) -> str:
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]
     if first.get("groups_in_words"):
-        words[0] += say("report.same_time", groups_in_words=first["groups_in_words"])
+        words[0] += f", {first['groups_in_words']} at the same time,"
     if nodes:
         words.append(f"on {nodes} node{'s' if nodes != 1 else ''}")
     if declared:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
-        words.append(say("report.oversubscribed_more_ranks_cores"))
+        words.append("(OVERSUBSCRIBED: more ranks than cores)")
     unusual = qualifiers("", "", placement=placement_of(first))
     cold = ", cold cache" if first["cache"] == "cold" else ""
     return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
@@ -180,7 +179,11 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
 
 def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
     """Say what native:default is, if it was measured."""
-    return [say("report.default_of_forced_launches", name=FORCED_DEFAULT)] if defaults(rows) else []
+    return (
+        [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
+        if defaults(rows)
+        else []
+    )
 
 
 def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
@@ -200,11 +203,11 @@ def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
     names = list(dict.fromkeys(map(competitor_of, apart)))
     ratio_of = {row["nbytes"]: row["default_ratio"] for row in apart}
     parts = [
-        say("report.times_of_native", ratio=three_digits(ratio), size=format_size(nbytes))
+        f"{three_digits(ratio)} times native's time at {format_size(nbytes)}"
         for nbytes, ratio in sorted(ratio_of.items())
     ]
     who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
-    return [say("report.default_differs", names=who, times=", ".join(parts))]
+    return [f"{who}: the default of their launches takes {', '.join(parts)}; not compared"]
 
 
 def _of_doubt(row: SummaryRow) -> str:
@@ -291,7 +294,7 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     notes += _whole_notes(rows)
     diverging = sorted({competitor_of(row) for row in rows if row.get("same_bits") == 0})
     if diverging:
-        notes.append(say("report.different_bits_different_ranks_replicas", diverging=", ".join(diverging)))
+        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
     broken = {competitor_of(row): words for row in rows if (words := agreement.broken_promise(row))}
     notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
     return notes

@@ -24,7 +24,6 @@ from ..evaluation.verdict import (
     Stretch,
     Verdict,
 )
-from ..message import say
 from ..runs.cell import NATIVE, NATIVES
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
@@ -61,7 +60,7 @@ def lines(verdict: Verdict) -> list[Line]:
     changes = [_change_line(change) for change in verdict.changes]
     if verdict.native:
         one_of = "one of " if len(verdict.native) > 1 else ""
-        changes = [Line("", NATIVE, say("report.native_ran", names=f"{one_of}{few(verdict.native, MOST_NAMED)}"))]
+        changes = [Line("", NATIVE, f" ran {one_of}{few(verdict.native, MOST_NAMED)}")]
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if verdict.alone:
         return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
@@ -85,13 +84,13 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
     ratio = advantage_words(stretch.advantage, grade, first in NATIVES)
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
-    note = say("report.not_ranked_sizes", absent=few(stretch.absent, MOST_NAMED)) if stretch.absent else ""
+    note = f" (not ranked at all of these sizes: {few(stretch.absent, MOST_NAMED)})" if stretch.absent else ""
     if stretch.is_won:
         return Line(span_words(stretch), first, f"{ratio}, {time}{note}")
     if not near:
-        others = say("report.every_algorithm_except_slower", first=first)
+        others = f", but every algorithm except {first} is slower at some size"
         return Line(span_words(stretch), "no winner", f"{others}{ratio}, {time}{note}")
-    relation = f"equal within {MARGIN}" if stretch.is_equal else say("report.cannot_distinguished")
+    relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be distinguished"
     among = f" among {few(stretch.leaders, MOST_NAMED)}, {relation}"
     return Line(span_words(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
@@ -99,7 +98,7 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
 def _together_line(stretch: Stretch, grade: str) -> Line:
     """Return the line of the winner that only all sizes together show."""
     ratio = advantage_words(stretch.advantage, grade)
-    fastest = say("report.geometric_mean_over_sizes", leaders=stretch.leaders[0])
+    fastest = f"in the geometric mean over all sizes {stretch.leaders[0]} is the fastest"
     return Line(span_words(stretch), "", f"no single size shows a winner; {fastest}{ratio}")
 
 
@@ -109,10 +108,9 @@ def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
 
 
 def _change_line(change: Change) -> Line:
-    words = {"before": either(change.before), "after": either(change.after)}
-    return Line(
-        "", NATIVE, say("report.native_changes", low=format_size(change.low), high=format_size(change.high), **words)
-    )
+    before, after = either(change.before), either(change.after)
+    low, high = format_size(change.low), format_size(change.high)
+    return Line("", NATIVE, f" changes from {before} to {after} between {low} and {high}")
 
 
 def either(names: Sequence[str]) -> str:
@@ -129,11 +127,11 @@ def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = F
         return ""
     rival = f"{advantage.rival}, the second fastest" if is_second else advantage.rival
     if advantage.factor > MOST_FACTOR and grade != GOOD:
-        return say("report.more_times_faster", most_factor=MOST_FACTOR, rival=rival)
+        return f", more than {MOST_FACTOR} times faster than {rival}"
     factor = printed_factor(*advantage.times_s)
     interval = f"[{three_digits(min(factor, advantage.low))}, {three_digits(max(factor, advantage.high))}]"
     sizes = len(advantage.times_s)
-    mean = say("report.geometric_mean_sizes", sizes=sizes) if sizes > 1 else ""
+    mean = f", geometric mean of {sizes} sizes" if sizes > 1 else ""
     return f", {three_digits(factor)} times faster than {rival} {interval} ({confidence(advantage.launches)}{mean})"
 
 
@@ -175,15 +173,9 @@ def performance_words(found: Performance) -> str:
     time = f"{format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
     latency = f"latency {time}" if found.latency_nbytes <= MOST_OF_LATENCY else time
     rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
-    some = say("report.sizes_times_others_not", ranked=found.ranked, sizes=found.sizes)
+    some = f" (of {found.ranked} of {found.sizes} sizes: times of the others are not ranked)"
     beside = some if found.ranked < found.sizes else ""
-    return say(
-        "report.peak_bus_bandwidth",
-        latency=latency,
-        rate=rate,
-        peak_nbytes=format_size(found.peak_nbytes),
-        beside=beside,
-    )
+    return f"{latency}, peak bus bandwidth {rate} at {format_size(found.peak_nbytes)}{beside}"
 
 
 def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -194,7 +186,7 @@ def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[st
 def _contrast_sentence(contrast: Contrast) -> str:
     """Return `new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
     words = directions_words(contrast.directions, NEGLIGIBLE - 1)
-    return say("report.compared_no_interval", other=contrast.other, base=contrast.base, words=words)
+    return f"{contrast.other} compared with {contrast.base}: {words}; no interval"
 
 
 def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -230,8 +222,8 @@ def reasons_words(grade: Grade) -> str:
 def noise_sentence(noise: Noise) -> str:
     """Return `noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
     quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
-    took = say("report.other_activity_took_time", lost=100 * noise.lost)
-    return say("report.noise_step_took_up", took=took, quantum=quantum, longest=longest)
+    took = f"other activity took {100 * noise.lost:.2g} % of the time of a test loop"
+    return f"noise: {took}; a step of {quantum} took up to {longest}"
 
 
 def noise_of_all(rows: Iterable[SummaryRow]) -> str:
@@ -261,8 +253,8 @@ def grade_lines(rows: Iterable[SummaryRow]) -> list[GradeLine]:
 
 def reason_words(reason: Reason) -> tuple[str, str]:
     """Return the finding and the advice."""
-    say, advice = WORDS[reason.code]
-    return say(reason), advice(reason) if callable(advice) else advice
+    finding, advice = WORDS[reason.code]
+    return finding(reason), advice(reason) if callable(advice) else advice
 
 
 def _count(number: float, noun: str) -> str:
@@ -277,14 +269,14 @@ def _per_cent(share: float) -> str:
 
 def _too_many_ranks(reason: Reason) -> str:
     if reason.limit is None:
-        return say("report.more_number_cores", reason=_count(reason.value, "rank"))
+        return f"{_count(reason.value, 'rank')}, more than the number of cores"
     return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
 
 
 def _launches(reason: Reason) -> str:
     if reason.limit is None:
         return _count(reason.value, "launch")
-    return say("report.some_cells", reason=reason.value, limit=_count(reason.limit, "launch"))
+    return f"some cells have {reason.value:g} of {_count(reason.limit, 'launch')}"
 
 
 def _more_launches(reason: Reason) -> str:
@@ -292,7 +284,7 @@ def _more_launches(reason: Reason) -> str:
 
 
 def _fewer_ranks(reason: Reason) -> str:
-    return "start fewer ranks" if reason.limit is None else say("report.start_most_per_node", limit=reason.limit)
+    return "start fewer ranks" if reason.limit is None else f"start at most {reason.limit:g} per node"
 
 
 def _median_interval(reason: Reason) -> str:

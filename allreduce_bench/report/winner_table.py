@@ -7,7 +7,6 @@ import pandas as pd
 
 from ..evaluation.frames import competitors
 from ..evaluation.grade import NOT_RELIABLE
-from ..message import say
 from ..units import format_size, format_time, in_ranks, three_digits
 from .figure import of_one_cache, styles
 from .figures.winners import UNTOLD, winners
@@ -52,17 +51,13 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
 def _cell(row: Mapping[Any, Any], cache: str, pale: bool) -> MapCell:
     ranks, nbytes = int(row["ranks"]), int(row["nbytes"])
     factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
-    words = say(
-        "report.winner_of_cell",
-        place=f"{format_size(nbytes)} on {in_ranks([ranks])}",
-        name=row["lowest"],
-        time=format_time(row["time_s"]),
-        factor=factor,
-        over=row["over"],
-        over_time=format_time(row["over_s"]),
-        standing={"=": say("report.cell_is_equal"), "?": say("report.cell_is_unclear")}.get(
-            UNTOLD.get(row["standing"], ""), ""
-        ),
+    standing = {
+        "=": "; no single winner: others are equal within 5 %",
+        "?": "; no winner: others cannot be distinguished from it",
+    }.get(UNTOLD.get(row["standing"], ""), "")
+    words = (
+        f"{format_size(nbytes)} on {in_ranks([ranks])}: {row['lowest']} {format_time(row['time_s'])}, {factor} times "
+        f"as fast as {row['over']} ({format_time(row['over_s'])}){standing}"
     )
     text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
     return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], cache, nbytes), pale)

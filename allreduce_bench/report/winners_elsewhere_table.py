@@ -12,7 +12,6 @@ from ..evaluation.winners_elsewhere import (
     arrival_winners,
     placement_winners,
 )
-from ..message import say
 from ..runs.injected import NONE
 from ..runs.schema import NUMPY, PAGE, UNCLEAR
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
@@ -137,19 +136,19 @@ def placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 def _sentence(lines: Sequence[PlacementLine]) -> str:
     placement = lines[0].placement
-    where = {NUMPY: say("report.numpy_put_vectors"), PAGE: "at pages,"}.get(placement, f"{placement_text(placement)},")
+    where = {NUMPY: "where numpy put vectors,", PAGE: "at pages,"}.get(placement, f"{placement_text(placement)},")
     others = [line for line in lines if line.judged and line.fastest and line.fastest != line.judged]
     lost = [line for line in lines if line.judged and not line.fastest]
     shown = sum(bool(line.judged) for line in lines)
     if others:
         named = "; ".join(f"{format_size(line.nbytes)}: {line.fastest} instead of {line.judged}" for line in others)
-        return say("report.another_algorithm_fastest", where=where, named=named)
+        return f"{where} another algorithm is the fastest: {named}"
     if not shown:
-        return say("report.winners_cannot_compared_no", where=where)
+        return f"{where} the winners cannot be compared: no size shows one"
     if lost:
         sizes = ", ".join(format_size(line.nbytes) for line in lost)
-        return say("report.no_other_algorithm_shown", where=where, sizes=sizes)
-    return say("report.same_algorithms_fastest_sizes", where=where, shown=shown)
+        return f"{where} no other algorithm is shown to be the fastest; no winner is shown at {sizes}"
+    return f"{where} the same algorithms are the fastest at all {shown} sizes that show one"
 
 
 def _placement_words(line: PlacementLine, names: Sequence[str]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..machine import PAGE_NBYTES
-from ..message import BadValue
 from .schema import FLOOR, NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
 
@@ -149,7 +148,7 @@ class Launch(NamedTuple):
         """Return the launch with this `name`. Raises ValueError for any other text."""
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
-            raise BadValue("runs.not_name_launch_expected", text=text)
+            raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2 or 4r-2-forced")
         ranks, number, way = match.groups()
         return cls(int(ranks), int(number), way or "")
 
@@ -199,10 +198,10 @@ def parse_placements(text: str) -> tuple[str, ...]:
     """Return the placements of `page,numpy,16`, without duplicates. Raises ValueError for an invalid one."""
     words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
-        raise BadValue("runs.no_placement", unknown=unknown[0], expected_placement=EXPECTED_PLACEMENT)
+        raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED_PLACEMENT}")
     names = [word if word in (PAGE, NUMPY) else word.lstrip("0") or "0" for word in words]
     if too_far := [name for name in names if name.isdigit() and (len(name) > 4 or int(name) >= PAGE_NBYTES)]:
-        raise BadValue("runs.difference_bytes_page_more", too_far=too_far[0], expected_placement=EXPECTED_PLACEMENT)
+        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED_PLACEMENT}")
     return tuple(dict.fromkeys(names))
 
 
@@ -217,7 +216,9 @@ def is_placement(word: str) -> bool:
 def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
     """Raise ValueError for a difference that misaligns elements of `itemsize` bytes."""
     if odd := [name for name in placements if name.isdigit() and int(name) % itemsize]:
-        raise BadValue("runs.placement_elements_bytes_would", odd=odd[0], itemsize=itemsize)
+        raise ValueError(
+            f"--placement {odd[0]}: elements of {itemsize} bytes would not be aligned; use a multiple of {itemsize}"
+        )
 
 
 def splitmix64(start: int, places: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from ..message import say
 from .files import open_kept, read_kept
 from .plan import Launch
 from .rows import Block, Row, RunError, blocks_of, checked_header, checked_row, csv_bytes
@@ -109,22 +108,22 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
             continue
         row = _row_of(columns, content)
         if link in seen:
-            damages.append((say("runs.row_twice"), row))
+            damages.append(("its row is there twice", row))
             continue
         if row["follows"] not in possible and (first or seen):
-            damages += [(say("runs.row_changed"), _perhaps_row_of(columns, line)) for line in unfit]
+            damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit]
             if not unfit and row["follows"] not in known:
-                damages.append((say("runs.more_rows_before_cell"), row))
+                damages.append(("one or more rows before this cell are lost", row))
             is_moved |= row["follows"] in known
         unfit = []  # if none is missing, the lines between were cut off: no mark follows them
         seen.add(link)
         possible = {*possible, link} if row["state"] in UNFINISHED else {link}  # the supervisor writes marks, too
         cells.append(row)
-    damages += [(say("runs.row_changed"), _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
+    damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
     if is_moved:
-        damages.append((say("runs.rows_wrong_order"), None))
+        damages.append(("rows are in the wrong order", None))
     if last is not None and not damages and last not in {first, *seen}:
-        damages.append((say("runs.last_rows_lost"), None))
+        damages.append(("the last rows are lost", None))
     return Marks(cells, damages)
 
 
@@ -175,7 +174,7 @@ def _row_of(columns: list[str], line: bytes) -> Row:
     try:
         (fields,) = csv.reader([line.decode()])
     except (ValueError, csv.Error) as error:
-        raise RunError("runs.row_not_csv", error=error) from error
+        raise RunError(f"a row is not CSV: {error}") from error
     return {**dict.fromkeys(names(CELLS), ""), **checked_row(columns, fields)}
 
 
@@ -194,7 +193,7 @@ def _was_whole(line: bytes) -> bool:
 def phrase(error: Exception) -> str:
     """Describe an error without the path."""
     if isinstance(error, FileNotFoundError):
-        return say("runs.file_missing")
+        return "the file is missing"
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
@@ -236,14 +235,14 @@ def _with_whole_rows(attempt: Attempt) -> Attempt:
                 begins = _begins(file, len(common)) if begins is None else begins
                 begin = begins.get(_beginning(csv_bytes([[mark[name] for name in common] + [""]]), len(common)), 0)
                 if not _is_whole(file, mark, begin):
-                    found = say("runs.rows_cell_changed") if begin else say("runs.rows_cell_lost")
+                    found = "the rows of a cell were changed" if begin else "the rows of a cell are lost"
                     damages.append(Damage(path, found, attempt.launch, mark))
                     continue
                 mark = {**mark, "rows_begin_nbytes": str(begin)}
             cells.append(mark)
         surplus_nbytes = _surplus_nbytes(attempt, cells, len(header), os.fstat(file.fileno()).st_size)
     if surplus_nbytes and not damages and not attempt.damages:  # else they are part of that damage
-        damages.append(Damage(path, say("runs.bytes_do_not_belong", surplus_nbytes=surplus_nbytes), attempt.launch))
+        damages.append(Damage(path, f"{surplus_nbytes:,} bytes do not belong to any cell", attempt.launch))
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
 
 
@@ -302,7 +301,7 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
         try:
             with open_kept(path) as file:
                 is_whole = _checksum(file, os.fstat(file.fileno()).st_size) == mark["stamps_crc32"]
-            found = "" if is_whole else say("runs.file_changed")
+            found = "" if is_whole else "the file was changed"
         except OSError as error:
             found = phrase(error)
         if found:

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from ..algorithms import by_default, is_builtin
-from ..message import say
 from ..units import shell_word
 from .cell import FORCED_DEFAULT, FORCED_PREFIX, GLOO, NATIVE
 from .folder import RunFolder
@@ -27,7 +26,7 @@ def to_continue(folder: RunFolder, only: str = "") -> str:
     `only`: restricts it to the launches that --only chose.
     """
     chosen = f" --only {shlex.quote(only)}" if only else ""
-    return say("runs.continue_allreduce_bench_run", path=shell_word(folder.path), chosen=chosen)
+    return f"to continue: allreduce-bench run --resume -o {shell_word(folder.path)}{chosen}"
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:

@@ -2,8 +2,6 @@
 
 from importlib import import_module
 
-from ..message import Refused, say
-
 DTYPES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}  # bytes of an element
 OPS = ("sum", "avg", "prod", "max", "min")
 PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # significant bits, the hidden one included
@@ -14,7 +12,7 @@ MOST_RANKS = {("float16", "sum"): 16384, ("float16", "avg"): 2048, ("bfloat16", 
 MOST_RANKS |= {("float32", "sum"): 15000, ("float32", "avg"): 15000}
 
 
-class DtypeError(Refused, ValueError):
+class DtypeError(ValueError):
     """An element type that this environment does not have, in words."""
 
 
@@ -35,18 +33,16 @@ def teach_numpy(dtype: str) -> None:
     try:
         import_module(PACKAGE_OF[dtype])
     except ImportError as error:
-        advice = say("runs.install_pip_install_allreduce", dtype=dtype)
-        raise DtypeError(
-            "runs.dtype_needs_package", dtype=dtype, package_of=PACKAGE_OF[dtype], error=error, advice=advice
-        ) from error
+        advice = f"install it: pip install 'allreduce-bench[{dtype}]'"
+        raise DtypeError(f"dtype {dtype} needs the package {PACKAGE_OF[dtype]} ({error}); {advice}") from error
 
 
 def arithmetic_note(dtype: str) -> str | None:
     """Return the caveat about sums of 16-bit elements in one sentence; None for wider types."""
     if not narrow(dtype):
         return None
-    adder = say("runs.numpy_mpi_own_code") if dtype == "float16" else say("runs.numpy_mpi_no_such")
-    return say("runs.bit_sums_cpu_times", dtype=dtype, adder=adder)
+    adder = "by numpy here, by MPI's own code in native" if dtype == "float16" else "by numpy; MPI has no such type"
+    return f"16-bit sums on a CPU: the times show the arithmetic more than the network ({dtype} is added {adder})"
 
 
 def arithmetic_findings(dtype: str) -> list[dict]:
@@ -58,7 +54,7 @@ def arithmetic_findings(dtype: str) -> list[dict]:
             "code": "arithmetic",
             "level": "caution",
             "text": note,
-            "effect": say("runs.reduction_takes_ten_hundred"),
-            "advice": say("runs.measure_network_use_float"),
+            "effect": "a reduction takes ten to a hundred times as long as with float32, longest in native",
+            "advice": "to measure the network, use float32 at the same sizes in bytes",
         }
     ]

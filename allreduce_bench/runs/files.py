@@ -14,8 +14,6 @@ from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENXIO
 from io import BufferedReader
 from pathlib import Path
 
-from ..message import say
-
 MOST_NBYTES = 256 * 2**20  # of a file that is read as a whole
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -57,7 +55,7 @@ def _refuse_irregular(path: Path | str, mode: int) -> None:
     """Raise OSError unless `mode` is that of a regular file."""
     if kind := kind_of_file(mode):
         number = ELOOP if stat.S_ISLNK(mode) else EINVAL
-        raise OSError(number, say("runs.run_folder_holds_regular", kind=kind), str(path))
+        raise OSError(number, f"{kind}; expected a regular file: remove it", str(path))
 
 
 def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
@@ -83,7 +81,7 @@ def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
     """Return the content of an open file. Raises OSError if it is longer than `most_nbytes`."""
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:
-        raise OSError(EFBIG, say("runs.more_bytes_largest_size", most_nbytes=most_nbytes), str(path))
+        raise OSError(EFBIG, f"more than {most_nbytes:,} bytes, the largest size that is read", str(path))
     return content
 
 
@@ -162,7 +160,7 @@ def refuse_special(path: Path) -> None:
     """Raise OSError if `path` exists and is no regular file."""
     if kind := kind_of_file(_mode(path)):
         number = EISDIR if kind == "a folder" else EEXIST
-        raise OSError(number, say("runs.never_replaced_name_new", kind=kind), str(path))
+        raise OSError(number, f"{kind}, which is never replaced; name a new or a regular file", str(path))
 
 
 def unique_name() -> str:
@@ -198,7 +196,7 @@ def _opened(path: Path) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == ENXIO and stat.S_ISFIFO(_mode(path)):
-            raise OSError(ENXIO, say("runs.fifo_without_reader_start"), str(path)) from error
+            raise OSError(ENXIO, "a FIFO without a reader; start its reader first", str(path)) from error
         raise
     os.set_blocking(handle, True)
     return handle

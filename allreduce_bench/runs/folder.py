@@ -10,7 +10,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..message import say
 from ..units import printable, shell_word
 from .chain import Attempt, Damage, blocks_of_cell
 from .kept import lost_attempts, read_attempt, read_json
@@ -49,31 +48,30 @@ class RunFolder:
             run = read_json(self.run_json)
         except RunError:
             if not self.path.is_dir():
-                raise RunError("runs.no_such_folder_expected", path=self.path) from None
+                raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
             if not os.path.lexists(self.run_json):
-                raise RunError("runs.contains_no_run_json", path=self.path) from None
+                raise RunError(
+                    f"{self.path}: contains no run.json, so it is not a run; name the folder of a run"
+                ) from None
             raise
         if self.launches.is_symlink():
-            raise RunError("runs.symbolic_link_run_folder", launches=self.launches)
+            raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
         command = run.get("command", [])
         if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-            raise RunError("runs.damaged_command_restore_measure", run_json=self.run_json, command=command)
+            raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
         version = run.get("schema_version")
         if type(version) is not int:
-            raise RunError("runs.damaged_no_schema_version", run_json=self.run_json, schema_version=SCHEMA_VERSION)
+            raise RunError(f"{self.run_json}: damaged: no schema version; expected {SCHEMA_VERSION}")
         if version > SCHEMA_VERSION:
             raise RunError(
-                "runs.schema_version_program_reads",
-                run_json=self.run_json,
-                version=version,
-                schema_version=SCHEMA_VERSION,
+                f"{self.run_json}: schema version {version}; this program reads up to {SCHEMA_VERSION}: update it"
             )
         if version < UNCHECKED_VERSION:
             raise RunError(
-                "runs.schema_version_no_longer", run_json=self.run_json, version=version, schema_version=SCHEMA_VERSION
+                f"{self.run_json}: schema version {version} is no longer supported; expected {SCHEMA_VERSION}"
             )
         if version > UNCHECKED_VERSION and "crc32" not in run:
-            raise RunError("runs.damaged_checksum_missing_restore", run_json=self.run_json)
+            raise RunError(f"{self.run_json}: damaged: its checksum is missing; restore it or measure again")
         self._run_crc32 = str(run.get("crc32", ""))
         return run
 
@@ -90,7 +88,7 @@ class RunFolder:
         try:
             return (ImportedPlan if run.get("imported") else Plan).from_json(run.get("plan"))
         except PlanError as error:
-            raise RunError("runs.damaged_restore_measure_again", run_json=self.run_json, error=error) from error
+            raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure again") from error
 
     def imported(self) -> dict | None:
         """Return the source of imported times: tool, version, files with name and sha256, and words of options
@@ -101,7 +99,7 @@ class RunFolder:
         imported = self.open().get("imported")
         kinds = {"tool": str, "files": list, "said": dict}
         if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
-            raise RunError("runs.damaged_imported_import_logs", run_json=self.run_json, imported=imported)
+            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs again")
         return imported or None
 
     def kept(
@@ -140,7 +138,7 @@ class RunFolder:
         try:
             return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
         except (ValueError, TypeError, AttributeError) as error:
-            raise RunError("runs.damaged_launches_import_logs", run_json=self.run_json, kept=kept) from error
+            raise RunError(f"{self.run_json}: damaged: launches is {kept!r:.60}; import the logs again") from error
 
     def unchecked(self) -> list[str]:
         """Return the launches with files of UNCHECKED_VERSION, whose changes cannot be detected."""
@@ -172,10 +170,10 @@ class RunFolder:
         """Return the rows of `marks`, of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            way = say("runs.continue_allreduce_bench_run", path=shell_word(self.path), chosen="")
+            way = f"to continue: allreduce-bench run --resume -o {shell_word(self.path)}"
             if any(attempt.damages for attempt in kept):
-                raise RunError("runs.damaged_no_intact_cell", path=self.path, way=way)
-            raise RunError("runs.half_written_no_cell", path=self.path, way=way)
+                raise RunError(f"{self.path}: damaged: no intact cell is left; {way}")
+            raise RunError(f"{self.path}: half-written: no cell was finished; {way}")
         first_attempts: dict[tuple[str, ...], int] = {}
         for row in rows:
             if row["state"] not in UNFINISHED:
@@ -272,7 +270,7 @@ def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
         for source in merged
     ):
         return merged
-    raise RunError("runs.damaged_merged", run_json=folder.run_json, merged=merged)
+    raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
 
 
 def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
@@ -282,4 +280,4 @@ def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
         details = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
         descriptions.append(f"{source['name']} ({', '.join(details)})")
-    return "; ".join([*descriptions, say("runs.cells_order_seed_launch")])
+    return "; ".join([*descriptions, "the cells are in the order of the seed and the launch of each source"])

@@ -7,7 +7,6 @@
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
-from ..message import BadValue
 from .schema import NO_GROUPS
 
 MOST_GROUPS = 256  # whose times are kept individually
@@ -20,7 +19,7 @@ def parse_groups(text: str) -> str:
     """Normalise `text` for the plan: `2`, `div:8` or `mod:8`. Raises ValueError."""
     match = re.fullmatch(r"(?:(div|mod):)?0*([1-9]\d{0,6})", text.strip().lower())
     if not match:
-        raise BadValue("runs.not_grouping_expected_number", text=text)
+        raise ValueError(f"'{text}' is not a grouping; expected a number of groups such as 2, or div:8 or mod:8")
     return f"{match[1]}:{match[2]}" if match[1] else match[2]
 
 
@@ -40,11 +39,14 @@ def groups_of(groups: str, size: int) -> Groups:
         members.setdefault(colour(rank), []).append(rank)
     sizes = sorted({len(ranks) for ranks in members.values()})
     if len(members) == 1:
-        raise BadValue("runs.groups_makes_single_group", groups=groups, size=size)
+        raise ValueError(f"--groups {groups} makes a single group of {size} ranks; use more ranks, or leave it out")
     if sizes == [1]:
-        raise BadValue("runs.groups_makes_groups_rank", groups=groups, size=size)
+        raise ValueError(f"--groups {groups} makes groups of one rank out of {size}; use more ranks or fewer groups")
     if len(sizes) > 1:
-        raise BadValue("runs.groups_makes_unequal_groups", groups=groups, sizes=sizes[0], sizes_2=sizes[-1], size=size)
+        raise ValueError(
+            f"--groups {groups} makes unequal groups, of {sizes[0]} and {sizes[-1]} ranks, out of {size}; use a "
+            "number of ranks that it divides"
+        )
     return tuple(map(tuple, members.values()))
 
 

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from ..message import say
 from .files import write_atomically
 from .folder import RunFolder
 from .kept import read_json
@@ -96,4 +95,4 @@ def _together(of_runs: Sequence[Ran]) -> Ran:
     if not widest.names or all(ran.names and {*ran.names} <= {*widest.names} for ran in said):
         return replace(widest, asked=asked)
     each = dict.fromkeys(" or ".join(ran.names) or ran.order for ran in said)
-    return replace(widest, names=(), order=say("runs.merged_runs_differ", said="; ".join(each)), asked=asked)
+    return replace(widest, names=(), order=f"the merged runs differ: {'; '.join(each)}", asked=asked)

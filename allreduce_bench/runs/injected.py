@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..message import BadValue, Refused, say
 from ..units import nearest, parse_duration
 
 # patterns
@@ -55,14 +54,15 @@ class LateBy(NamedTuple):
     seconds: float | None = None
 
 
-class TraceError(Refused, ValueError):
+class TraceError(ValueError):
     """A trace that cannot be replayed, in words."""
 
 
 def parse_phase(text: str) -> float:
     """Return the seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
     if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text):
-        raise BadValue("runs.no_unit_expected_such", text=text, text_2=text.strip())
+        text_2 = text.strip()
+        raise ValueError(f"'{text}' has no unit; expected such as {text_2}ms, {text_2}us or {text_2}s")
     return parse_duration(text)
 
 
@@ -70,7 +70,7 @@ def parse_slowdown(text: str) -> str:
     """Normalise `text` for the plan: `5:12%`. Raises ValueError."""
     match = re.fullmatch(r"\s*0*(\d{1,8})\s*:\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\s*", text)
     if not match or not float(match[2]):
-        raise BadValue("runs.not_slowdown_expected_rank", text=text)
+        raise ValueError(f"'{text}' is not a slowdown; expected a rank and a share above 0 %, such as 5:12%")
     return f"{match[1]}:{float(match[2]):g}%"
 
 
@@ -95,19 +95,17 @@ def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence
     if not slowdowns:
         return
     if not compute_s:
-        raise BadValue("runs.inject_slowdown_makes_phase")
+        raise ValueError("--inject-slowdown makes the phase of work longer; add one with --compute, such as 10ms")
     named = [slowdown_of(word).rank for word in slowdowns]
     for size in sorted(ranks):
         if outside := [rank for rank in named if rank >= size]:
-            raise BadValue(
-                "runs.inject_slowdown_launch_rank",
-                outside=outside[0],
-                size=size,
-                plural="s" if size > 1 else "",
-                size_2=size - 1,
+            plural = "s" if size > 1 else ""
+            raise ValueError(
+                f"--inject-slowdown {outside[0]}: a launch of {size} rank{plural} has no rank {outside[0]}; name one "
+                f"of 0 to {size - 1}, or use more ranks with -n"
             )
     if len({*named}) < len(named):
-        raise BadValue("runs.inject_slowdown_names_rank")
+        raise ValueError("--inject-slowdown names one rank twice; name each rank once")
 
 
 def parse_arrivals(text: str) -> tuple[str, ...]:
@@ -120,8 +118,8 @@ def parse_arrivals(text: str) -> tuple[str, ...]:
         if word not in (NONE, *PATTERNS) and not word.endswith(TRACE):
             known = ", ".join((NONE, *PATTERNS))
             meant = nearest(word, (NONE, *PATTERNS)) if word else ""
-            advice = meant or say("runs.expected_path_trace_ends", known=known, trace=TRACE)
-            raise BadValue("runs.not_arrival_pattern", word=word, advice=advice)
+            advice = meant or f"expected {known}, or the path of a trace that ends in {TRACE}"
+            raise ValueError(f"'{word}' is not an arrival pattern; {advice}")
     kept = [word if word in PATTERNS else str(Path(word).resolve()) for word in words if word != NONE]
     return tuple(dict.fromkeys(kept))
 
@@ -135,7 +133,9 @@ def parse_late_by(text: str) -> str:
     except ValueError:
         amount = 0.0
     if not amount:
-        raise BadValue("runs.not_lateness_expected_time", text=text)
+        raise ValueError(
+            f"'{text}' is not a lateness; expected a time with its unit, such as 1ms or 20us, or a factor, such as 1x"
+        )
     return f"{amount:g}x" if match else f"{amount:.9f}".rstrip("0").rstrip(".") + "s"
 
 
@@ -148,13 +148,13 @@ def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> 
     """Raise ValueError if patterns have nothing to delay, ambiguous names, or work that makes ranks late."""
     if not arrivals:
         if late_by != "1x":
-            raise BadValue("runs.late_how_late_patterns")
+            raise ValueError("--late-by is how late the patterns of --arrival are; name one, such as one-late")
         return
     if compute_s:
-        raise BadValue("runs.compute_lets_ranks_become")
+        raise ValueError("--compute lets ranks become late, --arrival delays them; use one of the two")
     names = [Path(name).name for name in arrivals]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise BadValue("runs.arrival_names_two_traces", twice=twice[0])
+        raise ValueError(f"--arrival names two traces that are both called {twice[0]}; rename one of them")
 
 
 def longest_delay_s(arrivals: Sequence[str], late_by: str) -> float:
@@ -182,10 +182,11 @@ def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
     Raises TraceError.
     """
     if digest_of_trace(path) != digest:
-        raise TraceError("runs.changed_since_run_planned", path=path)
+        raise TraceError(f"{path}: changed since the run was planned; restore it, or start a new run")
     trace = read_trace(Path(path))
     if other := [size for size in ranks if size != trace.shape[1]]:
-        raise TraceError("runs.trace_ranks_expected_use", path=path, shape=trace.shape[1], other=other[0])
+        shape = trace.shape[1]
+        raise TraceError(f"{path}: a trace of {shape} ranks, expected {other[0]}; use -n {shape}")
     return trace
 
 
@@ -198,21 +199,20 @@ def read_trace(path: Path) -> np.ndarray:
     """Return float64 [step, rank]: seconds by which each rank is late, steps in ascending order. Raises TraceError."""
     rows = list(csv.reader(_content(path).decode(errors="replace").splitlines()))
     if not rows or [word.strip() for word in rows[0]] != HEADER:
-        raise TraceError(
-            "runs.expected_header_found", path=path, header=",".join(HEADER), rows=",".join(rows[0] if rows else [])
-        )
+        header = ",".join(rows[0] if rows else [])
+        raise TraceError(f"{path}: expected the header {','.join(HEADER)}, found {header!r:.60}")
     late_s: dict[tuple[int, int], float] = {}
     for line, fields in enumerate(rows[1:], start=2):
         step, rank, late = _fields(path, line, fields)
         if (step, rank) in late_s:
-            raise TraceError("runs.line_step_rank_twice", path=path, line=line, step=step, rank=rank)
+            raise TraceError(f"{path}, line {line}: step {step} of rank {rank} is there twice; each belongs there once")
         late_s[step, rank] = late
     if not late_s:
-        raise TraceError("runs.holds_no_step_expected", path=path)
+        raise TraceError(f"{path}: holds no step; expected one line per step and rank")
     steps, size = sorted({step for step, _ in late_s}), 1 + max(rank for _, rank in late_s)
     if len(late_s) != len(steps) * size:
         step, rank = next((step, rank) for step in steps for rank in range(size) if (step, rank) not in late_s)
-        raise TraceError("runs.step_lacks_rank_expected", path=path, step=step, rank=rank)
+        raise TraceError(f"{path}: step {step} lacks rank {rank}; expected each rank in each step")
     return np.array([[late_s[step, rank] for rank in range(size)] for step in steps])
 
 
@@ -223,9 +223,9 @@ def _content(path: Path) -> bytes:
             content = file.read(LARGEST_NBYTES + 1)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise TraceError("runs.expected_trace_arrivals", path=path, reason=reason) from error
+        raise TraceError(f"{path}: {reason}; expected a trace of arrivals") from error
     if len(content) > LARGEST_NBYTES:
-        raise TraceError("runs.larger_mib_keep_fewer", path=path, largest_nbytes=LARGEST_NBYTES >> 20)
+        raise TraceError(f"{path}: larger than {LARGEST_NBYTES >> 20} MiB; keep fewer steps")
     return content
 
 
@@ -239,5 +239,5 @@ def _fields(path: Path, line: int, fields: Sequence[str]) -> tuple[int, int, flo
     except (ValueError, IndexError):
         pass
     raise TraceError(
-        "runs.line_found_expected_step", path=path, line=line, fields=",".join(fields), longest_s=LONGEST_S
+        f"{path}, line {line}: found {','.join(fields)!r:.60}, expected step, rank and seconds of 0 to {LONGEST_S:g}"
     )

@@ -135,7 +135,7 @@ def _of_summary(run: KeptRun) -> Progress | None:
 def _of_marks(run: KeptRun) -> Progress:
     """Return the progress by the completion marks. Raises RunError."""
     if run.plan is None:
-        raise RunError("runs.damaged", folder=run.folder.path)
+        raise RunError(f"{run.folder.path}: damaged")
     planned = sum(
         not cell.executor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
     )

@@ -15,7 +15,6 @@ from errno import ENOENT, ESTALE
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..message import say
 from .chain import Attempt, Damage, first_line, phrase, whole_marks, without_damaged
 from .files import read_kept
 from .plan import Launch
@@ -54,11 +53,11 @@ def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
     if typed or "crc32" not in facts:
         check_facts(facts)
     if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
-        raise RunError("runs.belongs_launch_attempt", launch=facts["launch"], attempt=facts["attempt"])
+        raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
     if facts["schema_version"] != UNCHECKED_VERSION and "crc32" not in facts:
-        raise RunError("runs.checksum_missing_file_changed")
+        raise RunError("its checksum is missing: the file was changed")
     if facts.get("run_crc32", "") != run_crc32:
-        raise RunError("runs.belongs_another_run")
+        raise RunError("it belongs to another run")
     return facts
 
 
@@ -71,7 +70,7 @@ def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
     header, newline, body = content.partition(b"\n")
     if not newline:
         if attempt.is_sealed or _size(rows_path) > len(first_line(rows_path)):
-            raise RunError("runs.cut_off" if content else "runs.empty_or_missing")
+            raise RunError("it is cut off" if content else "it is empty or missing")
         return attempt  # its ranks were killed before they wrote any
     if not attempt.is_checked:
         checked_header(header, [name for name in names(CELLS) if name not in CHECKED])
@@ -104,13 +103,13 @@ def lost_attempts(
     `imported`: launches that must be there, since nobody measures them again.
     """
     lost = [
-        Damage(launches / f"{launch.name}.1.json", say("runs.files_launch_lost"), launch)
+        Damage(launches / f"{launch.name}.1.json", "all files of this launch are lost", launch)
         for launch in imported
         if launch not in attempts_of
     ]
     for launch, numbers in attempts_of.items():
         if number := next((number for number in range(1, max(numbers)) if number not in numbers), None):
-            lost.append(Damage(launches / f"{launch.name}.{number}.json", say("runs.files_attempt_lost"), launch))
+            lost.append(Damage(launches / f"{launch.name}.{number}.json", "all files of this attempt are lost", launch))
     return lost
 
 
@@ -119,7 +118,7 @@ def read_json(path: Path) -> dict:
     try:
         return _object_in(path)
     except (OSError, RunError) as error:
-        raise RunError("runs.damaged_expected_json_object", path=path, phrase=phrase(error)) from error
+        raise RunError(f"{path}: damaged: {phrase(error)}; expected a JSON object") from error
 
 
 def _object_in(path: Path) -> dict:
@@ -128,11 +127,11 @@ def _object_in(path: Path) -> dict:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RunError("as_said", words=str(error) if content else "it is empty") from error
+        raise RunError(str(error) if content else "it is empty") from error
     if not isinstance(value, dict):
-        raise RunError("runs.not_object", name=type(value).__name__)
+        raise RunError(f"not an object, but {type(value).__name__}")
     if "crc32" in value and not is_json_whole(content):
-        raise RunError("runs.checksum_does_not_match")
+        raise RunError("its checksum does not match: the file was changed")
     return value
 
 
@@ -153,19 +152,19 @@ def check_facts(facts: dict[str, Any]) -> None:
     try:
         read_as(_LaunchFacts, facts)
     except JsonError as error:
-        raise RunError("as_said", words=str(error)) from error
+        raise RunError(str(error)) from error
     for name in ("sync", "clock", "groups"):  # absent, or an object
         if name in facts and facts[name] is None:
-            raise RunError("runs.found_none_expected_object", name=name)
-    for name, kinds, expected in (("command", (str, list), say("runs.text_list")), ("source", (dict,), "an object")):
+            raise RunError(f"{name}: found None, expected an object")
+    for name, kinds, expected in (("command", (str, list), "text or a list"), ("source", (dict,), "an object")):
         if name in facts and not isinstance(facts[name], kinds):
-            raise RunError("cli.name_habit", name=name, habit=refusal(facts[name], expected))
+            raise RunError(f"{name}: {refusal(facts[name], expected)}")
 
 
 def _shown(value: Any) -> Any:
     """Return `value`, which must be text, a number, yes, no or nothing. Raises JsonError."""
     if isinstance(value, list | dict):
-        raise refusal(value, say("runs.text_number"))
+        raise refusal(value, "text or a number")
     return value
 
 
@@ -225,7 +224,7 @@ class _Counted:
 
     def __post_init__(self) -> None:
         if self.cpus and None in (self.worked_s, self.stolen_s, self.own_s):
-            raise JsonError("runs.cpus_worked_stolen_own")
+            raise JsonError("cpus is there, but worked_s, stolen_s or own_s is missing")
 
 
 @dataclass(frozen=True)
@@ -253,9 +252,9 @@ class _Clock:
 
     def __post_init__(self) -> None:
         if self.error_start_s is not None and self.method is None:
-            raise JsonError("runs.method_missing")
+            raise JsonError("method is missing")
         if self.drift_ppm is not None and self.drift_error_ppm is None:
-            raise JsonError("runs.drift_error_ppm_missing")
+            raise JsonError("drift_error_ppm is missing")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def parse_only(text: str) -> dict[str, Choice]:
     for word in filter(None, map(str.strip, text.split(","))):
         match = WORD.fullmatch(word)
         if not match:
-            raise PlanError("runs.expected_example", word=word)
+            raise PlanError(f"--only {word}: expected for example 8r, 8r-2, 8r-2-forced or -2")
         ranks, number = (None if digits is None else int(digits) for digits in match.groups()[:2])
         choices[word] = ranks, number, "" if match[3] == UNTOUCHED else match[3]
     return choices
@@ -37,7 +37,7 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
             ways = "".join(f", -{way}" for way in (UNTOUCHED, *plan.forced_launches) if plan.forced_launches)
-            raise PlanError("runs.run_no_such_launch", word=word, ranks=ranks, numbers=numbers, ways=ways)
+            raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}{ways}")
     return [launch for launch in launches if is_launch_chosen(text, launch)]
 
 

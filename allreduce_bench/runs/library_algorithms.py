@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ..machine import INTEL, MPICH, OPEN_MPI
-from ..message import BadValue
 from ..units import escaped, nearest
 from .cell import FORCED_PREFIX, FORCED_WAY
 
@@ -28,6 +27,12 @@ ALWAYS: Mapping[str, Mapping[str, str | int]] = {  # library -> what is set besi
     MPICH: {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"},
 }
 CHOICE = {OPEN_MPI: TUNED, MPICH: INTRA}
+
+
+class NotForced(ValueError):
+    """An algorithm that a library does not have, or that it cannot be told to use here."""
+
+
 ADJUST = "I_MPI_ADJUST_ALLREDUCE"
 AT_START = {INTEL: ADJUST}  # library -> the variable that it reads at its start only
 MEANINGS: Mapping[str, tuple[str, ...]] = {  # variable -> what its numbers mean; names mean themselves
@@ -64,14 +69,14 @@ NAMES = tuple(dict.fromkeys(FORCED_PREFIX + name for values in VALUES.values() f
 
 def variables_at_start(algorithm: str, library: str) -> dict[str, str]:
     """Return the variables of the environment by which a launch of a library such as `Intel MPI 2021.18` takes
-    `native:ring`; none where it takes it within a launch. Raises BadValue.
+    `native:ring`; none where it takes it within a launch. Raises NotForced.
     """
     family, value = _value_of(algorithm, library)
     return {AT_START[family]: value} if family in AT_START else {}
 
 
 def launches_of(algorithms: Sequence[str], library: str) -> tuple[str, ...]:
-    """Return the further launches in which a library takes these, as plans name them. Raises BadValue."""
+    """Return the further launches in which a library takes these, as plans name them. Raises NotForced."""
     at_start = [bool(variables_at_start(name, library)) for name in algorithms]
     return tuple(name.removeprefix(FORCED_PREFIX) for name in algorithms) if all(at_start) else (FORCED_WAY,)
 
@@ -79,21 +84,27 @@ def launches_of(algorithms: Sequence[str], library: str) -> tuple[str, ...]:
 def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:
     """Return the variables of MPI_T by which a library such as `Open MPI 5.0.11` takes `native:ring`.
 
-    None where it takes it from its start on. Raises BadValue.
+    None where it takes it from its start on. Raises NotForced.
     """
     family, value = _value_of(algorithm, library)
     for variable, at_start in variables_at_start(algorithm, library).items():
         if os.environ.get(variable) != at_start:
-            raise BadValue("runs.forced_at_start", algorithm=algorithm, library=library, variable=variable)
+            raise NotForced(
+                f"{algorithm}: {library} reads {variable} at its start only; let run start the ranks itself, without "
+                "mpirun or srun"
+            )
         return {}
     if family == OPEN_MPI and nodes > 1 and os.environ.get(COMPONENTS) != "^han":
-        raise BadValue("runs.forced_below_han", algorithm=algorithm, library=library)
+        raise NotForced(
+            f"{algorithm}: over several nodes han of {library} works above this algorithm; set OMPI_MCA_coll=^han for "
+            "the whole run, whose native is then without han, too"
+        )
     segment = {SEGMENT: SEGMENT_NBYTES} if value == "segmented_ring" else {}
     return {**ALWAYS[family], CHOICE[family]: value, **segment}
 
 
 def own_name(algorithm: str, library: str) -> str:
-    """Return what a library such as `Open MPI 5.0.11` calls the algorithm of `native:ring`. Raises BadValue."""
+    """Return what a library such as `Open MPI 5.0.11` calls the algorithm of `native:ring`. Raises NotForced."""
     family, value = _value_of(algorithm, library)
     return MEANINGS[AT_START[family]][int(value)] if family in AT_START else value
 
@@ -115,29 +126,32 @@ def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
 
 
 def refuse_unknown(algorithm: str, library: str, others: Sequence[str]) -> NoReturn:
-    """Raise BadValue: a library such as `Open MPI 5.0.11` has no such algorithm, and `others` are no such, either.
+    """Raise NotForced: a library such as `Open MPI 5.0.11` has no such algorithm, and `others` are no such, either.
 
     `library` is empty where it is not known. What is proposed it has.
     """
     if algorithm == FORCED_PREFIX:
-        raise BadValue("runs.forced_unnamed", algorithm=algorithm)
+        raise NotForced(
+            f"'{algorithm}' names no algorithm of the library; native is its own choice, and native:ring one that it "
+            "is told to use: 'allreduce-bench list' shows all"
+        )
     families = [family for family in VALUES if library.startswith(family)] or [*VALUES]
     shared = set.intersection(*({*VALUES[family]} for family in families))  # whichever library it is
     has = [FORCED_PREFIX + name for name in VALUES[families[0]] if name in shared]
     known = "; ".join(f"{family}: {_names(family)}" for family in families)
     meant = nearest(algorithm, [*has, *others], FORCED_PREFIX)
-    raise BadValue("runs.forced_unknown", algorithm=escaped(algorithm), known=meant or known)
+    raise NotForced(f"unknown algorithm '{escaped(algorithm)}' of the library; {meant or known}")
 
 
 def _value_of(algorithm: str, library: str) -> tuple[str, str]:
-    """Return the library without its version, and the value of its variable. Raises BadValue."""
+    """Return the library without its version, and the value of its variable. Raises NotForced."""
     family = next((name for name in VALUES if library.startswith(name)), None)
     if family is None:
-        raise BadValue("runs.forced_no_library", algorithm=algorithm, library=library)
+        raise NotForced(f"{algorithm}: how {library} is told to use an algorithm is not known")
     value = VALUES[family].get(algorithm.removeprefix(FORCED_PREFIX))
     if value is None:
-        said = {"algorithm": algorithm, "library": library, "owners": _owners(algorithm), "has": _names(family)}
-        raise BadValue("runs.forced_of_another", **said)
+        owners, has = _owners(algorithm), _names(family)
+        raise NotForced(f"{algorithm}: an algorithm of {owners}, not of {library}, which has {has}")
     return family, value
 
 

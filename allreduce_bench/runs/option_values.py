@@ -6,7 +6,6 @@ What few ranks need is imported late: a rank that this program started is given 
 import re
 from types import ModuleType
 
-from ..message import BadValue, say
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
 from .cell import EXECUTORS, parse_placements
 from .dtypes import DTYPES, OPS
@@ -27,7 +26,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """Return the names of `ring,./mine.py`. Raises ValueError if there is none."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
-        raise BadValue("runs.expected_names_algorithms", text=text)
+        raise ValueError(f"'{text}': expected names of algorithms")
     return names
 
 
@@ -58,9 +57,9 @@ def size_habit(text: str) -> str:
     """Return the refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty if none does."""
     if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
         bounds = f"-b {match[1]} -e {match[2]}"
-        return say("runs.range_expected_single_sizes", text=text, bounds=bounds)
+        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
     if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return say("runs.not_size_expected_bytes", text=text, nbytes=int(nbytes))
+        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
     return ""
 
 

@@ -21,7 +21,6 @@ from zlib import crc32
 
 import numpy as np
 
-from ..message import Refused
 from ..units import few, unknown_word
 from .cell import (
     COMPILED,
@@ -103,7 +102,7 @@ STEP_NBYTES = 1024  # a chosen segment is a multiple, so that it holds whole ele
 NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
-class PlanError(Refused, ValueError):
+class PlanError(ValueError):
     """An invalid plan, in words."""
 
 
@@ -539,75 +538,81 @@ class Plan:
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
         if self.work in WORKS[1:] and not self.compute_s:
-            raise PlanError("runs.work_kind_compute_add", work=self.work)
+            raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
             if word not in known:
-                raise PlanError("as_said", words=unknown_word(kind, word, known))
+                raise PlanError(unknown_word(kind, word, known))
         if self.op == "avg" and not is_float(self.dtype):
-            raise PlanError("runs.op_avg_no_exact", dtype=self.dtype)
+            raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
         ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
         if most is not None and ranks > most:
             reduction = f"{self.op} of {self.dtype} over {ranks} ranks"
-            raise PlanError("runs.result_checked_exactly_up", reduction=reduction, most=most)
+            raise PlanError(
+                f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
+            )
         itemsize = self.itemsize
         for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
-                raise PlanError("runs.bytes_not_whole_number", nbytes=nbytes, dtype=self.dtype, itemsize=itemsize)
+                raise PlanError(f"{nbytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes")
 
     def _refuse_repeating(self) -> None:
         if not 0 < self.precision < 1:
-            raise PlanError("runs.precision_cannot_reached_use", precision=self.precision)
+            raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
         if self.cell_time_s <= 0:
-            raise PlanError("runs.cell_time_expected_time")
+            raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
         if self.segment_nbytes < 1:
-            raise PlanError("runs.segment_segment_holds_least")
+            raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
 
     def _refuse_executors(self) -> None:
         if unknown := [name for name in self.executors if not Executor(name).is_ours]:
-            raise PlanError("as_said", words=unknown_word("executor", unknown[0], EXECUTORS))
+            raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
         if self.window is not None and not self.pipelined:
-            raise PlanError("runs.window_belongs_executors_name", pipelined=" and ".join(PIPELINED))
+            raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
 
     def _refuse_layout(self) -> None:
         if self.groups:
             self._refuse_groups()
         if self.order and (self.groups or self.pretend_ranks_per_node):
-            raise PlanError("runs.order_beside", option="--groups" if self.groups else "--pretend-ranks-per-node")
+            given = "--groups" if self.groups else "--pretend-ranks-per-node"
+            raise PlanError(f"--order belongs to the hosts of all ranks: leave out {given}, or the order")
         hosts = [slots_of(host)[0] for host in self.start.hosts]
         if hosts and len(self.order) > 1 and (unknown := [host for host in self.order if host not in hosts]):
-            raise PlanError("runs.order_host_not_there", host=unknown[0], hosts=few(hosts, MOST_NAMED))
-        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
             raise PlanError(
-                "runs.ranks_per_node_node", pretend_ranks_per_node=self.pretend_ranks_per_node, ranks=max(self.ranks)
+                f"the order names host {unknown[0]}, on which there is no rank; there are ranks on "
+                f"{few(hosts, MOST_NAMED)}"
             )
+        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
+            raise PlanError(f"{self.pretend_ranks_per_node} ranks per node: one node holds all {max(self.ranks)} ranks")
 
     def _refuse_groups(self) -> None:
         for size in self.ranks:
             try:
                 self.group_size(size)
             except ValueError as error:
-                raise PlanError("as_said", words=str(error)) from error
+                raise PlanError(str(error)) from error
 
     def _refuse_injected(self) -> None:
         from . import injected  # late: few runs inject anything
 
         if self.groups:
-            raise PlanError("runs.compute_arrival_ranks_reduce")
+            raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
             injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
         except ValueError as error:
-            raise PlanError("as_said", words=str(error)) from error
+            raise PlanError(str(error)) from error
 
     def _refuse_placement(self) -> None:
         try:
             if parse_placements(",".join(self.placement)) != self.placement:
-                raise PlanError("runs.placements_expected_different_ones", placement=",".join(self.placement))
+                raise PlanError(
+                    f"the placements {','.join(self.placement)}: expected different ones, as --placement has them"
+                )
             refuse_odd_differences(self.placement, self.itemsize)
         except ValueError as error:
-            raise PlanError("as_said", words=str(error)) from error
+            raise PlanError(str(error)) from error
 
     def group_size(self, ranks: int) -> int:
         """Return how many of `ranks` ranks all-reduce together."""
@@ -730,7 +735,7 @@ class Plan:
         try:
             return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
         except JsonError as error:
-            raise PlanError("runs.plan", error=error) from error
+            raise PlanError(f"the plan: {error}") from error
 
 
 LATER_FIELDS = earlier_values(Plan)  # plans may lack them
@@ -758,13 +763,13 @@ def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> 
     Raises PlanError.
     """
     if first > last:
-        raise PlanError("runs.smallest_size_bytes_above", first=first, last=last)
+        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
     if not 1 < factor < inf:
-        raise PlanError("runs.step_factor_above_found", factor=factor)
+        raise PlanError(f"the step factor must be above 1, found {factor:g}")
     if first < 1:
-        raise PlanError("runs.geometric_sweep_starts_byte")
+        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
     if log(last / first) / log(factor) > MAX_SIZES:
-        raise PlanError("runs.step_factor_makes_more", factor=factor, max_sizes=MAX_SIZES)
+        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
     exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
     sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
     return tuple(dict.fromkeys(sizes))

@@ -62,7 +62,11 @@ def create_run(
         error.filename = str(folder.path)  # the name that the user knows
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
-        raise RunError("runs.import_exists" if imported else "runs.run_exists", path=folder.path) from None
+        raise RunError(
+            f"{folder.path}: already exists; choose another folder with -o"
+            if imported
+            else f"{folder.path}: already exists; choose another folder with -o, or continue it with --resume"
+        ) from None
 
 
 def is_taken(path: Path) -> bool:

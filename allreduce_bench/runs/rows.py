@@ -7,7 +7,6 @@ from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 
-from ..message import Refused
 from .files import open_kept
 from .schema import KINDS, LATER, NEEDED, STATES
 from .typed_json import LARGEST
@@ -18,7 +17,7 @@ LONGEST_S, SHORTEST_S = 1e9, 1e-12  # limits of valid times, except 0: values co
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
-class RunError(Refused, ValueError):
+class RunError(ValueError):
     """A folder that cannot be read as a run, in words."""
 
 
@@ -39,7 +38,7 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
         try:
             present = checked_header(header[:-1], columns)
         except RunError as error:
-            raise RunError("evaluation.damaged", path=path, expected=error) from error
+            raise RunError(f"{path}: damaged: {error}") from error
         lines = (line.decode(errors="replace") for line in file if line.endswith(b"\n"))
         yield from blocks_of(f"{path}, line", columns, present, lines, 1)
 
@@ -52,7 +51,7 @@ def checked_header(header: bytes, columns: list[str], needed: Collection[str] = 
     found = header.decode(errors="replace").split(",")
     lacks = LATER.difference(found, needed)
     if found != [name for name in columns if name not in lacks]:
-        raise RunError("runs.first_line_not_header")
+        raise RunError("the first line is not the header of this schema version")
     return found
 
 
@@ -69,18 +68,18 @@ def blocks_of(
             block = _block(place, present, rows)
             yield {name: block.get(name, ("",) * len(rows)) for name in columns} if present != columns else block
     except csv.Error as error:
-        raise RunError("runs.damaged_2", place=place, first_line=first_line + reader.line_num, error=error) from error
+        raise RunError(f"{place} {first_line + reader.line_num}: damaged: {error}") from error
 
 
 def checked_row(columns: list[str], fields: list[str]) -> Row:
     """Return the row of these fields. Raises RunError if one does not fit its column."""
     if len(fields) != len(columns):
-        raise RunError("runs.fields_expected", field_count=len(fields), column_count=len(columns))
+        raise RunError(f"{len(fields)} fields, expected {len(columns)}")
     row = dict(zip(columns, fields))
     signed = row.get("valid") == "0"  # a clock that ran backwards
     for name, value in row.items():
         if not _fits(name, value, signed):
-            raise RunError("runs.is", name=name, value=value)
+            raise RunError(f"{name} is '{value:.60}'")
     return row
 
 
@@ -93,7 +92,7 @@ def _block(place: str, columns: list[str], rows: list[tuple[int, list[str]]]) ->
             try:
                 checked_row(columns, fields)
             except RunError as error:
-                raise RunError("runs.damaged_2", place=place, first_line=line, error=error) from error
+                raise RunError(f"{place} {line}: damaged: {error}") from error
     return block
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 from ..machine.node import drop_values
-from ..message import BadValue, Refused, say
 from ..units import spans, unknown_word
 from .files import read_given
 from .option import STARTED, Section, Words, option
@@ -39,7 +38,7 @@ LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
 PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
-class StartError(Refused, ValueError):
+class StartError(ValueError):
     """An invalid way to start ranks."""
 
 
@@ -157,10 +156,10 @@ class Start:
         if self.launcher not in LAUNCHERS:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
-            raise StartError("runs.remote_shell_empty_expected")
+            raise StartError("the remote shell is empty; expected a program that is called like ssh")
         for host in self.hosts:
             if not HOST.fullmatch(host):  # from a file, it could be an option
-                raise StartError("runs.not_host_expected_example_2", host=host)
+                raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
 
 
 UNASKED = Start()  # everything is left to the launcher
@@ -172,7 +171,7 @@ def _check_shell_words(name: str, text: str) -> None:
     try:
         split(text)
     except ValueError as error:
-        raise StartError("runs.launcher", name=name, text=_shown(text), error=error) from error
+        raise StartError(f"launcher {name} '{_shown(text)}': {error}") from error
 
 
 def _check_template(template: str) -> None:
@@ -181,23 +180,19 @@ def _check_template(template: str) -> None:
     try:
         parsed = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise StartError("runs.launcher_template_write_literal", template=_shown(template), error=error) from error
+        raise StartError(f"launcher template '{_shown(template)}': {error}; write a literal brace twice") from error
     fields = [
         f"{{{name}{'!' if conversion else ''}{conversion or ''}{':' if format_spec else ''}{format_spec}}}"
         for _, name, format_spec, conversion in parsed
     ]
     if unknown := [field for field in fields if field not in FIELDS]:
         raise StartError(
-            "runs.launcher_template_unknown_field",
-            template=_shown(template),
-            unknown=unknown[0],
-            fields=", ".join(FIELDS),
+            f"launcher template '{_shown(template)}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}"
         )
     if FIELDS[0] not in fields:
         raise StartError(
-            "runs.template_such_flux_run",
-            unknown_word=unknown_word("launcher", _shown(template), LAUNCHERS),
-            fields=FIELDS[0],
+            f"{unknown_word('launcher', _shown(template), LAUNCHERS)}, or a template with {FIELDS[0]} such as 'flux "
+            f"run -n {FIELDS[0]}'"
         )
 
 
@@ -223,14 +218,14 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
         if entry:
             hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
     if not hosts:
-        raise BadValue("runs.no_host_found_expected", path=path)
+        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
     return _unique_hosts(hosts)
 
 
 def _checked_host(word: str, source: str) -> str:
     match = HOST.fullmatch(word)
     if not match or match[2] and int(match[2]) == 0:
-        raise BadValue("runs.not_host_expected_example", source=source, word=word)
+        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
     return word
 
 
@@ -317,7 +312,7 @@ def _numbers_of(inside: str, text: str) -> list[str]:
 
 
 def _refusal(text: str) -> ValueError:
-    return ValueError(say("runs.not_list_nodes_expected", text=text[:80]))
+    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")
 
 
 def compress(names: Iterable[str]) -> str:

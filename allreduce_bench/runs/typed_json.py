@@ -13,7 +13,6 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..message import Refused, say
 from ..units import printable
 from .schema import checksum
 
@@ -27,7 +26,7 @@ _short = reprlib.Repr()  # three levels deep, so that no file makes it recurse
 _short.maxlevel, _short.maxstring, _short.maxother = 3, 60, 60
 
 
-class JsonError(Refused, ValueError):
+class JsonError(ValueError):
     """The place in the JSON, the value there, what was expected; one printable line."""
 
     def __str__(self) -> str:
@@ -36,7 +35,7 @@ class JsonError(Refused, ValueError):
 
 def refusal(value: Any, expected: str) -> JsonError:
     """Return the error for a value that is not `expected`."""
-    return JsonError("runs.found_expected", value=_short.repr(value), expected=expected)
+    return JsonError(f"found {_short.repr(value):.60}, expected {expected}")
 
 
 class Rule:
@@ -107,7 +106,7 @@ def _read_scalar(kind: type, value: Any) -> Any:
     if type(value) is not kind and not (kind is float and type(value) is int or kind is str and isinstance(value, str)):
         raise refusal(value, SCALARS[kind])
     if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
-        raise refusal(value, say("runs.magnitude_below", scalars=SCALARS[kind]))
+        raise refusal(value, f"{SCALARS[kind]} of a magnitude below 2**63")
     return value
 
 
@@ -119,9 +118,9 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
     if missing := sorted(set(all_names if exact else required_names) - set(value) - later_names(kind)):
-        raise JsonError("runs.missing", missing=", ".join(missing))
+        raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
-        raise JsonError("runs.unknown_version", unknown=", ".join(unknown))
+        raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
 
 
@@ -150,7 +149,7 @@ def _read_field(name: str, hint: Any, value: Any, exact: bool) -> Any:
     try:
         return _read(hint, value, exact)
     except ValueError as error:
-        raise JsonError("runs.name_error", name=name, error=error) from error
+        raise JsonError(f"{name:.60}: {error}") from error
 
 
 def checked_json(values: Mapping[str, Any]) -> bytes:

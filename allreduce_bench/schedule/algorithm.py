@@ -7,7 +7,6 @@ from itertools import islice
 from os.path import abspath
 from typing import NamedTuple
 
-from ..message import Refused
 from . import Step, drop_empty
 
 
@@ -61,7 +60,7 @@ PROVED_UP_TO = 256  # ranks; beyond, a proof takes longer than the calls
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 
 
-class AlgorithmError(Refused, ValueError):
+class AlgorithmError(ValueError):
     """Error: an algorithm does not exist, cannot be loaded, or cannot run on these ranks."""
 
 
@@ -129,17 +128,13 @@ class Algorithm(NamedTuple):
         except Exception as error:
             line = (_failing_line(error, self.file) or _yielding_line(generated, self.file)) if self.file else ""
             place = f"{line}rank {rank} of {size}, {count} elements"
-            raise AlgorithmError(
-                "schedule.failed", name=self.name, place=place, type___name__=type(error).__name__, error=error
-            ) from error
+            raise AlgorithmError(f"{self.name}: {place}: failed: {type(error).__name__}: {error}") from error
 
     def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
         """Return the steps of `rank` as a list. Raises AlgorithmError if there are more than MAX_STEPS."""
         steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
-            raise AlgorithmError(
-                "schedule.rank_more_steps_does", name=self.name, rank=rank, size=size, max_steps=MAX_STEPS
-            )
+            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; does it terminate?")
         return steps
 
     def line_of(self, rank: int, size: int, topology: Topology, count: int, segment: int, number: int) -> str:
@@ -211,9 +206,7 @@ def algorithm(
     cost in prose, `best` what it is best for, `source` where it comes from. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
-        raise AlgorithmError(
-            "schedule.unknown_need_known", unknown=", ".join(sorted(unknown)), needs=", ".join(sorted(NEEDS))
-        )
+        raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
 
     def declare(generate: Generator) -> Algorithm:
         own, of_file = cleandoc(generate.__doc__ or ""), generate.__globals__.get("__doc__") or ""

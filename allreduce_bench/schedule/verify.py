@@ -392,7 +392,7 @@ def _proof(algorithm: Algorithm, case: Case, schedules: Sequence[Schedule]) -> P
     try:
         return proof_of(algorithm, case, schedules)
     except Refusal as refusal:
-        raise AlgorithmError("cli.name_habit", name=case, habit=refusal) from refusal
+        raise AlgorithmError(f"{case}: {refusal}") from refusal
 
 
 def _how_often(answers: list[bool]) -> str:

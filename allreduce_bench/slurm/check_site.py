@@ -17,7 +17,6 @@ from typing import IO
 from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.findings import Check
-from ..message import say
 from . import commands
 from .commands import Partition, SlurmError
 
@@ -40,8 +39,8 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
         yield Check("ok", "controller", "; ".join(commands.ping(ANSWER_S).splitlines()))
         partitions = commands.partitions(ANSWER_S)
     except SlurmError as error:
-        advice = say("slurm.run_login_node_cluster")
-        yield Check("severe", "Slurm", str(error), say("slurm.no_job_submitted"), advice)
+        advice = "run it on a login node of the cluster with Slurm's module loaded, or ask the administrators"
+        yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
         return
     yield from _of_partitions(partitions)
     nodes = sorted({name for partition in partitions for name in partition.nodes})
@@ -53,7 +52,7 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
     yield from library_checks(mpi, node)
     yield _of_kinds(mpi["library"])
     if not launch:
-        yield Check("info", "nodes", say("slurm.nothing_started_no_launch", unknown=UNKNOWN))
+        yield Check("info", "nodes", f"nothing was started (--no-launch): {UNKNOWN}")
     elif "SLURM_JOB_ID" in os.environ:
         yield from launcher_checks()
     else:
@@ -66,8 +65,8 @@ def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
     if more := [partition.name for partition in ordered[MOST_PARTITIONS:]]:
         yield Check("ok", "partition", f"{len(more)} more: {', '.join(more)}")
     if not any(partition.default for partition in partitions):
-        advice = say("slurm.name_doctor_slurm_name")
-        yield Check("info", "partition", "no default partition", say("slurm.jobs_without_partition_refused"), advice)
+        advice = "name one: doctor --slurm -- -p NAME"
+        yield Check("info", "partition", "no default partition", "jobs without a partition are refused", advice)
 
 
 def _of_partition(partition: Partition) -> Check:
@@ -77,18 +76,18 @@ def _of_partition(partition: Partition) -> Check:
     text = f"{name}: {partition.available}, {states}, time limit {partition.limit}{size}"
     if partition.available == "up" and not all(UNUSABLE.match(state) for state in partition.states):
         return Check("ok", "partition", text)
-    return Check("caution" if partition.default else "info", "partition", text, say("slurm.jobs_wait_until_state"))
+    return Check("caution" if partition.default else "info", "partition", text, "jobs wait until its state changes")
 
 
 def _of_topology(nodes: list[str]) -> Check:
     paths = commands.switches_of_nodes(nodes)
     if not paths:
-        return Check("info", "topology", say("slurm.slurm_no_topology_switches"))
+        return Check("info", "topology", "Slurm has no topology here: switches of the nodes unknown")
     nodes_below = Counter(paths.values())
     levels = max(path.count("/") for path in paths.values()) + 1
     least, most = min(nodes_below.values()), max(nodes_below.values())
     nodes_each = f"{least} to {most}" if least < most else f"{most}"
-    text = say("slurm.nodes_switches", path_count=len(paths), nodes_each=nodes_each, nodes_below_count=len(nodes_below))
+    text = f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches"
     return Check("ok", "topology", f"{text}, {levels} levels")
 
 
@@ -99,14 +98,16 @@ def _of_kinds(mpi: str) -> Check:
     text = f"srun offers {', '.join(known_kinds) or 'none'}; {mpi} supports {wanted}"
     if not understood_kinds or set(understood_kinds) & set(known_kinds):
         return Check("ok", "PMI", text)
-    return Check("info", "PMI", text, say("slurm.srun_cannot_start_ranks"), say("slurm.start_mpirun_launcher_auto"))
+    return Check(
+        "info", "PMI", text, "srun cannot start its ranks", "start them with its mpirun, as --launcher auto does"
+    )
 
 
 def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
     """Check the launchers on two nodes from salloc, or on the only node."""
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
     salloc = ["salloc", *size, "-t", LIMIT, *arguments]
-    yield Check("info", "nodes", say("slurm.waiting_nodes_most", wait_s=WAIT_S, salloc=shlex.join(salloc)))
+    yield Check("info", "nodes", f"waiting for nodes, at most {WAIT_S:.0f} s: {shlex.join(salloc)}")
     with _running([*salloc, sys.executable, "-m", "allreduce_bench.launching.check_mpi"]) as (lines, complaints):
         granted = False
         while True:
@@ -122,7 +123,7 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
                 yield Check(*json.loads(line.partition(CHECK_PREFIX)[2]))
         if not granted:
             reason = f"salloc: {_complaint_sentence(complaints)}"
-            yield Check("severe", "nodes", reason, UNKNOWN, say("slurm.add_options_salloc_after"))
+            yield Check("severe", "nodes", reason, UNKNOWN, "add options for salloc after --")
 
 
 @contextmanager
@@ -166,22 +167,22 @@ def _job_number(complaints: IO[str]) -> str:
 def _complaint_sentence(complaints: IO[str]) -> str:
     complaints.seek(0)
     lines = [re.sub(r"^salloc: (?:error: )?", "", line.strip()) for line in complaints]
-    return "; ".join(line for line in lines if line) or say("slurm.ended_without_message")
+    return "; ".join(line for line in lines if line) or "it ended without a message"
 
 
 def _check_of_silence(is_granted: bool, number: str) -> Check:
     if is_granted:
-        advice = say("slurm.run_doctor_slurm_inside")
+        advice = "run doctor --slurm inside a job to see more"
         return Check(
             "severe",
             "nodes",
-            say("launching.no_response_within", patience_s=QUIET_S),
-            say("launching.run_would_hang"),
+            f"no response within {QUIET_S:.0f} s",
+            "a run would hang",
             advice,
         )
     reason = ""
     with suppress(SlurmError):
         reason = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
-    text = say("slurm.no_nodes_within", wait_s=WAIT_S) + (f" (job {number}: {reason})" if reason else "")
-    advice = say("slurm.try_later_request_other")
+    text = f"no nodes within {WAIT_S:.0f} s" + (f" (job {number}: {reason})" if reason else "")
+    advice = "try later, request other nodes (options for salloc after --), or run doctor --slurm inside a job"
     return Check("caution", "nodes", text, UNKNOWN, advice)

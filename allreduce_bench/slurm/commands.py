@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from ..message import BadValue, Refused, say
 from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
 from ..runs.start import expand
@@ -66,7 +65,7 @@ def job_id(text: str) -> str:
     """Return the id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
     match = re.search(r"^(\d+)(?:;\S+)?$", text.strip(), re.MULTILINE)
     if not match:
-        raise BadValue("slurm.sbatch_printed_expected_job", text=text.strip()[:80])
+        raise ValueError(f"sbatch printed '{text.strip()[:80]}'; expected a job number")
     return match[1]
 
 
@@ -210,7 +209,7 @@ PREFIX = re.compile(  # of an error message: the command that prints it
 )
 
 
-class SlurmError(Refused, RuntimeError):
+class SlurmError(RuntimeError):
     """Error: Slurm is missing, does not respond, or refuses; its message in one line."""
 
 
@@ -269,13 +268,9 @@ def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Laun
         nodes_needed = -(-launch.ranks // ranks_per_node)
         if nodes_needed > job.node_count:
             raise RunError(
-                "slurm.launch_ranks_per_node",
-                launch=launch.name,
-                ranks=launch.ranks,
-                ranks_per_node=ranks_per_node,
-                nodes_needed=nodes_needed,
-                job=job.name,
-                node_count=job.node_count,
+                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} per node need {nodes_needed} nodes, "
+                f"but job {job.name} has {job.node_count}; submit it with --nodes={nodes_needed}, or choose other "
+                "launches with --only"
             )
 
 
@@ -304,11 +299,11 @@ def submit(script: Path, arguments: Sequence[str] = ()) -> str:
     try:
         printed = _stdout_of(["sbatch", "--parsable", *arguments, str(script)])
     except NoAnswer as error:
-        raise NoAnswer("slurm.squeue_me_shows_held", error=error) from error
+        raise NoAnswer(f"{error}; if 'squeue --me' shows a held job for it, cancel that job") from error
     try:
         return job_id(printed)
     except ValueError as error:
-        raise SlurmError("as_said", words=str(error)) from error
+        raise SlurmError(str(error)) from error
 
 
 def release(numbers: Sequence[str]) -> None:
@@ -393,17 +388,18 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
     """Run the command to its end. Raises SlurmError unless it ended well."""
     program = command[0]
     if not shutil.which(program):
-        raise SlurmError("slurm.not_found_path_no", program=program)
+        raise SlurmError(f"{program} not found in PATH: no Slurm on this machine, or its module is not loaded")
     environ = {name: value for name, value in os.environ.items() if not INHERITED.match(name)}
     captured: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
         process = subprocess.run(command, env=environ, timeout=patience_s, check=False, **captured)
     except subprocess.TimeoutExpired:
-        advice = say("slurm.check_controller_scontrol_ping")
-        raise NoAnswer("slurm.no_response_within", program=program, patience_s=patience_s, advice=advice) from None
+        advice = "check the controller (scontrol ping)"
+        raise NoAnswer(f"{program}: no response within {patience_s:.0f} s; {advice}") from None
     if process.returncode:
         complaint = _complaint_sentence(process.stderr) or _complaint_sentence(process.stdout)
-        raise SlurmError("cli.name_habit", name=program, habit=complaint or f"exit status {process.returncode}")
+        habit = complaint or f"exit status {process.returncode}"
+        raise SlurmError(f"{program}: {habit}")
     return process
 
 

@@ -160,7 +160,7 @@ def runs_of(folder: Path) -> list[RunFolder]:
     runs = [RunFolder(path.parent) for path in sorted(paths, key=_run_order)]
     if not runs:
         reason = "contains no run" if folder.is_dir() else "no such folder"
-        raise RunError("slurm.expected_sweep_allreduce_bench", folder=folder, reason=reason)
+        raise RunError(f"{folder}: {reason}; expected a sweep of 'allreduce-bench submit', or a run")
     return runs
 
 
@@ -183,7 +183,7 @@ def _read_submission(path: Path) -> Submission:
         try:
             job.tasks()
         except ValueError as error:
-            raise RunError("slurm.damaged_job_array", path=path, job=job.name, array=job.array) from error
+            raise RunError(f"{path}: damaged: job {job.name} has the array {job.array!r:.60}") from error
     return submission
 
 
@@ -200,4 +200,4 @@ def _typed(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:
     try:
         return read_as(kind, values)
     except ValueError as error:
-        raise RunError("evaluation.damaged", path=path, expected=error) from error
+        raise RunError(f"{path}: damaged: {error}") from error

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evaluation.missing import FINAL, MISSING, UNFINISHED, MissingCell
-from ..message import say
 from ..runs.files import write_atomically
 from ..runs.folder import CellKey, key_of
 from ..runs.kept import read_json
@@ -97,7 +96,7 @@ class Ending(NamedTuple):
     @property
     def reason(self) -> str:
         """Reason why a cell of the job has no time; follows the name of the job."""
-        return self._replace(event=say("slurm.ended_without_measuring")).phrase if self.kind == DONE else self.sentence
+        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
 
     @property
     def active(self) -> bool:
@@ -125,7 +124,7 @@ def kept_states(sweep: Path) -> dict[str, SlurmJob]:
     try:
         return read_as(dict[str, SlurmJob], values, exact=True)
     except JsonError as error:
-        raise RunError("slurm.damaged_remove", path=path, error=error) from error
+        raise RunError(f"{path}: damaged: {error}; remove it") from error
 
 
 def keep_states(states: JobStates, sweep: Path) -> None:
@@ -184,17 +183,17 @@ def ending(task: JobTask, states: JobStates) -> Ending:
     if record is None:
         return _without_record(task, job)
     if record.requeued:
-        return Ending(ENDED if job else UNSURE, say("slurm.requeued_not_restarted_yet"))
+        return Ending(ENDED if job else UNSURE, "was requeued and has not restarted yet")
     if record.end == "done":
         return Ending(DONE, "done", record.why or "")
     if record.end == "warned":
-        return Ending(ENDED, say("slurm.stopped_before_time_limit", limit_s=_of_limit(limit_s)))
+        return Ending(ENDED, f"stopped before its time limit{_of_limit(limit_s)}")
     if record.end:
         event = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
         return Ending(ENDED, event, record.why or "")
     if job is None:
-        return Ending(UNSURE, say("slurm.may_running_ended_without"))
-    return Ending(ENDED, _status_phrase(job) or say("slurm.ended_without_message_killed"))
+        return Ending(UNSURE, "may be running, or ended without a message")
+    return Ending(ENDED, _status_phrase(job) or "ended without a message (killed?)")
 
 
 def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
@@ -203,12 +202,12 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
         return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
     if job.running:
         return Ending(RUNNING, f"running on {job.nodelist}" if job.nodelist else "running")
-    lost_nodes = say("slurm.nodes") if set("[,") & set(job.nodelist) else "its node"
+    lost_nodes = "one of its nodes" if set("[,") & set(job.nodelist) else "its node"
     event = {
-        "TIMEOUT": say("slurm.hit_time_limit", limit_s=_of_limit(limit_s)),
+        "TIMEOUT": f"hit its time limit{_of_limit(limit_s)}",
         "NODE_FAIL": f"lost {lost_nodes} {job.nodelist}" if job.nodelist else "lost a node",
-        "BOOT_FAIL": say("slurm.did_not_start_node"),
-        "OUT_OF_MEMORY": say("slurm.ran_out_memory"),
+        "BOOT_FAIL": "did not start: a node failed to boot",
+        "OUT_OF_MEMORY": "ran out of memory",
         "CANCELLED": f"was cancelled by {job.by}" if job.by else "was cancelled",
         "PREEMPTED": "was preempted",
         "DEADLINE": "missed its deadline",
@@ -220,12 +219,12 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
 def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
     """Return the outcome of a job without a record."""
     if job is None:
-        return Ending(UNSURE, say("slurm.not_started_measure"))
+        return Ending(UNSURE, "has not started to measure")
     if job.state == FORGOTTEN:
-        return Ending(ENDED, say("slurm.never_started_measure_slurm"))
+        return Ending(ENDED, "never started to measure; Slurm has no record of it")
     event = _status_phrase(job) or ("failed" if job.state == "FAILED" else "ended")
     pointer = f", see {task.output_file}" if task.output_file else ""
-    return Ending(ENDED, say("slurm.before_started_measure", event=event, pointer=pointer))
+    return Ending(ENDED, f"{event} before it started to measure{pointer}")
 
 
 def _status_phrase(job: SlurmJob) -> str:
@@ -235,7 +234,7 @@ def _status_phrase(job: SlurmJob) -> str:
         try:
             return f"was killed by {signal.Signals(int(number)).name}"
         except ValueError:
-            return say("slurm.killed_signal", number=number)
+            return f"was killed by signal {number}"
     return f"ended with status {status}" if status.isdecimal() and int(status) else ""
 
 
@@ -275,9 +274,9 @@ def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]
 def _fate(launch: Launch, tasks: Sequence[JobTask], states: JobStates) -> tuple[str, bool]:
     """Return why a launch did not measure a cell, and whether it still may."""
     if not tasks:
-        return say("evaluation.launch_not_finished"), False
+        return "its launch was not started, or has not ended", False
     task_endings = [(task, ending(task, states)) for task in tasks if task.covers(launch)]
     if not task_endings:
-        return say("slurm.not_assigned_any_job"), False
+        return "not assigned to any job", False
     task, fate = next((pair for pair in reversed(task_endings) if pair[1].active), task_endings[-1])
     return f"job {task.id} {fate.reason}", fate.active

@@ -17,7 +17,6 @@ from os import environ
 from pathlib import Path
 from typing import Any
 
-from ..message import Refused, say
 from ..runs.files import read_given_text
 from ..units import escaped, three_digits, unknown_word
 from .job_files import JOBS, SubmissionChoices
@@ -56,7 +55,7 @@ DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
 BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # valid for sbatch without quotes
 
 
-class ScriptError(Refused, ValueError):
+class ScriptError(ValueError):
     """A template that cannot be rendered, or a value that a script cannot hold."""
 
 
@@ -69,15 +68,15 @@ class Template:
 
     def __post_init__(self) -> None:
         if not self.text.startswith("#!"):
-            raise ScriptError("slurm.first_line_name_shell", name=self.name)
+            raise ScriptError(f"{self.name}: the first line must name the shell, such as #!/bin/bash")
         commands = False
         for number, line in enumerate(self.text.split("\n"), start=1):
             if not line.startswith("#SBATCH"):
                 commands |= bool(line.strip()) and not line.startswith("#")
             elif commands:
-                raise ScriptError("slurm.line_sbatch_ignores_sbatch", name=self.name, number=number)
+                raise ScriptError(f"{self.name}, line {number}: sbatch ignores #SBATCH lines after the first command")
             elif not PIECE.match(line):
-                raise ScriptError("slurm.line_found_expected_sbatch", name=self.name, number=number, line=line)
+                raise ScriptError(f"{self.name}, line {number}: found '{line}', expected #SBATCH --name=value")
 
     @classmethod
     def read(cls, path: Path) -> "Template":
@@ -85,7 +84,7 @@ class Template:
         try:
             return cls(str(path), read_given_text(path, LONGEST_FILE))
         except UnicodeDecodeError as error:
-            raise ScriptError("slurm.not_utf_text", path=path) from error
+            raise ScriptError(f"{path}: not UTF-8 text") from error
 
     @property
     def directives(self) -> dict[str, str]:
@@ -116,7 +115,7 @@ class Template:
         added = [_directive_line(name, value) for name, value in directives.items() if name not in present]
         last = max((match.start() for match in self._pieces() if match["directive"]), default=None)
         if added and last is None:
-            raise ScriptError("slurm.no_sbatch_line_after", name=self.name)
+            raise ScriptError(f"{self.name}: has no #SBATCH line after which others could be added")
 
         def replaced(match: re.Match[str]) -> str:
             new, comment = [match[0].rstrip("\n")], match["comment"] or ""
@@ -138,16 +137,19 @@ class Template:
     def _refuse_homeless(self, assignments: Mapping, lines: Mapping[str, list[str]]) -> None:
         if unknown := [name for name in assignments if name not in self.assignments]:
             valid = ", ".join(self.assignments) or "none"
-            raise ScriptError("slurm.no_variable_set_valid", name=self.name, unknown=unknown[0], valid=valid)
+            raise ScriptError(f"{self.name}: has no variable {unknown[0]!r} to set; valid: {valid}")
         for kind, placeholder in PLACEHOLDERS.items():
             if lines[kind] and not any(match[kind] for match in self._pieces()):
-                raise ScriptError("slurm.no_line_could_replace", name=self.name, placeholder=placeholder, kind=kind)
+                raise ScriptError(f"{self.name}: has no line '{placeholder}' that {kind} could replace")
 
 
 def check_job_name(name: str) -> str:
     """Return `name`, which also goes into file names. Raises ScriptError if invalid."""
     if not JOB_NAME.fullmatch(name):
-        raise ScriptError("slurm.job_name_expected_letters", name=name)
+        raise ScriptError(
+            f"job name {name!r}: expected letters, digits and ._+=@- (at most 100, a letter or digit first): it goes "
+            "into the names of files"
+        )
     return name
 
 
@@ -162,35 +164,34 @@ def check_values(directives: Mapping[str, object], modules: Sequence[str], expor
 def _directive_line(name: str, value: object, comment: str = "") -> str:
     """Return the #SBATCH line; sbatch interprets quotes, backslashes and comments there. Empty for the value None."""
     if not DIRECTIVE.fullmatch(name):
-        raise ScriptError("slurm.directive_expected_long_name", name=name)
+        raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
     if value is None:
         return ""
     plain_value = _one_line(f"--{name}", str(value))
     if name == "job-name":
         check_job_name(plain_value)
     if '"' in plain_value or "\\" in plain_value:
-        raise ScriptError("slurm.sbatch_would_misread_double", name=name, value=value)
+        raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
     written = plain_value if not plain_value or BARE.fullmatch(plain_value) else f'"{plain_value}"'
     return f"#SBATCH --{name}{'=' if written else ''}{written}{comment}"
 
 
 def _assigned_value(name: str, value: str | Sequence[str], array: bool) -> str:
     if isinstance(value, str) == array:
-        raise ScriptError(
-            "slurm.expected_found", name=name, either="a list of words" if array else "one text", value=value
-        )
+        either = "a list of words" if array else "one text"
+        raise ScriptError(f"{name}: expected {either}, found {value!r}")
     return f"({' '.join(_shell_word(name, word) for word in value)})" if array else _shell_word(name, str(value))
 
 
 def _module_lines(modules: Sequence[str]) -> list[str]:
     if odd := [module for module in modules if not MODULE.fullmatch(module)]:
-        raise ScriptError("slurm.module_expected_name_such", odd=odd[0])
+        raise ScriptError(f"module {odd[0]!r}: expected a name such as openmpi/4.1.6")
     return [f"module load {module} || exit" for module in modules]
 
 
 def _export_lines(exports: Mapping[str, str]) -> list[str]:
     if odd := [name for name in exports if not VARIABLE.fullmatch(name)]:
-        raise ScriptError("slurm.variable_expected_name_such", odd=odd[0])
+        raise ScriptError(f"variable {odd[0]!r}: expected a name such as UCX_TLS")
     return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
 
 
@@ -201,7 +202,7 @@ def _shell_word(label: str, text: str) -> str:
 def _one_line(label: str, text: str) -> str:
     """Return `text`. Raises ScriptError for what could end its line, or cannot be written."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ScriptError("slurm.contains_control_character_invalid", label=label, text=text)
+        raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
     return text
 
 
@@ -215,7 +216,7 @@ SECTIONS = {"sbatch": "any option of sbatch by its long name", "site": ", ".join
 SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", "dependency")
 
 
-class SystemFileError(Refused, ValueError):
+class SystemFileError(ValueError):
     """An unknown system, or a file that does not describe one."""
 
 
@@ -242,7 +243,7 @@ def jobs_folder() -> Path:
     places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
     folder = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
     if not folder:
-        raise SystemFileError("slurm.no_sweep_sbatch_found", places=", ".join(map(str, places)))
+        raise SystemFileError(f"no sweep.sbatch found in {', '.join(map(str, places))}; reinstall the package")
     return folder
 
 
@@ -262,14 +263,14 @@ def find_system(name: str) -> System:
     Raises SystemFileError: unknown, or no description of a system; OSError.
     """
     if not name.isprintable():
-        raise SystemFileError("slurm.system_expected_name_path", name=name)
+        raise SystemFileError(f"system {name!r}: expected a name, or the path of a .cfg file")
     if "/" in name or name.endswith(".cfg"):
         return read_system(Path(name).expanduser())
     for place in _places() if NAME.fullmatch(name) else ():
         if (path := place / f"{name}.cfg").is_file():
             return read_system(path)
     sentence = unknown_word("system", name, known_systems())
-    raise SystemFileError("slurm.looked_cfg_file", sentence=sentence, places=", ".join(map(str, _places())))
+    raise SystemFileError(f"{sentence}; looked for its .cfg file in {', '.join(map(str, _places()))}")
 
 
 def read_system(path: Path) -> System:
@@ -279,21 +280,19 @@ def read_system(path: Path) -> System:
     try:
         parser.read_string(read_given_text(path, LONGEST_FILE), source=str(path))
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise SystemFileError("cli.name_habit", name=path, habit=" ".join(str(error).split())) from error
+        raise SystemFileError(f"{path}: {' '.join(str(error).split())}") from error
     sections = {name: dict(parser[name]) for name in parser.sections()}
     site_values = sections.get("site", {})
     for kind, unknown in (("section", set(sections) - set(SECTIONS)), ("key", set(site_values) - set(SITE))):
         if unknown:
             valid = SITE if kind == "key" else (f"[{name}]" for name in SECTIONS)
-            raise SystemFileError(
-                "slurm.unknown_valid", path=path, kind=kind, unknown=min(unknown), valid=", ".join(valid)
-            )
+            raise SystemFileError(f"{path}: unknown {kind} {min(unknown)!r}; valid: {', '.join(valid)}")
     modules, variables = _split_words(site_values.get("modules", "")), sections.get("variables", {})
     directives = _directives(path, sections.get("sbatch", {}), _split_words(site_values.get("leave_out", "")))
     try:
         check_values(directives, modules, variables)  # here, where their file is known
     except ScriptError as error:
-        raise SystemFileError("cli.name_habit", name=path, habit=error) from error
+        raise SystemFileError(f"{path}: {error}") from error
     return System(
         name=path.stem,
         path=path,
@@ -326,13 +325,13 @@ def _is_system(path: Path) -> bool:
 def _directives(path: Path, options: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
     if of_submit := [name for name in options if name in SUBMITS]:
         advice = "set ranks_per_node in [site]" if of_submit[0] == "ntasks-per-node" else "leave it out"
-        raise SystemFileError("slurm.sbatch_every_job_sets", path=path, of_submit=of_submit[0], advice=advice)
+        raise SystemFileError(f"{path}: [sbatch] {of_submit[0]}: every job sets its own; {advice}")
     return {**options, **dict.fromkeys(left_out)}
 
 
 def _ranks_per_node(path: Path, text: str) -> int | None:
     if text and not re.fullmatch(r"[1-9]\d{0,5}", text):
-        raise SystemFileError("slurm.ranks_per_node_expected", path=path, text=text)
+        raise SystemFileError(f"{path}: ranks_per_node {text!r}: expected a number of 1 or more, or nothing")
     return int(text) if text else None
 
 
@@ -375,7 +374,7 @@ class Rendering:
             site_limit = self.system.sbatch.get("time")
             return parse_limit(site_limit) if site_limit else limit_for(expected_s)
         except ValueError as error:
-            raise ScriptError("slurm.sbatch_time", system=self.system.path, error=error) from error
+            raise ScriptError(f"{self.system.path}: [sbatch] time: {error}") from error
 
     def script(self, job: SweepJob) -> Script:
         """Return the script of the job. Raises ScriptError."""
@@ -440,13 +439,13 @@ def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, f
 def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """Return the node-hours in a sentence."""
     expected, longest = map(three_digits, node_hours(rendering, jobs))
-    return say("slurm.node_hours_expected_every", expected=expected, longest=longest)
+    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
 
 
 def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """Name the jobs that will hardly end within their limit, in a sentence; empty: none."""
     names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
-    return say("slurm.may_exceed_time_limit", names=", ".join(names)) if names else ""
+    return f"may exceed their time limit and be requeued: {', '.join(names)}" if names else ""
 
 
 def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
 
-from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
 from ..runs.plan import Cell, Plan, PlanError
@@ -134,8 +133,8 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
     ranks_per_node = plan.start.ranks_per_node
     if not ranks_per_node or ranks % ranks_per_node:
         per_node = f"{ranks_per_node} on each node"
-        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else say("slurm.plan_without_ranks_per")
-        raise PlanError("slurm.not_whole_number_nodes", folder=folder.path, layout=layout)
+        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
+        raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node
 
 
@@ -178,7 +177,7 @@ def parse_limit(text: str) -> float:
     except ValueError:
         limit_s = 0.0
     if not 0 < limit_s <= LONGEST_LIMIT_S:
-        raise BadValue("slurm.not_time_limit_expected", text=text)
+        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
     return ceil(limit_s / 60) * 60.0
 
 
@@ -290,7 +289,7 @@ def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) 
         with undisturbed():
             _cancel_and_remove(ids, made, error)
         if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
-            raise SlurmError("slurm.error_nothing", error=error, nothing=NOTHING) from error
+            raise SlurmError(f"{error}; {NOTHING}") from error
         if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
             raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or order.sweep) from error
         raise
@@ -347,7 +346,7 @@ def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
             try:
                 sweep.mkdir()
             except FileExistsError:
-                raise RunError("importers.exists_already_choose_another", output=sweep) from None
+                raise RunError(f"{sweep}: exists already; choose another folder with -o") from None
             made.append(sweep)
     for run, plan in order.new:
         with undisturbed():
@@ -379,7 +378,7 @@ def _test_scripts(order: SubmissionOrder, folder: Path) -> None:
         try:
             commands.test_only(folder / script.file, order.user_arguments(script))
         except SlurmError as error:
-            raise SlurmError("cli.name_habit", name=script.file, habit=error) from error
+            raise SlurmError(f"{script.file}: {error}") from error
 
 
 def _submit_held(
@@ -393,7 +392,7 @@ def _submit_held(
             try:
                 ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
             except SlurmError as error:
-                raise type(error)("slurm.script_refused", script=script.file, error=error) from error
+                raise type(error)(f"{script.file}: {error}") from error
     write_whole(folder / SUBMISSION, json.dumps(facts(ids[:-1], ids[-1]), indent=1).encode())  # others may look for it
     with undisturbed():
         commands.release(ids)
@@ -405,7 +404,7 @@ def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseExce
     try:
         commands.cancel(ids)
     except SlurmError as refused:
-        message = say("slurm.submitted_jobs_could_not", error=error or "interrupted", refused=refused)
+        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
         raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
     for path in made:
         rmtree(path, ignore_errors=True)
@@ -415,7 +414,9 @@ def check_folder(path: Path) -> Path:
     """Return `path`, below which sbatch shall write. Raises ValueError for names that it would misread."""
     odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
     if odd is not None:
-        raise BadValue("slurm.sbatch_cannot_write_folder", path=str(path), ascii=ascii(odd))
+        raise ValueError(
+            f"{str(path)!r}: sbatch cannot write to a folder with {ascii(odd)} in its name; use another folder"
+        )
     return path
 
 
@@ -429,9 +430,12 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words if sbatch takes them for its options. Raises ValueError for those that submit sets itself."""
     for previous, word in zip(("", *words), words):
         if not word.isprintable():
-            raise BadValue("slurm.after_contains_control_character", word=word)
+            raise ValueError(f"{word!r} after --: contains a control character; remove it")
         if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
-            raise BadValue("slurm.after_expected_option_sbatch", word=word)
+            raise ValueError(
+                f"'{word}' after --: expected an option of sbatch, such as --qos=high; sbatch would take this for the "
+                "script"
+            )
         if advice := DECIDED.get(_decided_option(word)):
             raise ValueError(f"'{word}' after --: {advice}")
     return tuple(words)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evaluation.missing import FINAL, MissingCell, group_missing
-from ..message import say
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.json_schema.build import Format, by_name, fields, fields_of, schema_id, text
 from ..runs.plan import Launch, Plan
@@ -109,14 +108,14 @@ def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
         collecting = [submission.collect for submission in submissions if submission.collect]
         states = ask_states([*(task.id for task in own_tasks), *collecting], sweep)
     else:
-        states = JobStates(kept_states(sweep), say("slurm.not_asked"))
+        states = JobStates(kept_states(sweep), "it was not asked")
     return Overview(sweep, runs, tuple(submissions), own_tasks, states)
 
 
 def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
     """Read a run of the sweep. Raises RunError."""
     if imported := folder.imported():
-        raise RunError("slurm.imported_no_jobs", folder=folder.path, tool=imported["tool"])
+        raise RunError(f"{folder.path}: imported from {imported['tool']}, so it has no jobs")
     plan = folder.plan()
     marks = folder.marks() if folder.attempts() else []  # an unfinished run has none
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
@@ -192,7 +191,7 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
     elif slurm_ending := by_slurm(job):
         state = slurm_ending.phrase
     else:
-        state = "done" if job.state == "COMPLETED" else say("slurm.failed_cells_missing")
+        state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
     return StatusLine("collect", submission.collect, "1", "", "", state)
 
 
@@ -209,17 +208,17 @@ def next_step(overview: Overview, collected: bool) -> str:
     progress = f"{done} of {cells} cells done"
     collecting = _collecting_job(overview)
     if active := overview.active():
-        waiting = collecting and collecting.queued and say("slurm.job_collects", id=collecting.id)
-        follow_up = waiting or say("slurm.allreduce_bench_collect", sweep=sweep)
+        waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
+        follow_up = waiting or f"then: allreduce-bench collect {sweep}"
         return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
     if collecting:
         return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
-        return say("slurm.next_when_jobs_ended", progress=progress, sweep=sweep)
+        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
     if done < cells:
-        hint = say("slurm.list_missing_cells_allreduce", sweep=sweep)
-        return say("slurm.next_allreduce_bench_submit", progress=progress, sweep=sweep, hint=hint)
-    return progress if collected else say("slurm.next_allreduce_bench_collect", progress=progress, sweep=sweep)
+        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
+        return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
+    return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
 
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:
@@ -256,12 +255,14 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
     runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FINAL for cell in cells)]
     if active := overview.active():
         jobs = ", ".join(task.id for task in active)
-        return [say("slurm.still_queued_running_job", jobs=jobs)]
+        return [f"still queued or running: job {jobs}; run collect again after it has ended"]
     if runs and overview.tasks:
-        when = say("slurm.after_jobs_sweep_ended") if overview.told.silence else ""
-        resume = say("slurm.allreduce_bench_submit_resume", sweep=shell_word(overview.sweep))
-        return [say("slurm.submit_missing_cells_again", when=when, resume=resume)]
-    return [say("slurm.measure_missing_cells_allreduce", folder=shell_word(run.folder.path)) for run in runs]
+        when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
+        resume = f"allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
+        return [f"to submit the missing cells again{when}: {resume}"]
+    return [
+        f"to measure the missing cells: allreduce-bench run --resume -o {shell_word(run.folder.path)}" for run in runs
+    ]
 
 
 # JSON Schemas of the files of jobs in a run folder, and of submissions in a sweep

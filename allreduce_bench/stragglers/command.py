@@ -9,7 +9,6 @@ import click
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, talk, tell_damages
-from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
 from ..units import printable, shell_word
@@ -60,7 +59,7 @@ def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     from .document import json_text
 
     if step is not None and step <= 0:
-        raise OneLineError("stragglers.step_above_such_ms")
+        raise OneLineError("--step must be above 0, such as 250ms")
     if trace:
         refuse_given(trace)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
@@ -98,18 +97,16 @@ def _write_trace(named: "list[Named]", path: Path) -> None:
     from .sources import trace_text
 
     if len(named) != 1:
-        raise OneLineError("stragglers.trace_writes_source_found", named_count=len(named))
+        raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
     write_given(path, trace_text(named[0].judged.arrivals))
-    talk(
-        say("stragglers.next_allreduce_bench_run", path=path, word=shell_word(path), ranks=named[0].judged.report.ranks)
-    )
+    talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {shell_word(path)}")
 
 
 def _say_nothing(sources: tuple[Path, ...]) -> None:
     """Raise OneLineError: the runs hold no arrivals."""
     from .sentences import HOW_TO_MEASURE
 
-    raise OneLineError("stragglers.nothing_known_arrives_late", sources=sources[0], how_to_measure=HOW_TO_MEASURE)
+    raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
 
 
 def _show(named: "list[Named]") -> None:

@@ -26,7 +26,6 @@ from ..importers.common_ends import aligned_by_common_end
 from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
-from ..message import say
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
 from .arrivals import Arrivals
 
@@ -117,14 +116,20 @@ def traced(path: Path) -> TracedRank:
     document = document_of(path)
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
-        raise LogError("stragglers.line_no_object_traceevents", path=path)
+        raise LogError(
+            f"{path}, line 1: no object with traceEvents; expected what export_chrome_trace of PyTorch wrote"
+        )
     info = document.get("distributedInfo")
     if not isinstance(info, dict) or "rank" not in info:
-        raise LogError("stragglers.line_no_distributedinfo_rank", path=path)
+        raise LogError(
+            f"{path}, line 1: no distributedInfo with a rank, so nobody knows of whom it is; record one file a rank "
+            "with torch.profiler, after init_process_group"
+        )
     ranks = whole_of(info, "world_size", f"{path}, distributedInfo", 1, MAX_RANKS)
     calls = _calls(path, events)
     if not any(calls[kind] for kind in EVENT_KINDS):
-        raise LogError("stragglers.line", path=path, only_kernels=ONLY_KERNELS if calls[KERNEL] else NO_CALL)
+        only_kernels = ONLY_KERNELS if calls[KERNEL] else NO_CALL
+        raise LogError(f"{path}, line 1: {only_kernels}")
     return TracedRank(
         file=str(path),
         rank=whole_of(info, "rank", f"{path}, distributedInfo", 0, ranks - 1),
@@ -184,7 +189,7 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
     if not all(map(_is_time, times_us)) or times_us[1] < 0:  # type: ignore[operator]
-        raise LogError("stragglers.ts_dur_expected_microseconds", place=place, times_us=shown(repr(times_us)[:60]))
+        raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds, dur 0 or more")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
     size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")) if is_comms else ""
@@ -210,7 +215,7 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     parts = [part for part in parts if any(call.group == chosen for call in part.calls[kind])]
     matched = _matched(parts, kind, chosen)
     if len(matched.entry_us) < 2:
-        raise LogError("stragglers.call_record_several_steps", file=parts[0].file)
+        raise LogError(f"{parts[0].file}: one call; record several steps")
     entry_s, end_s = _absolute(parts, matched.entry_us), _absolute(parts, matched.end_us)
     is_last = _is_last(entry_s, end_s)
     ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s, is_last)
@@ -220,7 +225,7 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     step_s = np.diff(stop_s)
     used = np.concatenate([[False], step_s > 0])
     if not used.any():
-        raise LogError("stragglers.step_record_several_steps", file=parts[0].file)
+        raise LogError(f"{parts[0].file}: one step; record several steps")
     hosts = {part.rank: part.host or "unknown" for part in parts}
     of_rank = [hosts.get(rank, "unknown") for rank in range(parts[0].ranks)]
     names = list(dict.fromkeys(of_rank))
@@ -245,18 +250,17 @@ def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
         first = parts[0]
         if part.ranks != first.ranks:
             raise LogError(
-                "stragglers.world_size_give_files",
-                file=part.file,
-                ranks=part.ranks,
-                first_ranks=first.ranks,
-                first_file=first.file,
+                f"{part.file}: world_size is {part.ranks}, but {first.ranks} in {first.file}; give the files of one job"
             )
         before = of_rank.setdefault(part.rank, part)
         if before is not part:
-            raise LogError("stragglers.rank_give_file_rank", file=part.file, rank=part.rank, before_file=before.file)
+            raise LogError(f"{part.file}: rank {part.rank} is also in {before.file}; give one file a rank")
     ordered = [of_rank[rank] for rank in sorted(of_rank)]
     if len(ordered) < 2:
-        raise LogError("stragglers.file_rank_nobody_said", file=parts[0].file, rank=parts[0].rank, ranks=parts[0].ranks)
+        raise LogError(
+            f"{parts[0].file}: one file, of rank {parts[0].rank} of {parts[0].ranks}, so nobody can be said to be "
+            "late; give the files of all ranks"
+        )
     _warn_of_absent(ordered)
     return ordered
 
@@ -264,17 +268,20 @@ def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
 def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
     ranks, absent = parts[0].ranks, parts[0].ranks - len(parts)
     if absent * max(len(calls) for part in parts for calls in part.calls.values()) > MOST_CLAIMED:
-        raise LogError("stragglers.world_size_ranks_file", file=parts[0].file, ranks=ranks, part_count=len(parts))
+        raise LogError(
+            f"{parts[0].file}: world_size is {ranks}, and only {len(parts)} ranks have a file; give all files"
+        )
     if absent:
         named = format_ranges(set(range(ranks)) - {part.rank for part in parts})
-        warnings.warn(say("stragglers.no_file_rank", value="s" * (absent > 1), named=named), LogWarning, stacklevel=2)
+        value = "s" * (absent > 1)
+        warnings.warn(f"no file of rank{value} {named}", LogWarning, stacklevel=2)
 
 
 def _kind(parts: Sequence[TracedRank]) -> str:
     """Return the kind of events taken as entries: the same for all ranks, with known ends if possible."""
     present = [kind for kind in EVENT_KINDS if all(part.calls[kind] for part in parts)]
     if not present:
-        raise LogError("stragglers.ranks_recorded_different_events", file=parts[0].file)
+        raise LogError(f"{parts[0].file}: ranks recorded different events of their calls; record all ranks alike")
     if present[0] == OP and GLOO in present and not all(_are_the_same(part) for part in parts):
         return GLOO
     return present[0]
@@ -292,17 +299,12 @@ def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) ->
     candidates = [group for group in several if wanted in (None, group)]
     file = parts[0].file
     if not candidates:
-        named = f"; there are: {listed(filter(None, several))}" if any(several) else say("stragglers.events_name_none")
-        raise LogError(
-            "as_said", words=f"{file}: no process group {wanted or ''} of several ranks".replace("  ", " ") + named
-        )
+        named = f"; there are: {listed(filter(None, several))}" if any(several) else ", for its events name none"
+        raise LogError(f"{file}: no process group {wanted or ''} of several ranks".replace("  ", " ") + named)
     if len(candidates) > 1:
         raise LogError(
-            "stragglers.process_groups_expected_choose",
-            file=file,
-            candidate_count=len(candidates),
-            listed=listed(candidates),
-            filter=shell_word(next(filter(None, candidates))),
+            f"{file}: {len(candidates)} process groups, where one is expected: {listed(candidates)}; choose one with "
+            f"--communicator {shell_word(next(filter(None, candidates)))}"
         )
     return candidates[0]
 
@@ -336,10 +338,10 @@ def _keys(calls: Iterable[TracedCall]) -> list[Key]:
 
 def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, TracedCall]], common: int) -> None:
     if not common:
-        raise LogError("stragglers.no_call_recorded_every", file=parts[0].file)
+        raise LogError(f"{parts[0].file}: no call was recorded by every rank; record the same steps on all")
     fewer = [f"rank {part.rank} {len(calls)}" for part, calls in zip(parts, keyed) if len(calls) > common]
     if fewer:
-        sentence = say("stragglers.every_rank_recorded_calls", common=common, listed=listed(fewer))
+        sentence = f"every rank recorded {common} calls; further ones are left out: {listed(fewer)}"
         warnings.warn(sentence, LogWarning, stacklevel=2)
 
 
@@ -348,23 +350,14 @@ def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[Trace
     for part, calls in zip(parts[1:], of_rank[1:]):
         if len(calls) != len(of_rank[0]):
             raise LogError(
-                "stragglers.collective_calls_rank_rank",
-                file=part.file,
-                call_count=len(calls),
-                rank=part.rank,
-                of_rank_count=len(of_rank[0]),
-                parts_rank=parts[0].rank,
+                f"{part.file}: {len(calls)} collective calls of rank {part.rank}, but {len(of_rank[0])} of rank "
+                f"{parts[0].rank}, and they have no numbers to match them by; record the same steps on all ranks"
             )
         for place, (first, call) in enumerate(zip(of_rank[0], calls)):
             if _said(first) != _said(call):
                 raise LogError(
-                    "stragglers.call_rank_rank_give",
-                    file=part.file,
-                    place=place,
-                    call=_said(call),
-                    rank=part.rank,
-                    first=_said(first),
-                    parts_rank=parts[0].rank,
+                    f"{part.file}: call {place} is {_said(call)} on rank {part.rank}, but {_said(first)} on rank "
+                    f"{parts[0].rank}; give files of one job, recorded over the same steps"
                 )
 
 
@@ -409,8 +402,14 @@ def _on_one_clock(
     offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _synced(parts)
     if not np.isfinite(error_s):
         named = listed(sorted(host or "unknown" for host in hosts), 4)
-        raise LogError("stragglers.no_common_clock_file", file=parts[0].file, named=named)
-    sentence = say("stragglers.no_end_call_recorded")
+        raise LogError(
+            f"{parts[0].file}: no common clock: one file a rank, of the hosts {named}, and no event that ends on all "
+            "ranks at once, as calls of Gloo do, nor two clock_sync events of each; nobody can be said to be late"
+        )
+    sentence = (
+        "no end of a call is recorded, so a step lasts from entry to entry; hosts enter calls of a GPU before it "
+        "begins them, so what is said is of the hosts"
+    )
     warnings.warn(sentence, LogNote, stacklevel=2)
     ready_s = entry_s - offset_s
     return ready_s - ready_s.min(), ready_s - ready_s.min(), error_s
@@ -445,10 +444,9 @@ def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: n
     step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
     if apart_s > step_s / 2:
         raise LogError(
-            "stragglers.clocks_do_not_agree",
-            file=parts[0].file,
-            apart_s=format_time(apart_s),
-            step_s=format_time(step_s),
+            f"{parts[0].file}: clocks do not agree: calls that are the same by their order end up to "
+            f"{format_time(apart_s)} apart, and a step takes {format_time(step_s)}; give files of one job, recorded "
+            "over the same steps"
         )
 
 
@@ -459,12 +457,8 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
     if entry_s[0, late] > entry_s[-1, early]:
         apart_s = float(entry_s[0, late] - entry_s[-1, early])
         raise LogError(
-            "stragglers.clocks_do_not_agree_rank",
-            file=parts[late].file,
-            rank=parts[late].rank,
-            apart_s=format_time(apart_s),
-            parts_rank=parts[early].rank,
-            host=parts[0].host,
+            f"{parts[late].file}: clocks do not agree: rank {parts[late].rank} begins {format_time(apart_s)} after "
+            f"rank {parts[early].rank} has ended, by the clock of host {parts[0].host}; give files of one job"
         )
 
 
@@ -479,10 +473,9 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
     step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
     if ahead_s > MOST_AHEAD * step_s:
         raise LogError(
-            "stragglers.hosts_enter_calls_before",
-            file=parts[0].file,
-            ahead_s=format_time(ahead_s),
-            step_s=format_time(step_s),
+            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step "
+            f"takes {format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be "
+            "late"
         )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..importers.lines import LogLine, dropped, lines_of
 from ..importers.row import LogError, LogNote, LogWarning
-from ..message import BadValue, say
 from ..units import MAX_RANKS, printable
 from .arrivals import Arrivals
 from .monitor.observer import SCHEMA
@@ -41,36 +40,27 @@ def sessions(path: Path, text: str) -> list[Arrivals]:
             session = _session_of(record, found)
             if session is None:
                 if kind == "steps" and found:
-                    dropped(str(path), line, say("stragglers.start_job_not_file"))
+                    dropped(str(path), line, "the start of its job is not in this file")
                 continue
             if session is not found[-1] and not is_mixed:
                 is_mixed = True
-                _say(say("stragglers.line_several_jobs_wrote", path=path, number=line.number))
+                _say(f"{path}, line {line.number}: several jobs wrote into this file at once; each is read apart")
             if kind == "steps":
                 if (first := session.take(record)) is not None:
                     _say(
-                        say(
-                            "stragglers.line_step_step_expected",
-                            path=path,
-                            number=line.number,
-                            first_step=record["first_step"],
-                            first=first,
-                        )
+                        f"{path}, line {line.number}: step {record['first_step']} where step {first} is expected; "
+                        "lines are missing, or are of several jobs"
                     )
             elif kind == "stall" and not record.get("is_over"):
-                stall = say("stragglers.line_monitor_noticed_no", path=path, number=line.number)
+                stall = f"{path}, line {line.number}: the monitor noticed that no step ended"
                 warnings.warn(stall, LogNote, stacklevel=2)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LogError(
-                "stragglers.line_expected_line",
-                path=path,
-                number=line.number,
-                error=printable(str(error))[:80],
-                schema=SCHEMA,
+                f"{path}, line {line.number}: {printable(str(error))[:80]}; expected a line of {SCHEMA}"
             ) from error
     arrivals = [session.arrivals() for session in found if session.step_s]
     if not arrivals:
-        raise LogError("stragglers.line_no_steps_expected", path=path, schema=SCHEMA)
+        raise LogError(f"{path}, line 1: no steps; expected lines of {SCHEMA} with kind start and steps")
     return arrivals
 
 
@@ -112,7 +102,7 @@ class _Session:
         if len(node_of) != self.ranks or not all(type(node) is int and 0 <= node < self.ranks for node in node_of):
             raise ValueError(f"node_of is {node_of!r:.40}")
         if self.nodes and max(node_of) >= len(self.nodes):
-            raise BadValue("stragglers.node_names_node", node_of=max(node_of), node_count=len(self.nodes))
+            raise ValueError(f"node_of names node {max(node_of)} of {len(self.nodes)}")
         self.node_of = tuple(node_of)
         self.clock_error_s = _seconds(start.get("clock_error_s") or 0.0)
         self.step_s: list[np.ndarray] = []
@@ -127,14 +117,12 @@ class _Session:
         if record["late_s"] is None:  # the program never called ready()
             self.claimed += self.ranks * step_s.size
             if self.claimed > MOST_CLAIMED:
-                raise BadValue("stragglers.ranks_claimed_no_line", ranks=self.ranks)
+                raise ValueError(f"{self.ranks} ranks are claimed, and no line says when one was ready")
             late_s = np.full((self.ranks, step_s.size), np.nan)
         else:
             late_s = _times("late_s", record["late_s"])
         if step_s.ndim != 1 or late_s.shape != (self.ranks, step_s.size):
-            raise BadValue(
-                "stragglers.late_step_ranks", shape=late_s.shape, step_s_shape=step_s.shape, ranks=self.ranks
-            )
+            raise ValueError(f"late_s is {late_s.shape}, step_s {step_s.shape}, of {self.ranks} ranks")
         first = int(record["first_step"])
         expected = None if self.next_step in (None, first) else self.next_step
         self.is_gapless &= expected is None
@@ -156,11 +144,11 @@ def _times(name: str, values: Any) -> np.ndarray:
     """Return seconds; null is NaN. Raises ValueError."""
     times_s = np.array(values, dtype=float)
     if times_s.ndim and not (np.isnan(times_s) | ((times_s >= 0) & (times_s <= LONGEST_S))).all():
-        raise BadValue("stragglers.not_everywhere", name=name, longest_s=LONGEST_S)
+        raise ValueError(f"{name} is not from 0 to {LONGEST_S:g} s everywhere")
     return times_s
 
 
 def _seconds(value: Any) -> float:
     if type(value) not in (int, float) or not 0 <= value <= LONGEST_S:
-        raise BadValue("stragglers.clock_error", value=value)
+        raise ValueError(f"clock_error_s is {value!r:.40}")
     return float(value)

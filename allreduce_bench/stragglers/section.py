@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ..message import say
 from ..report.figure import GRID, NOTE, PANELS_WIDTH, Drawing
 from ..report.pictures import Picture, Sketch
 from ..runs.cell import NATIVE
@@ -167,23 +166,26 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
         for rank in suspect.ranks[:8]:
             axes.annotate(f"rank {rank}", (1.005, rank), **where, **NOTE)
     bar = figure.colorbar(image, ax=axes, pad=0.06, extend="max")
-    bar.set_label(say("stragglers.late_behind_earliest_rank", unit=unit))
+    bar.set_label(f"late behind the earliest rank in {unit}")
 
 
 def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
     steps, ranks = late_s.shape
     together = []
     if steps > MOST_COLUMNS:
-        together.append(say("stragglers.neighbouring_steps_show_median"))
+        together.append("neighbouring steps show their median")
     if ranks > MOST_ROWS:
-        together.append(say("stragglers.neighbouring_ranks_show_latest"))
+        together.append("neighbouring ranks show the latest of them")
     clock = (
-        say("stragglers.clocks_ranks_agree", clock_error_s=format_time(arrivals.clock_error_s))
-        if arrivals.clock_error_s
-        else ""
+        f" The clocks of the ranks agree to {format_time(arrivals.clock_error_s)}." if arrivals.clock_error_s else ""
     )
     return (
-        say("stragglers.above_skew_step_last") + (f" {'; '.join(together).capitalize()}." if together else "") + clock
+        (
+            "Above: skew of each step, last minus first rank that is ready for the call. Below: how late each rank is "
+            "behind the earliest of the step; the rank that the others wait for is dark, and grey is not known."
+        )
+        + (f" {'; '.join(together).capitalize()}." if together else "")
+        + clock
     )
 
 

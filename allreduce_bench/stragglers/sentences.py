@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..machine.core_load import DISTURBED, LOW_CLOCK
-from ..message import say
 from ..runs.folder import RunFolder
 from ..tables import Column, Screen, columns_of, fitted
 from ..units import format_ranges, format_time, three_digits
@@ -95,20 +94,17 @@ def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
     why = SILENCE[report.silence](arrivals, report)
     if report.stall and report.silence in (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE):
         return [
-            say("stragglers.no_rank_slow_many", stall_words=stall_words(report.stall)),
-            say("stragglers.no_rank_named_slow", why=why),
+            f"no rank is slow in many steps, but {stall_words(report.stall)}",
+            f"no rank is named as slow: {why}",
         ]
-    return [say("stragglers.no_rank_named", why=why)]
+    return [f"no rank is named: {why}"]
 
 
 def stall_words(stall: Stall) -> str:
     """Return `rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
-    return say(
-        "stragglers.rank_held_up_step",
-        rank=stall.rank,
-        step=stall.step,
-        wait_s=format_time(stall.wait_s),
-        percent=percent(stall.share),
+    return (
+        f"rank {stall.rank} held up step {stall.step} once, for {format_time(stall.wait_s)}: {percent(stall.share)} "
+        "of all waiting"
     )
 
 
@@ -127,48 +123,49 @@ def z_words(z: float, digits: str = ".3g") -> str:
 
 def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
     if not report.steps and len(arrivals.step_s):
-        return say("stragglers.no_step_arrivals_two")
-    return say("stragglers.steps_too_few_tell", steps=report.steps)
+        return "no step has the arrivals of two ranks or more"
+    return f"{report.steps} steps are too few to tell a slow rank from chance"
 
 
 def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
     known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
     times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
-    return say("stragglers.no_step_arrivals_two_ranks", times=times)
+    return (
+        "no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are "
+        f"known{times}"
+    )
 
 
 def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:
-    return say("stragglers.rank_alone_nobody_compared")
+    return "one rank alone has nobody to be compared with"
 
 
 def _below_clock(arrivals: Arrivals, report: StragglerReport) -> str:
-    return say(
-        "stragglers.clocks_ranks_agree_no",
-        clock_error_s=format_time(arrivals.clock_error_s),
-        clock_share=_of_a_step(report.clock_share),
+    return (
+        f"the clocks of the ranks agree to {format_time(arrivals.clock_error_s)} only; no rank is later than the "
+        f"others by three times that, {_of_a_step(report.clock_share)}"
     )
 
 
 def _small_wait(arrivals: Arrivals, report: StragglerReport) -> str:
-    return say("stragglers.ranks_wait_time_steps", percent=percent(report.waiting_share), percent_2=percent(LEAST_WAIT))
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one; a cause is named "
+        f"where that is {percent(LEAST_WAIT)} or more"
+    )
 
 
 def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
-    return say(
-        "stragglers.ranks_wait_time_steps_last",
-        percent=percent(report.waiting_share),
-        report=_latest_words(report),
-        report_2=_worth_words(report),
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one, but none is late so "
+        f"much and so steadily that it is not chance{_latest_words(report)}{_worth_words(report)}"
     )
 
 
 def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
-    return say(
-        "stragglers.ranks_late_step_late",
-        steps=report.steps,
-        worth_steps=report.worth_steps,
-        fewest_worth=FEWEST_WORTH,
-        report=_needed_words(report),
+    return (
+        f"ranks that are late in a step are late in the next ones, too, as ranks are that drift: {report.steps} steps "
+        f"say as much as {report.worth_steps:.2g} independent ones, and {FEWEST_WORTH} are the "
+        f"least{_needed_words(report)}"
     )
 
 
@@ -178,10 +175,8 @@ def _worth_words(report: StragglerReport) -> str:
     """
     if not report.worth_steps * MUCH_ALIKE < report.steps:
         return ""
-    worth = say("stragglers.say_much_independent_ones", steps=report.steps, worth_steps=report.worth_steps)
-    return say("stragglers.step_like_ones_before", worth=worth) + _needed_words(report) * (
-        report.steps_needed > report.steps
-    )
+    worth = f"{report.steps} of them say as much as {report.worth_steps:.2g} independent ones"
+    return f"; a step is like the ones before: {worth}" + _needed_words(report) * (report.steps_needed > report.steps)
 
 
 def _needed_words(report: StragglerReport) -> str:
@@ -189,19 +184,24 @@ def _needed_words(report: StragglerReport) -> str:
     if not report.steps_needed <= MOST_STEPS:
         return ""
     digits = max(0, len(str(int(report.steps_needed))) - 2)
-    return say("stragglers.about_steps_would_tell", steps_needed=round(report.steps_needed / 10**digits) * 10**digits)
+    steps_needed = round(report.steps_needed / 10**digits) * 10**digits
+    return f", and about {steps_needed:,} steps would tell"
 
 
 def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
     late = np.flatnonzero(np.nan_to_num(report.slower_by) >= LEAST_SLOWER).tolist()
     if report.ranks > 2 and 2 * len(late) >= report.ranks:
-        return say("stragglers.ranks_late_alike_half", late=format_ranges(late), ranks=report.ranks)
+        return (
+            f"ranks {format_ranges(late)} are late alike, half or more of all {report.ranks} ranks, so that nobody "
+            "can say which half is slow"
+        )
     often = _often_words(report)
     if often:
-        alone = say("stragglers.median_lateness_does_not")
+        alone = "but its median lateness does not stand out from that of the others"
         return f"{often}, {alone if len(report.often_last) == 1 else 'and no single rank stands out'}"
-    return say(
-        "stragglers.ranks_wait_time_steps_differ", percent=percent(report.waiting_share), report=_latest_words(report)
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps and differ lastingly, but no rank and "
+        f"no node stands out from the others{_latest_words(report)}"
     )
 
 
@@ -215,7 +215,7 @@ def _often_words(report: StragglerReport) -> str:
     p_value_words = "p < 1e-09" if p_value < 1e-9 else f"p < {10 ** ceil(log10(p_value)):.0e}"
     names = _listed(list(map(str, ranks)))
     who = f"ranks {names} arrive" if len(ranks) > 1 else f"rank {names} arrives"
-    return say("stragglers.last_often_steps", who=who, shares=shares, p_value_words=p_value_words)
+    return f"{who} last often ({shares} of steps, {p_value_words})"
 
 
 def _listed(words: list[str]) -> str:
@@ -228,8 +228,8 @@ def _latest_words(report: StragglerReport) -> str:
     latest, most = max(enumerate(late), key=itemgetter(1), default=(0, -1.0))
     if most <= 0:
         return ""
-    words = say("stragglers.latest_rank_late_step", latest=latest, percent=percent(most))
-    hidden = say("stragglers.below_not_told_noise", noise_share=_of_a_step(report.noise_share))
+    words = f"; the latest, rank {latest}, is late by {percent(most)} of a step"
+    hidden = f", and what is below {_of_a_step(report.noise_share)} is not told from noise"
     return words + hidden * (most < report.noise_share)
 
 
@@ -253,7 +253,7 @@ def injected_sentences(judged: Judged) -> list[str]:
     """Say what the run injected, and whether it was found; empty without injection."""
     injected, report = judged.injected, judged.report
     if injected.pattern:
-        return [say("stragglers.delays_injected_arrival", pattern=injected.pattern)]
+        return [f"delays were injected: --arrival {injected.pattern}"]
     suspects = {rank for suspect in report.suspects for rank in suspect.ranks}
     others = max((state.others for state in judged.machines), default=0.0)
     said = []
@@ -262,7 +262,7 @@ def injected_sentences(judged: Judged) -> list[str]:
         of_step = f", {percent(late_s / report.undisturbed_s)} of a step" * isfinite(report.undisturbed_s)
         found = "found" if rank in suspects else "not found"
         if rank not in suspects and others >= DISTURBED:
-            found += say("stragglers.other_processes_used_cores", percent=percent(others))
+            found += f": other processes used {percent(others)} of the cores"
         said.append(f"injected: rank {rank} by {format_time(late_s)}{of_step}; {found}")
     return said
 
@@ -275,9 +275,9 @@ def _found_sentences(judged: Judged) -> list[str]:
     named = causes or report.suspects[:1]
     told = [sentence for suspect in named[:MOST_SUSPECTS] for sentence in _suspect_sentences(suspect, judged)]
     if len(named) > MOST_SUSPECTS:
-        told.append(say("stragglers.more_named_table", named_count=len(named) - MOST_SUSPECTS))
+        told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
     if len(causes) > 1:
-        told.append(say("stragglers.without_steps_would_take", percent=percent(report.cost_share)))
+        told.append(f"without all of them steps would take {percent(report.cost_share)} less time")
     told += [
         *_other_sentences(judged, [each for each in report.suspects if each not in named]),
         *_half_sentences(report),
@@ -294,7 +294,7 @@ def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
     late_s = [each.slower_by * judged.report.undisturbed_s for each in others]
     named = [f"{name_of(each, judged.arrivals)} by {format_time(by)}" for each, by in zip(others, late_s)]
     most = MOST_NAMED - 1
-    more = [say("stragglers.more_table_names", named_count=len(named) - most)] if len(named) > most else []
+    more = [f"{len(named) - most} more, which the table names"] if len(named) > most else []
     return [f"late, too: {', '.join([*named[:most], *more])}"]
 
 
@@ -303,30 +303,33 @@ def _half_sentences(report: StragglerReport) -> list[str]:
     late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
     if report.ranks < 3 or 2 * len(late) < report.ranks:
         return []
-    return [say("stragglers.late_alike_half_more", late=_ranks(sorted(late)), ranks=report.ranks)]
+    return [
+        (
+            f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is "
+            "late itself, the times and shares above are too small, and the others may be fast instead"
+        )
+    ]
 
 
 def _why_no_cause(report: StragglerReport) -> str:
     """Say why suspects are not called a cause."""
     if not any(suspect.stands_out for suspect in report.suspects):
-        unlike = say(
-            "stragglers.ranks_differ_anyway_standard", ranks=report.ranks, percent=percent(report.spread_share)
-        )
+        unlike = f"the {report.ranks} ranks differ by {percent(report.spread_share)} anyway (standard deviation)"
         chance = percent(1 - exp(-min(suspect.expected for suspect in report.suspects)))
-        return say("stragglers.not_called_cause_many", unlike=unlike, chance=chance)
+        return f"it is not called a cause: {unlike}, and one of so many is so late by chance in {chance} of jobs"
     explained = 1 - report.unexplained_share
     waiting_share = max(suspect.waiting_share for suspect in report.suspects)
     if waiting_share < LEAST_WAIT:
         wait, least = percent(waiting_share), percent(LEAST_WAIT)
-        return say("stragglers.not_called_cause_ranks", wait=wait, least=least)
+        return f"it is not called a cause: ranks wait {wait} of these steps for the last one, and {least} is the least"
     if explained < LEAST_EXPLAINED:
         least = percent(LEAST_EXPLAINED)
-        all_explain = say("stragglers.suspects_explain_lasting_wait", percent=percent(explained))
-        return say("stragglers.no_cause_named_least", all_explain=all_explain, least=least)
+        all_explain = f"all suspects explain {percent(explained)} of the lasting wait"
+        return f"no cause is named: {all_explain}, and {least} is the least"
     if report.cost_share < LEAST_COST:
         cost, least = percent(report.cost_share), percent(LEAST_COST)
-        return say("stragglers.not_called_cause_costs", cost=cost, least=least)
-    return say("stragglers.not_called_cause_lasting", percent=percent(report.lasting_share))
+        return f"it is not called a cause: it costs {cost} of the time of all steps, and {least} is the least"
+    return f"it is not called a cause: all lasting waits are {percent(report.lasting_share)} of the time of all steps"
 
 
 def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
@@ -392,14 +395,9 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 
 def _cost_words(suspect: Suspect, without: str, these: str) -> str:
     with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
-    return say(
-        "stragglers.costs_time_steps_without",
-        percent=percent(suspect.cost_share),
-        without=without,
-        these=these,
-        without_s=without_s,
-        with_s=with_s,
-        saved_s=_duration(suspect.saved_s),
+    return (
+        f"costs {percent(suspect.cost_share)} of the time of all steps; without {without} the median step{these} "
+        f"takes {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less"
     )
 
 
@@ -409,22 +407,16 @@ def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     late_s, others = suspect.slower_by * report.undisturbed_s, len(judged.arrivals.node_of) - len(suspect.ranks)
     fast = [rank for rank in range(report.ranks) if rank not in set(suspect.ranks)]
     return [
-        say(
-            "stragglers.ranks_two_groups_slower",
-            name_of=name_of(suspect, arrivals),
-            percent=percent(suspect.slower_by),
-            group_words=group_words(fast, arrivals),
-            suspect=_cost_words(suspect, "that", ""),
+        (
+            f"the ranks are two groups: {name_of(suspect, arrivals)} are {percent(suspect.slower_by)} slower than "
+            f"{group_words(fast, arrivals)}, which {_cost_words(suspect, 'that', '')}"
         ),
-        say(
-            "stragglers.slower_ranks_ready_later",
-            rank_count=len(suspect.ranks),
-            late_s=format_time(late_s),
-            others=others,
-            undisturbed_s=format_time(report.undisturbed_s),
-            z_words=z_words(suspect.z),
+        (
+            f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of "
+            f"a step that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie "
+            f"{z_words(suspect.z)} standard deviations of their ranks apart"
         ),
-        say("stragglers.explains_lasting_wait", percent=percent(suspect.explains_share)),
+        f"that explains {percent(suspect.explains_share)} of the lasting wait",
     ]
 
 
@@ -436,16 +428,12 @@ def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     return [
         f"{name_of(suspect, judged.arrivals)} is late {often_words(suspect)} and"
         f" {_cost_words(suspect, 'that', ' of these steps')}",
-        say(
-            "stragglers.steps_ready_later_usual",
-            regular=regular,
-            late_s=format_time(late_s),
-            percent=percent(suspect.slower_by),
-            undisturbed_s=format_time(report.undisturbed_s),
-            percent_2=percent(suspect.last_share),
-            z_words=z_words(suspect.z),
+        (
+            f"in these steps{regular} it is ready {format_time(late_s)} later than usual, "
+            f"{percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)}), and "
+            f"arrives last in {percent(suspect.last_share)} of them; robust z {z_words(suspect.z)}"
         ),
-        say("stragglers.explains_wait_no_chance", percent=percent(suspect.explains_share)),
+        f"it explains {percent(suspect.explains_share)} of the wait that is no chance",
         *_machine_sentences(suspect, judged),
     ]
 
@@ -453,18 +441,18 @@ def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     report = judged.report
     who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
-    late = say("stragglers.ready_later_median_rank", slower_by=format_time(suspect.slower_by * report.undisturbed_s))
-    of_step = say(
-        "stragglers.step_without_late_ranks",
-        percent=percent(suspect.slower_by),
-        undisturbed_s=format_time(report.undisturbed_s),
-    )
-    last = " ".join(filter(None, [say("stragglers.arrives_last_steps", percent=percent(suspect.last_share)), since]))
-    by_chance = say("stragglers.chance_would_last_steps", percent=percent(len(suspect.ranks) / report.ranks))
+    slower_by = format_time(suspect.slower_by * report.undisturbed_s)
+    late = f"it is ready {slower_by} later than the median rank"
+    of_step = f"{percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)})"
+    last = " ".join(filter(None, [f"arrives last in {percent(suspect.last_share)} of steps", since]))
+    by_chance = f"by chance it would be last in {percent(len(suspect.ranks) / report.ranks)} of steps"
     return [
         f"{who} {last} and {_cost_words(suspect, 'it', ' of these steps' * bool(since))}",
         f"{late}: {of_step}; robust z {z_words(suspect.z)}; {by_chance}, {p_words(suspect.p_value)}",
-        say("stragglers.explains_lasting_wait_waits", percent=percent(suspect.explains_share)),
+        (
+            f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank "
+            "that is late in most steps"
+        ),
         *_machine_sentences(suspect, judged),
     ]
 
@@ -475,26 +463,19 @@ def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     if judged.injected.pattern or not state.is_noteworthy:
         return []
     said = [
-        say("stragglers.cpus_throttled_heat_power", throttled=state.throttled) * bool(state.throttled),
-        say("stragglers.busy_core_ran_top", percent=percent(state.clock)) * (state.clock < LOW_CLOCK),
-        say("stragglers.other_processes_used_hardware", percent=percent(state.others)) * (state.others >= DISTURBED),
-        say("stragglers.hypervisor_took_time", percent=percent(state.stolen)) * (state.stolen >= DISTURBED),
+        f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),
+        f"a busy core ran at {percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
+        f"other processes used {percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
+        f"the hypervisor took {percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
     ]
-    return [say("stragglers.node_while_ranks_ran", filter="; ".join(filter(None, said)))]
+    return [f"on its node, while ranks ran: {'; '.join(filter(None, said))}"]
 
 
 def _wait_sentences(report: StragglerReport) -> list[str]:
     if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
         return []
-    share = say("stragglers.time_ranks", percent=percent(report.wait_share)) if isfinite(report.wait_share) else ""
-    return [
-        say(
-            "stragglers.ranks_together_waited_steps",
-            idle_words=idle_words(report.idle_rank_s),
-            share=share,
-            steps=report.steps,
-        )
-    ]
+    share = f" ({percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
+    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
 
 
 def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
@@ -502,11 +483,11 @@ def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
     by_chance = report.wait_share - report.lasting_share
     rest = [stall_words(report.stall)] if report.stall else []
     if report.unexplained_share >= 0.005:
-        rest.append(say("stragglers.lasting_wait_unexplained", percent=percent(report.unexplained_share)))
+        rest.append(f"{percent(report.unexplained_share)} of the lasting wait is unexplained")
     if isfinite(by_chance) and by_chance > 0:
         without = "it" if named == 1 else "them"
         random = percent(by_chance / report.wait_share)
-        rest.append(say("stragglers.waiting_would_remain_without", random=random, without=without))
+        rest.append(f"{random} of the waiting would remain without {without}: it is random")
     return rest
 
 
@@ -607,5 +588,5 @@ def rank_table(judged: Judged, screen: Screen) -> list[str]:
     if not rows:
         return []
     columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT_COLUMNS)
-    more = [say("stragglers.format_json_every_rank", left_words=left_words(judged, left))] if left else []
+    more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
     return [*fitted(columns, screen, "--format json"), *more]

@@ -24,7 +24,6 @@ from ..importers.tools.nccl_inspector import (
     logs_of,
     stamps_of_calls,
 )
-from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks
@@ -63,7 +62,9 @@ def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: f
     others = with_traces_of_folders(path for path in paths if path not in parts)
     traces = [path for path in others if is_kineto(path)]
     if communicator and not parts and not traces:
-        raise LogError("stragglers.communicator_chooses_nccl_inspector", paths=paths[0])
+        raise LogError(
+            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
+        )
     found = []
     if parts:
         chosen, arrivals = arrivals_of_logs(parts, communicator)
@@ -87,7 +88,7 @@ def _is_of_inspector(path: Path) -> bool:
 def _of_folder(path: Path) -> list[Source]:
     """Return the arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
-        raise LogError("stragglers.no_run_no_files", path=path, expected=EXPECTED)
+        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
     return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
 
 
@@ -98,12 +99,12 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
         names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
         return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
     if not is_arrival_trace(text):
-        raise LogError("stragglers.line_unknown", path=path, expected=EXPECTED)
+        raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
     if step_s is None:
-        raise LogError("stragglers.arrival_trace_does_not", path=path)
+        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
     late_s = read_trace(path)
     steps, ranks = late_s.shape
-    what = say("stragglers.step", in_ranks=in_ranks([ranks]), step_s=step_s)
+    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
     return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
 
 
@@ -124,7 +125,11 @@ def is_kineto(path: Path) -> bool:
 
 def description_of(head: str) -> str:
     """Describe a text that begins so, and name the command that reads it; empty if unknown."""
-    return say("stragglers.give_allreduce_bench_stragglers") if kineto.recognises(head) else ""
+    return (
+        "a trace in the Chrome format, as torch.profiler writes it: give it to 'allreduce-bench stragglers'"
+        if kineto.recognises(head)
+        else ""
+    )
 
 
 def is_arrival_trace(text: str) -> bool:
@@ -141,7 +146,7 @@ def trace_text(arrivals: Arrivals) -> str:
     whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
     late_s = arrivals.ready_s[whole_steps]
     if not late_s.size:
-        raise LogError("stragglers.trace_no_step_arrivals")
+        raise LogError("--trace: no step has the arrivals of all ranks, so there is no trace to write; leave it out")
     late_s = late_s - late_s.min(axis=1, keepdims=True)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -156,13 +161,13 @@ def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[C
     chosen = chosen_communicator(logs_of(paths), communicator, MEETING)
     stamps = stamps_of_calls(call_table(chosen, MEETING))
     if stamps is None:
-        raise LogError("stragglers.no_stamps_kernels_nobody", place=chosen.place, verbose=VERBOSE)
+        raise LogError(f"{chosen.place}: no stamps of kernels, so nobody can be said to be late; record with {VERBOSE}")
     has_rank = np.isin(np.arange(chosen.ranks), list(chosen.of_rank))
     begin_s = stamps.times_s[BEGIN, :, has_rank].T[:, 0]
     end_s = stamps.times_s[EXIT, :, has_rank].T.max(axis=1)
     known = np.isfinite(begin_s) & np.isfinite(end_s)
     if not known.any():
-        raise LogError("stragglers.no_two_successive_calls", place=chosen.place)
+        raise LogError(f"{chosen.place}: no two successive calls were recorded by every rank")
     return chosen, Arrivals(
         ready_s=stamps.times_s[READY, known],
         step_s=(end_s - begin_s)[known],

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..message import BadValue
 from ..robust import LEAST_Z, critical_z, deviation, median, median_of_others
 from .noise import BlockNoise, Noise
 from .slow_units import CARE, CLOCK_ERRORS
@@ -98,7 +97,7 @@ class StepAlarm:
         Raises ValueError if `node_of` does not have so many ranks.
         """
         if len(node_of) != ranks:
-            raise BadValue("stragglers.ranks_nodes", ranks=ranks, node_of_count=len(node_of))
+            raise ValueError(f"{ranks} ranks, and nodes of {len(node_of)}")
         self.clock_error_s = clock_error_s
         self.steps = 0  # seen in whole blocks
         self.slow: set[int] = set()  # ranks that are slow now
@@ -121,7 +120,7 @@ class StepAlarm:
         """
         steps, ranks = len(step_s), len(self._node_of)
         if ready_s.shape != (steps, ranks):
-            raise BadValue("stragglers.ready_times_not_step", shape=ready_s.shape, steps=steps, ranks=ranks)
+            raise ValueError(f"ready times {ready_s.shape} are not [step, rank] of {steps} steps and {ranks} ranks")
         if ranks < 2:
             self.steps += steps
             return []

@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..message import BadValue
 from ..robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
 from ..runs.typed_json import Natural, at_least, one_of
 from .arrivals import Arrivals, Waits, waits
@@ -408,8 +407,8 @@ def job_of(arrivals: Arrivals) -> Job:
     """Return the comparable steps of arrivals. Raises ValueError if the shapes do not fit."""
     ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
     if ready_s.shape != (len(step_s), len(arrivals.node_of)):
-        raise BadValue(
-            "stragglers.ready_times_not_step", shape=ready_s.shape, steps=len(step_s), ranks=len(arrivals.node_of)
+        raise ValueError(
+            f"ready times {ready_s.shape} are not [step, rank] of {len(step_s)} steps and {len(arrivals.node_of)} ranks"
         )
     ready_s[~np.isfinite(ready_s)] = np.nan
     used = np.isfinite(step_s) & (step_s > 0) & ((~np.isnan(ready_s)).sum(axis=1) >= 2)

@@ -10,7 +10,6 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ..message import BadValue
 from ..runs.start import without_domain
 from ..units import parse_duration
 
@@ -52,19 +51,19 @@ class Failure(NamedTuple):
 
 
 def parse_failure(kind: str, text: str) -> Failure:
-    """Parse `3@20`, `3@20+0.5ms`, `3@shrink`, or `h3@20` of a host. Raises BadValue."""
+    """Parse `3@20`, `3@20+0.5ms`, `3@shrink`, or `h3@20` of a host. Raises ValueError."""
     match = MOMENT.fullmatch(text.strip())
     if not match or not (kind in ON_HOSTS or re.fullmatch(r"\d{1,9}", match[1])):
         what, example = ("HOST", "h3@20") if kind in ON_HOSTS else ("RANK", "3@20")
-        raise BadValue("survive.failure_form", text=text, what=what, example=example)
+        raise ValueError(f"{text!r}: expected {what}@CALL, such as {example}")
     whom, moment, delay = match.groups()
     delay_s = parse_duration(delay) if delay else 0.0
     if moment.isdigit():
         if int(moment) < 1:
-            raise BadValue("survive.calls_from_1", text=text)
+            raise ValueError(f"{text!r}: calls count from 1")
         return Failure(kind, whom if kind in ON_HOSTS else str(int(whom)), int(moment), delay_s=delay_s)
     if moment not in DURING or delay or kind in ON_HOSTS:
-        raise BadValue("survive.no_such_moment", text=text, phases=", ".join(DURING))
+        raise ValueError(f"{text!r}: expected the number of a call, or of a rank a phase: {', '.join(DURING)}")
     return Failure(kind, str(int(whom)), phase=moment)
 
 

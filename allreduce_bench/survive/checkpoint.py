@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..message import Refused
 from ..runs.checkpoint_files import whole_checkpoints, write_checkpoint
 
 SUFFIX = ".json"
 
 
-class CheckpointError(Refused, ValueError):
+class CheckpointError(ValueError):
     """A checkpoint of something else."""
 
 
@@ -27,6 +26,6 @@ def newest(folder: Path, of: dict[str, Any]) -> int:
     for path, step, content in whole_checkpoints(folder, SUFFIX):
         found = json.loads(content)
         if found != of:
-            raise CheckpointError("survive.checkpoint_of_another", path=path, found=found, expected=of)
+            raise CheckpointError(f"{path}: a checkpoint of {found}; expected one of {of}")
         return step
     return 0

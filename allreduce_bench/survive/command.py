@@ -19,7 +19,6 @@ from ..cli.work_limit import refuse_many_ranks
 from ..launching.find import find_launcher
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
-from ..message import say
 from ..runs.cell import NATIVE
 from ..runs.start import Start
 from ..units import format_size
@@ -117,17 +116,17 @@ def survive(
     status 1 where a result was wrong, a loss was not survived, or no way is available.
     """
     if under_launcher(os.environ):
-        raise OneLineError("survive.under_launcher")
+        raise OneLineError("survive starts the ranks itself; run it without mpirun or srun")
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, calls, start)
     _refuse_times(failures, notice_within, timeout)
     refuse_many_ranks(ranks)
     if (mttf, takes) != (None, None) and not (mttf and takes):
-        raise OneLineError("survive.interval_needs")
+        raise OneLineError("--mttf and --checkpoint-takes belong together: name both, above 0")
     asked_sizes = sizes or DEFAULT_SIZES
     if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
-        raise OneLineError("survive.floats_only", nbytes=odd[0])
+        raise OneLineError(f"--sizes: a vector of {odd[0]} bytes; expected a multiple of 4, at least 8")
     names = algorithms or DEFAULT_ALGORITHMS
     find([name for name in names if name != NATIVE], [NATIVE])
     if checkpoints is not None:
@@ -164,7 +163,7 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """Lose ranks in each way, for each algorithm and size; the ways take turns."""
     for name, nbytes, _, way in product(names, sizes, range(launches), ways):
-        talk(say("survive.next_cell", algorithm=name, size=format_size(nbytes), way=way))
+        talk(f"{name}, {format_size(nbytes)}, {way}")
         yield measure(settings, name, nbytes, way)
 
 
@@ -180,26 +179,32 @@ def _show(settings: Settings, outcomes: Sequence[Outcome], format_: str) -> None
 def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -> None:
     """Raise OneLineError for losses that make no sense on these ranks and hosts."""
     if not failures:
-        raise OneLineError("survive.no_failure")
+        raise OneLineError("nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down")
     if all(one.phase for one in failures):
-        raise OneLineError("survive.only_in_recovery", failure=failures[0].words)
+        raise OneLineError(f"{failures[0].words}: first name what is lost at a call, such as --kill 3@20")
     for one in failures:
         if one.rank is not None and one.rank >= ranks:
-            raise OneLineError("survive.no_such_rank", failure=one.words, rank=one.rank, ranks=ranks)
+            raise OneLineError(f"{one.words}: no rank {one.rank} among {ranks} ranks")
         if one.call and one.call > calls:
-            raise OneLineError("survive.call_beyond", failure=one.words, calls=calls)
+            raise OneLineError(f"{one.words}: expected a call up to {calls}; --calls makes more")
     if len(at := {one.call for one in failures if one.call}) > 1:
-        raise OneLineError("survive.several_calls", calls=" and ".join(map(str, sorted(at))))
+        raise OneLineError(
+            f"losses at the calls {' and '.join(map(str, sorted(at)))}; expected one call, and further losses at "
+            "phases, such as --kill 1@shrink"
+        )
     for one in failures:
         if one.phase and any(other.call and other.rank == one.rank for other in failures):
-            raise OneLineError("survive.lost_before", failure=one.words, rank=one.rank)
+            raise OneLineError(f"{one.words}: rank {one.rank} is lost at the call already; name another rank")
     names = [host.partition(":")[0] for host in start.hosts]
     for one in failures:
         if one.kind in ON_HOSTS:
             _refuse_host(one, names)
     left = ranks - len({one.rank for one in failures if one.rank is not None})
     if left < 2:
-        raise OneLineError("survive.all_but_one", ranks=ranks, left=left)
+        raise OneLineError(
+            f"of {ranks} ranks {left} would be left; expected at least 2: name fewer losses, or start more ranks with "
+            "-n"
+        )
 
 
 def _make_folder(folder: Path) -> None:
@@ -208,25 +213,38 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise OneLineError("survive.checkpoints_folder", folder=folder, error=error.strerror) from error
+        raise OneLineError(
+            f"--checkpoints {folder}: {error.strerror}; expected a folder in which files can be written"
+        ) from error
 
 
 def _refuse_times(failures: Sequence[Failure], notice_s: float, timeout_s: float) -> None:
     """Raise OneLineError for times within which healthy ranks would be lost, and for losses long after their call."""
     for option, given_s in (("--notice-within", notice_s), ("--timeout", timeout_s)):
         if given_s < SHORTEST_S:
-            raise OneLineError("survive.too_short", option=option, given_s=given_s, least_s=SHORTEST_S)
+            raise OneLineError(
+                f"{option}: {given_s:g} s is too short for ranks that are well; use at least {SHORTEST_S:g}s"
+            )
     for one in failures:
         if one.delay_s > timeout_s:
-            raise OneLineError("survive.long_delay", failure=one.words, timeout_s=timeout_s)
+            raise OneLineError(
+                f"{one.words}: expected a delay up to --timeout, {timeout_s:g} s; name a later call instead"
+            )
 
 
 def _refuse_host(failure: Failure, names: Sequence[str]) -> None:
     if failure.kind == LINK and LAB_VARIABLE not in os.environ:
-        raise OneLineError("survive.links_in_lab", failure=failure.words)
+        raise OneLineError(
+            f"{failure.words}: links are taken down in a lab only: allreduce-bench lab run --hosts 4 -- survive …"
+        )
     if not names:
-        raise OneLineError("survive.hosts_needed", failure=failure.words)
+        raise OneLineError(
+            f"{failure.words}: name the hosts with --hosts, or run it inside a lab: allreduce-bench lab run --hosts 4 "
+            "-- survive …"
+        )
     if failure.whom not in names:
-        raise OneLineError("survive.host_unknown", host=failure.whom, hosts=", ".join(names))
+        raise OneLineError(f"no host {failure.whom}; expected one of {', '.join(names)}")
     if failure.whom == names[0]:
-        raise OneLineError("survive.host_of_mpirun", host=failure.whom, hosts=", ".join(names))
+        raise OneLineError(
+            f"{failure.whom} is the host of mpirun, with which the launch ends: lose another one of {', '.join(names)}"
+        )

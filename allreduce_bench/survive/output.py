@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from ..medians import median
-from ..message import say
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..runs.json_schema.build import Format, by_name, fields, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
@@ -30,14 +29,14 @@ def result_lines(
 ) -> tuple[list[str], list[str]]:
     """Return the lines of the tables, and sentences below them."""
     lost = ", ".join(one.words for one in settings.failures)
-    lines = [say("survive.head", library=settings.launcher.library, ranks=in_ranks([settings.ranks]), lost=lost)]
+    lines = [f"{settings.launcher.library}, {in_ranks([settings.ranks])}; lost: {lost}"]
     if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
-        lines.append(say("survive.detector", settings=words, within_s=settings.notice_s))
+        lines.append(f"detector of ULFM: {words}; what is not noticed within {settings.notice_s:g} s is started again")
     groups = grouped(outcomes)
-    lines += ["", say("survive.phases_title"), *fitted(_phase_columns(groups), screen)]
+    lines += ["", "from the loss to the first right result of those left, ms", *fitted(_phase_columns(groups), screen)]
     if any(one.call_s for one in outcomes):
-        lines += ["", say("survive.calls_title"), *fitted(_call_columns(settings, groups), screen)]
+        lines += ["", "time of a call, before and after", *fitted(_call_columns(settings, groups), screen)]
     return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
 
 
@@ -140,7 +139,7 @@ def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
         return []
     costs = settings.takes_s, settings.mttf_s
     takes, mttf, young, daly = map(format_long_time, (*costs, young_s(*costs), daly_s(*costs)))
-    lines = [say("survive.interval", takes=takes, mttf=mttf, young=young, daly=daly)]
+    lines = [f"checkpoints of {takes}, a loss every {mttf}: write one every {young} (Young), {daly} (Daly)"]
     for way, state in ((ULFM, RECOVERED), (RESTART, RESTARTED)):
         recovery_s = middle(one.total_s for one in outcomes if (one.way, one.state) == (way, state))
         if recovery_s is not None:
@@ -148,7 +147,10 @@ def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
             # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives
             again_s = recovery_s if way == RESTART else recovery_s - every_s / 2
             share = share_lost(every_s, settings.takes_s, again_s, settings.mttf_s)
-            lines.append(say("survive.share_lost", way=way, recovery=format_time(recovery_s), share=100 * share))
+            lines.append(
+                f"{way}: a recovery takes {format_time(recovery_s)}; checkpoints, lost work and recoveries take "
+                f"{100 * share:.3g} % of the time"
+            )
     return lines
 
 

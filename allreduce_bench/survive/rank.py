@@ -145,7 +145,7 @@ class Rank:
                 except (AlgorithmError, Refusal) as error:
                     refusal = str(error)
             if refusal := comm.bcast(refusal):
-                raise AlgorithmError("as_said", words=refusal)
+                raise AlgorithmError(refusal)
             steps = self.algorithm.schedule(comm.rank, comm.size, nodes, request.elements, segment)
         self._mark("schedule")
         if steps is None:

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ..medians import median
-from ..message import say
 from ..report.figure import GRID, PANELS_WIDTH
 from ..report.pictures import Picture, Sketch
 from ..runs.files import read_given
@@ -80,9 +79,9 @@ def read_losses(path: Path) -> Losses:
     try:
         return read_as(Losses, json.loads(read_given(path, MOST_NBYTES)))
     except OSError as error:
-        raise RunError("survive.file_unread", path=path, error=error.strerror) from error
+        raise RunError(f"{path}: {error.strerror}; expected what survive --format json printed") from error
     except (ValueError, RecursionError) as error:
-        raise RunError("survive.file_unread", path=path, error=error) from error
+        raise RunError(f"{path}: {error}; expected what survive --format json printed") from error
 
 
 def losses_section(path: Path) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def losses_section(path: Path) -> dict[str, Any]:
     lines = [_line(key, of) for key, of in grouped(found.outcomes).items()]
     lost = ", ".join(one.words for one in found.failures)
     return {
-        "lead": say("survive.head", library=found.library, ranks=in_ranks([found.ranks]), lost=lost),
+        "lead": f"{found.library}, {in_ranks([found.ranks])}; lost: {lost}",
         "head": HEAD,
         "rows": [_row(line) for line in lines],
         "sentences": reasons_of(found.outcomes),
@@ -134,9 +133,12 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
     panels = {way: [line for line in lines if line.way == way and line.phases_s] for way in (ULFM, RESTART)}
     panels = {way: of for way, of in panels.items() if of}
     if not panels:
-        return say("survive.no_phases")
+        return "no way was gone to its end"
     if (most := max(map(len, panels.values()))) > MOST_BARS:
-        return say("survive.many_bars", bars=most, most=MOST_BARS)
+        return (
+            f"{most} algorithms and sizes of a way are too many for a figure, which has at most {MOST_BARS}; the "
+            "table below has all"
+        )
     height = LEAST_INCHES + BAR_INCHES * most
     figure = Figure(figsize=(PANELS_WIDTH, height), layout="constrained")
     for axes, (way, of) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
@@ -144,7 +146,15 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
     used = [name for name in PHASES if any(name in line.phases_s for of in panels.values() for line in of)]
     handles = [Patch(color=COLOURS[name]) for name in used]
     figure.legend(handles, used, loc="outside lower center", ncols=len(used), frameon=False, fontsize=8.5)
-    return Picture(STEM, say("survive.caption", lost=lost), figure, _numbers(lines))
+    return Picture(
+        STEM,
+        (
+            f"Phases from the loss to the first right result of those left, medians over launches. Lost: {lost}. The "
+            "two ways have axes of their own."
+        ),
+        figure,
+        _numbers(lines),
+    )
 
 
 def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
@@ -159,8 +169,8 @@ def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
     axes.set_yticks(range(len(lines)), names, fontsize=8.5)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set_xlabel(say("survive.axis", unit=unit))
-    titles = {ULFM: say("survive.way_ulfm"), RESTART: say("survive.way_restart")}
+    axes.set_xlabel(f"time since the loss, {unit}")
+    titles = {ULFM: "by ULFM, in the same start", RESTART: "started again, from the last checkpoint"}
     axes.set_title(titles[way], fontsize=10)
     axes.grid(axis="x", **GRID)
     axes.set_axisbelow(True)

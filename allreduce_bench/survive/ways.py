@@ -29,7 +29,6 @@ from ..launching.tied_process import end_process, how_it_ended, interrupts_put_o
 from ..machine import OPEN_MPI
 from ..machine.node import drop_values
 from ..measuring.startup import thread_level
-from ..message import say
 from ..runs.start import Start, slots_of
 from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE
 from ..watching.patience import Rank
@@ -209,7 +208,7 @@ class Launch:
         status = self.process.poll()
         reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
         lines = [line.strip() for line in self.said if line.strip(" \t\n-=*") and not OF_STARTING.search(line)]
-        ended = how_it_ended(status) if status is not None else say("survive.no_progress")
+        ended = how_it_ended(status) if status is not None else "no progress in time"
         return " ".join([*reasons, *lines[:1], ended][0].split())
 
     def _kill(self, ranks: set[int]) -> None:
@@ -249,7 +248,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
     outcome = Outcome(algorithm, nbytes, way)
     library = settings.launcher.library
     if way == ULFM and not library.startswith(OPEN_MPI):
-        outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=library)
+        outcome.state, outcome.reason = UNAVAILABLE, f"{library} has no ULFM; --way restart goes without"
         return outcome
     with contextlib.ExitStack() as stack:
         folder = settings.folder or _folder_for_all(settings)
@@ -314,15 +313,15 @@ class _Way:
         left_s = max(0.0, self.failed_at + settings.notice_s - time.time())
         if not launch.wait(lambda: bool(launch.of("noticed")), left_s):
             ended = bool(launch.of("ended"))
-            why = launch.why() if ended else say("survive.not_noticed", within_s=settings.notice_s)
-            outcome.reason = say("survive.second_way", why=why)
+            why = launch.why() if ended else f"not noticed within {settings.notice_s:g} s"
+            outcome.reason = f"{why}; started again"
             return False
         done = launch.wait(lambda: self._survivors_have(launch, "result"), settings.timeout_s)
         if not done or not launch.wait(lambda: self._survivors_have(launch, "finished"), settings.timeout_s):
             if launch.of("refused"):
                 self._fail(launch)
                 return True
-            outcome.reason = say("survive.second_way", why=launch.why())
+            outcome.reason = f"{launch.why()}; started again"
             return False
         outcome.steps_lost = 0
         self._take(launch, BY_ULFM, RECOVERED)
@@ -382,7 +381,10 @@ class _Way:
         outcome.left = min(event.facts["size"] for event in results)
         of_left = [event.facts for event in results if event.facts["size"] == outcome.left]
         if len(told := {(one["step"], *one["members"]) for one in of_left}) > 1:
-            outcome.state, outcome.reason = WRONG, say("survive.mixed_results", told=sorted(told))
+            outcome.state, outcome.reason = (
+                WRONG,
+                f"survivors differ in the call that was done again, or in who is left: {sorted(told)}",
+            )
         marks = [one["marks"] for one in of_left]
         begun = self.failed_at
         for phase in phases:
@@ -408,9 +410,8 @@ class _Way:
                 outcome.proved = event.facts["proved"]
         for event in launch.of("wrong"):
             outcome.state = WRONG
-            outcome.reason = say(
-                "survive.wrong_result", **{name: event.facts[name] for name in ("elements", "of", "step")}
-            )
+            facts = event.facts
+            outcome.reason = f"{facts['elements']} of {facts['of']} elements are wrong in call {facts['step']}"
 
     def _fail(self, launch: Launch) -> None:
         self._take_figures(launch)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from ..message import say
 from ..report.bandwidths import difference_of
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
@@ -14,7 +13,10 @@ from .tables import OR_MORE, OR_MORE_NOTE
 def comparison_text(results: Sequence[Result], rates: Sequence[float], screen: Screen = UNBOUNDED) -> str:
     """Return the steps of two results, which differ in their bandwidth, side by side, and the answer last."""
     before, after = results
-    head = [say("training.two_bandwidths", title=before.title), *(f"all-reduces: {each.source}" for each in results)]
+    head = [
+        f"{before.title}: a step at two bandwidths, modelled, nothing measured",
+        *(f"all-reduces: {each.source}" for each in results),
+    ]
     table = fitted(columns_of(_rows(before, after)), screen)
     answers = [_gain_sentence(before, after)]
     if before.variants:
@@ -41,16 +43,10 @@ def _gain_sentence(before: Result, after: Result) -> str:
     """Say what the second bandwidth changes on the largest number of ranks."""
     first, second = (each.outcomes[-1].time_line.step_s for each in (before, after))
     difference, share = difference_of(first, second)
-    return say(
-        "training.other_bandwidth_changes",
-        title=before.title,
-        ranks=in_ranks([before.outcomes[-1].ranks]),
-        after=after.network,
-        before=before.network,
-        first=format_time(first),
-        second=format_time(second),
-        difference=difference,
-        share=share,
+    ranks = in_ranks([before.outcomes[-1].ranks])
+    return (
+        f"{before.title} on {ranks}: {after.network} instead of {before.network} makes a step {format_time(second)} "
+        f"instead of {format_time(first)}: {difference} ({share})."
     )
 
 
@@ -58,14 +54,16 @@ def cap_sentence(slow: Result, fast: Result) -> str:
     """Say which bucket cap makes the step as short at the lower bandwidth, or that none of those tried does."""
     tried = [one for one in slow.variants if one.algorithm == slow.variants[0].algorithm and one.step_s is not None]
     if not tried:
-        return say("training.no_cap_has_time", network=slow.network)
+        return f"At {slow.network} no bucket cap has a known time."
     goal_s, best = fast.outcomes[-1].time_line.step_s, min(tried, key=_step_s)
-    facts = {"network": slow.network, "other": fast.network, "goal": format_time(goal_s)}
-    facts |= {"cap": format_size(best.cap_nbytes), "step": format_time(_step_s(best))}
+    best_cap, best_s, goal = format_size(best.cap_nbytes), format_time(_step_s(best)), format_time(goal_s)
     if _step_s(best) <= goal_s:
-        return say("training.cap_does_as_much", **facts)
+        return f"At {slow.network} a bucket cap of {best_cap} does as much: {best_s}, with {fast.network} {goal}."
     least, most = (format_size(end(one.cap_nbytes for one in tried)) for end in (min, max))
-    return say("training.no_cap_does_as_much", least=least, most=most, **facts)
+    return (
+        f"At {slow.network} no bucket cap from {least} to {most} does as much: the best, {best_cap}, takes {best_s}, "
+        f"with {fast.network} {goal}."
+    )
 
 
 def _step_s(variant: Variant) -> float:

@@ -35,7 +35,6 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..message import BadValue, say
 from ..runs.cell import COMPILED, EXECUTORS
 from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
@@ -60,7 +59,7 @@ def flop_rate(text: str) -> float:
     """Parse FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        raise BadValue("training.not_rate_operations_expected", text=text)
+        raise ValueError(f"'{text}' is not a rate of operations; expected such as 900G, 15T or 1.2P (FLOP/s)")
     return float(match[1]) * {"G": 1e9, "T": 1e12, "P": 1e15}[match[2].upper()]
 
 
@@ -69,7 +68,7 @@ def scale_of(text: str) -> float:
     match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
     scale = float(Fraction(text.strip())) if match else 0.0
     if not 0 < scale <= 1:
-        raise BadValue("training.not_scale_expected_more", text=text)
+        raise ValueError(f"'{text}' is not a scale; expected more than 0 and at most 1, such as 1/64 or 0.1")
     return scale
 
 
@@ -80,7 +79,7 @@ def torch_version(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < (1, 7):
-        raise BadValue("training.not_version_expected_newer", text=text)
+        raise ValueError(f"'{text}' is not a version; expected 1.7 or newer, such as 2.3")
     return version
 
 
@@ -96,11 +95,11 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
     """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
     measuring = _measuring(options, BLOCKING if options["blocking"] else options["overlap"] or THREAD)
     if setup.compute_s <= 0:
-        raise OneLineError("training.compute_measured_step_computes")
+        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
     asked = {**step_request(setup), **measuring.request}
     elements = sum(asked["counts"])
     _refuse_too_large(elements, asked["dtype"], options["ranks_per_node"] or measuring.ranks, "add --scale 1/64")
-    _refuse_long_computation(asked, say("training.use_shorter_compute"))
+    _refuse_long_computation(asked, "use a shorter --compute")
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_of(found, setup, measuring.ranks, measuring.name)
     result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
@@ -111,12 +110,12 @@ def replay_calls(path: Path, options: dict[str, Any]) -> Replay:
     """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
     measuring, calls = _measuring(options, BETWEEN), read_calls(path)
     if len(calls) > MOST_CALLS:
-        raise OneLineError("training.calls_measure_takes_most", path=path, call_count=len(calls), most_calls=MOST_CALLS)
+        raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
     try:
         asked = {**calls_request(calls, options["dtype"]), **measuring.request}
     except ValueError as error:
-        raise OneLineError("training.place_error", place=path, error=error) from error
-    elements, less = sum({*asked["counts"]}), say("training.leave_out_longest_calls")
+        raise OneLineError(f"{path}: {error}") from error
+    elements, less = sum({*asked["counts"]}), "leave out the longest calls"
     _refuse_too_large(elements, asked["dtype"], options["ranks_per_node"] or measuring.ranks, less)
     _refuse_long_computation(asked, "cut the file")
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
@@ -142,7 +141,7 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
     ranks, algorithm = _ranks(options), _algorithm(options)
     executor = _executor(options, algorithm)
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
-        raise OneLineError("training.overlap_iallreduce_library_own")
+        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
     own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
     name = algorithm if executor in (NATIVE, "sendrecv") else f"{algorithm} {executor}"
     return _Measuring(ranks, {**own, "overlap": overlap}, name)
@@ -150,16 +149,16 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
 
 def _ranks(options: dict[str, Any]) -> int:
     if under_launcher(os.environ):
-        raise OneLineError("training.workload_measure_starts_ranks")
+        raise OneLineError("workload --measure starts its ranks itself; leave out mpirun or srun")
     if not options["ranks"] or len(options["ranks"]) != 1 or options["ranks"][0] < 2:
-        raise OneLineError("training.measure_needs_number_ranks")
+        raise OneLineError("--measure needs one number of ranks, 2 or more, such as -n 2")
     return options["ranks"][0]
 
 
 def _algorithm(options: dict[str, Any]) -> str:
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
-        raise OneLineError("training.measure_takes_algorithm_found", name_count=len(names))
+        raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
     if names[0] != NATIVE and not is_builtin(names[0]):
         raise why_unknown(names[0], also=(NATIVE,))
     return names[0]
@@ -170,7 +169,7 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
     known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
     executor = options["executor"] or known[0]
     if executor not in known:
-        raise OneLineError("training.executor", unknown_word=unknown_word("executor", executor, known))
+        raise OneLineError(f"--executor: {unknown_word('executor', executor, known)}")
     return executor
 
 
@@ -178,7 +177,9 @@ def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
     """Raise OneLineError for vectors, an input and an output of each of a node's ranks, that exceed its memory."""
     nbytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
     if free is not None and nbytes > free:
-        raise OneLineError("training.exceeds_memory", needed=format_size(nbytes), free=format_size(free), less=less)
+        raise OneLineError(
+            f"the vectors need {format_size(nbytes)} of this node's memory, {format_size(free)} are free; {less}"
+        )
 
 
 def _refuse_long_computation(asked: dict[str, Any], shorter: str) -> None:
@@ -186,12 +187,8 @@ def _refuse_long_computation(asked: dict[str, Any], shorter: str) -> None:
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
     if (computed_s := 2 * turns * once_s) > PATIENCE_S:
         raise OneLineError(
-            "training.computation_alone_takes_turns",
-            computed_s=computed_s,
-            turns=turns,
-            once_s=format_time(once_s),
-            patience_s=PATIENCE_S,
-            shorter=shorter,
+            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
+            f"is {PATIENCE_S:.0f} s; {shorter}, or reduce --steps"
         )
 
 
@@ -215,10 +212,10 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
         done = _finished(command, environ)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        raise OneLineError("training.workload_measure_ranks_failed", exit_code=1, done=_reason_of_failure(done))
+        raise OneLineError(f"workload --measure: the ranks failed: {_reason_of_failure(done)}", exit_code=1)
     found = json.loads(lines[-1])
     if refused := found.get("refused"):
-        raise OneLineError("training.workload_measure", exit_code=1, refused=refused)
+        raise OneLineError(f"workload --measure: {refused}", exit_code=1)
     return found
 
 
@@ -229,7 +226,9 @@ def _finished(command: list[str], environ: dict[str, str]) -> subprocess.Complet
             command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
         )
     except subprocess.TimeoutExpired as error:
-        raise OneLineError("training.workload_measure_no_end", exit_code=1, patience_s=PATIENCE_S) from error
+        raise OneLineError(
+            f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", exit_code=1
+        ) from error
 
 
 def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
@@ -319,7 +318,7 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
 
     for path in outputs:
         if path.suffix not in (".json", ".png"):
-            raise OneLineError("training.expected_name_ends_json", path=path)
+            raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
         refuse_given(path)
     refuse_unused(given_options(click.get_current_context()), options, measure)
     rates = bandwidth or (None,)
@@ -327,7 +326,7 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
     request = requests[0]
     if buckets:
         if layout == "json" or outputs:
-            raise OneLineError("training.buckets_prints_table_buckets")
+            raise OneLineError("--buckets prints a table of buckets; leave out --format and -o")
         click.echo(bucket_text(request.setup(), screen()))
         return
     if measure:
@@ -335,7 +334,11 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
         return
     if len(requests) > 1:
         if layout == "json" or outputs:
-            raise OneLineError("cli.two_bandwidths_table", option="-o" if outputs else "--format json")
+            option = "-o" if outputs else "--format json"
+            raise OneLineError(
+                f"--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one "
+                "bandwidth"
+            )
         from .bandwidths import comparison_text
 
         click.echo(comparison_text([each.result() for each in requests], bandwidth, screen()))

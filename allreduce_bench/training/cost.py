@@ -11,7 +11,6 @@ from statistics import median
 from typing import NamedTuple, Protocol
 
 from ..algorithms import USUAL
-from ..message import Refused, say
 from ..models.machine import Machine, MachineError
 from ..models.model import FAR
 from ..models.prediction import BEST, EQUAL, CompetingModels, Layout, competing_models
@@ -21,7 +20,7 @@ from .time_line import Transfer
 FASTEST = "fastest"  # for each bucket the fastest algorithm at its size
 
 
-class CostError(Refused, ValueError):
+class CostError(ValueError):
     """An all-reduce of unknown time, in words."""
 
 
@@ -63,7 +62,7 @@ def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> C
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
-        raise CostError("as_said", words="; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
+        raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
     known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, nbytes)]
     least_s = min(choice.time_s for choice in known or possible)
     equal = [choice for choice in known or possible if choice.time_s <= least_s * (1 + EQUAL)]
@@ -106,22 +105,21 @@ class ModelledCosts:
             return ""
         unknown = [name for name in self.algorithms if self.models.at(name, ranks, nbytes).is_unknown]
         if unknown:
-            return say("training.fastest_of_known", unknown=", ".join(unknown))
+            return f"by the fastest algorithm with a time there, and nothing is known of {', '.join(unknown)} there"
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
         if prediction and model.is_far(ranks):
             most, least = max(model.ranks), min(model.ranks)
-            return say(
-                "training.many_ranks_measured", either="more" if ranks > most else "fewer", least=least, most=most
-            )
+            either = "more" if ranks > most else "fewer"
+            return f"on many {either} ranks than were measured ({least} to {most})"
         if prediction and prediction.unidentified:
-            return say("training.model_without_price", unidentified=prediction.unidentified)
+            return f"by a model that does not identify {prediction.unidentified}"
         if model.ranks and not model.nbytes:
-            return say("training.measured_sizes_unknown")
+            return "by a model of which the range of the measured sizes is unknown (fit again)"
         if too_long := _too_long(nbytes, max(model.nbytes, default=nbytes)):
             return too_long
         if prediction and prediction.size_factor > 1:
             smallest, largest = map(format_size, (min(model.nbytes), max(model.nbytes)))
-            return say("training.beyond_measured_sizes", smallest=smallest, largest=largest)
+            return f"beyond the measured sizes ({smallest} to {largest})"
         return ""
 
 
@@ -143,7 +141,7 @@ def modelled_costs(
     groups = competing_models(machine, algorithms, layout)
     if len(groups) > 1:
         named = "; ".join(group.where for group in groups)
-        raise MachineError("training.machine_file_models_runs", group_count=len(groups), named=named)
+        raise MachineError(f"the machine file has models of {len(groups)} runs or types ({named}); fit one of them")
     return ModelledCosts(groups[0])
 
 
@@ -169,7 +167,7 @@ class LoggedCosts:
             cells = times.setdefault((point.algorithm, point.ranks), {})
             cells.setdefault(point.nbytes, []).append(point.time_s)
         if not times:
-            raise CostError("training.contains_no_reduce_time", source=source)
+            raise CostError(f"{source}: contains no all-reduce with a time and a number of ranks; add -n to the import")
         self.source = source
         self._lines = {
             key: [(nbytes, median(cells[nbytes])) for nbytes in sorted(cells)] for key, cells in times.items()
@@ -187,7 +185,7 @@ class LoggedCosts:
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Return that it was not timed on so many ranks."""
-        return say("training.not_timed_ranks", algorithm=algorithm, ranks=ranks)
+        return f"{algorithm}: not timed on {ranks} ranks"
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
         """Return False: it was timed."""
@@ -203,14 +201,14 @@ class LoggedCosts:
             return 0.0
         if ranks not in self.ranks:
             measured = ", ".join(map(str, self.ranks))
-            raise CostError("training.contains_no_reduce_ranks", source=self.source, ranks=ranks, measured=measured)
+            raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
         line = self._lines.get((algorithm, ranks))
         return interpolated(line, nbytes) if line else None
 
 
 def _too_long(nbytes: int, longest: int) -> str:
     """Return the doubt about a time at `nbytes`, if the longest measured all-reduce had `longest`."""
-    words = say("training.more_times_long_longest", far=FAR, longest=format_size(longest))
+    words = f"more than {FAR:g} times as long as the longest that was measured ({format_size(longest)})"
     return words if nbytes > FAR * longest else ""
 
 
@@ -232,11 +230,7 @@ def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tu
     `transfers` have the names of their algorithms, and times by `costs` on `ranks`.
     """
     reasons = Counter(costs.doubt(one.algorithm, ranks, one.nbytes) for one in transfers) if ranks > 1 else Counter()
-    return tuple(
-        say("training.reduces", number=number, transfer_count=len(transfers), why=why)
-        for why, number in reasons.items()
-        if why
-    )
+    return tuple(f"{number} of {len(transfers)} all-reduces are {why}" for why, number in reasons.items() if why)
 
 
 def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..message import Refused
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_given_text
 from ..units import parse_duration, parse_size
@@ -43,10 +42,10 @@ def read_shapes(path: Path) -> Model:
     try:
         text = read_given_text(path, LONGEST_SHAPE_FILE)
     except UnicodeDecodeError as error:
-        raise ModelError("training.not_text_line", path=path, expected_shapes=EXPECTED_SHAPES) from error
+        raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
     rows = list(_of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _of_lines(text, path))
     if not rows:
-        raise ModelError("training.contains_no_tensor_line", path=path, expected_shapes=EXPECTED_SHAPES)
+        raise ModelError(f"{path}: contains no tensor; {EXPECTED_SHAPES} in each line")
     gradients = tuple(Gradient(row.name, row.shape, dtype=row.dtype) for row in rows)
     return Model(path.name, path.stem, gradients, ready=_ready_order(rows, path))
 
@@ -61,7 +60,7 @@ def _of_lines(text: str, path: Path) -> Iterator[Row]:
             continue
         place = f"{path}, line {number}"
         if not 2 <= len(fields) <= len(HEADER):
-            raise ModelError("training.found", place=place, expected_shapes=EXPECTED_SHAPES, line=line.strip()[:60])
+            raise ModelError(f"{place}: {EXPECTED_SHAPES}, found {line.strip()[:60]!r}")
         name, shape, dtype, ready = (*fields, *("",) * (len(HEADER) - len(fields)))
         yield _row(place, name, shape.split("x") if shape else [], dtype, ready or None)
 
@@ -70,13 +69,13 @@ def _of_json(text: str, path: Path) -> Iterator[Row]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelError("training.not_json", path=path, error=error) from error
+        raise ModelError(f"{path}: not JSON: {error}") from error
     if isinstance(content, dict):
         content = [{"name": name, "shape": shape} for name, shape in content.items()]
     for number, entry in enumerate(content, 1):
         place = f"{path}, tensor {number}"
         if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list):
-            raise ModelError("training.expected_object_such", place=place)
+            raise ModelError(f'{place}: expected an object such as {{"name": "conv1.weight", "shape": [64, 3, 7, 7]}}')
         yield _row(place, entry.get("name", ""), entry["shape"], entry.get("dtype", ""), entry.get("ready"))
 
 
@@ -85,16 +84,16 @@ def _row(place: str, name: Any, lengths: list[Any], dtype: Any, ready: Any) -> R
     numbers = [str(length) for length in lengths]
     if not all(re.fullmatch(r"[1-9]\d{0,14}", number, re.ASCII) for number in numbers):
         raise ModelError(
-            "training.shape_expected_such", place=place, name=str(name)[:40], numbers="x".join(numbers)[:40]
+            f"{place}: the shape of {str(name)[:40]!r} is {'x'.join(numbers)[:40]!r}; expected such as 64x3x7x7"
         )
     known = str(dtype or "").removeprefix("torch.")
     if known and known not in DTYPES:
-        raise ModelError("training.unknown_dtype_known", place=place, known=known[:40], dtypes=", ".join(DTYPES))
+        raise ModelError(f"{place}: unknown dtype {known[:40]!r}; known: {', '.join(DTYPES)}")
     if ready is not None and not re.fullmatch(r"\d{1,9}", str(ready), re.ASCII):
-        raise ModelError("training.ready_expected_whole_number", place=place, ready=str(ready)[:40])
+        raise ModelError(f"{place}: ready is {str(ready)[:40]!r}; expected a whole number")
     row = Row(str(name), tuple(map(int, numbers)), known, None if ready is None else int(ready))
     if Gradient(row.name, row.shape).elements > MOST_COUNT:
-        raise ModelError("training.more_elements", place=place, numbers="x".join(numbers)[:60], most_count=MOST_COUNT)
+        raise ModelError(f"{place}: {'x'.join(numbers)[:60]} has more than {MOST_COUNT:.0e} elements")
     return row
 
 
@@ -104,7 +103,7 @@ def _ready_order(rows: list[Row], path: Path) -> tuple[int, ...]:
     if not known:
         return ()
     if len(set(known)) != len(rows):
-        raise ModelError("training.ready_different_number_tensors", path=path, row_count=len(rows))
+        raise ModelError(f"{path}: ready must be a different number for each of the {len(rows)} tensors, or for none")
     return tuple(sorted(range(len(rows)), key=lambda index: rows[index].ready or 0))
 
 
@@ -119,7 +118,7 @@ COLUMNS = ("size", "dtype", "gap")
 EXPECTED_CALLS = "expected a CSV with the columns size, dtype and gap, such as '4M,float32,10ms'"
 
 
-class CallError(Refused, ValueError):
+class CallError(ValueError):
     """A file that holds no calls, with its line."""
 
 
@@ -136,14 +135,14 @@ def read_calls(path: Path) -> list[Call]:
     try:
         text = read_given_text(path, LONGEST_CALL_FILE)
     except UnicodeDecodeError as error:
-        raise CallError("training.not_text", path=path, expected_calls=EXPECTED_CALLS) from error
+        raise CallError(f"{path}: not text; {EXPECTED_CALLS}") from error
     reader = csv.DictReader(io.StringIO(text))
     names = [name.strip() for name in reader.fieldnames or ()]
     if not {"size", "gap"} <= {*names} <= {*COLUMNS}:
-        raise CallError("training.line_found", path=path, expected_calls=EXPECTED_CALLS, names=",".join(names)[:60])
+        raise CallError(f"{path}, line 1: {EXPECTED_CALLS}; found {','.join(names)[:60]!r}")
     calls = [_call(dict(zip(names, row.values())), f"{path}, line {reader.line_num}") for row in reader]
     if not calls:
-        raise CallError("training.contains_no_call", path=path, expected_calls=EXPECTED_CALLS)
+        raise CallError(f"{path}: contains no call; {EXPECTED_CALLS}")
     return calls
 
 
@@ -151,13 +150,13 @@ def _call(row: dict, place: str) -> Call:
     """Return the call of a row. Raises CallError."""
     dtype = (row.get("dtype") or "").strip()
     if dtype and dtype not in DTYPES:
-        raise CallError("training.unknown_dtype_known", place=place, known=dtype[:40], dtypes=", ".join(DTYPES))
+        raise CallError(f"{place}: unknown dtype {dtype[:40]!r}; known: {', '.join(DTYPES)}")
     try:
         call = Call(parse_size(row["size"] or ""), parse_duration(row["gap"] or ""), dtype)
     except ValueError as error:
-        raise CallError("training.place_error", place=place, error=error) from error
+        raise CallError(f"{place}: {error}") from error
     if dtype and call.nbytes % DTYPES[dtype]:
-        raise CallError("training.bytes_not_whole_number", place=place, nbytes=call.nbytes, dtype=dtype)
+        raise CallError(f"{place}: {call.nbytes} bytes are not a whole number of {dtype} elements")
     return call
 
 

@@ -5,7 +5,6 @@ from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
 
-from ..message import BadValue
 from ..runs.dtypes import DTYPES
 from .buckets import Bucket
 from .cost import LoggedCosts, Timed, choose
@@ -25,7 +24,7 @@ def step_request(setup: Setup) -> dict[str, Any]:
     buckets = buckets_of(setup)
     dtype = _one_type((bucket.dtype for bucket in buckets), "gradients")
     if dtype.startswith("int"):
-        raise BadValue("training.gradients_no_average_measure", dtype=dtype)
+        raise ValueError(f"gradients of {dtype} have no average; measure --dtype float32")
     counts = [sum(setup.model.gradients[index].elements for index in bucket.gradients) for bucket in buckets]
     return {"counts": counts, "actions": _actions(setup, buckets), "dtype": dtype}
 
@@ -40,11 +39,8 @@ def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
     for number, call in enumerate(calls, 1):
         if call.nbytes % itemsize or not call.nbytes:
             raise CallError(
-                "training.call_expected_positive_whole",
-                number=number,
-                dtype=dtype,
-                itemsize=itemsize,
-                nbytes=call.nbytes,
+                f"call {number}: expected a positive whole number of {dtype} elements of {itemsize} bytes, found "
+                f"{call.nbytes} bytes; name another --dtype, or leave the call out"
             )
     actions = [action for call in calls for action in ((COMPUTE, call.gap_s), (BUCKET, 0.0)) if action != (COMPUTE, 0)]
     return {"counts": [call.nbytes // itemsize for call in calls], "actions": actions, "dtype": dtype, "op": "sum"}
@@ -54,7 +50,7 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
     """Return the one type that all have. Raises ValueError where there are several."""
     found = sorted({*dtypes})
     if len(found) > 1:
-        raise BadValue("training.several_types_modelled_leave", what=what, found=", ".join(found))
+        raise ValueError(f"{what} of several types ({', '.join(found)}) are modelled only; leave out --measure")
     return found[0]
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages, told_warnings
 from ..importers import read, refuse_mixed
-from ..message import say
 from ..report.forecast import port_in_words
 from ..runs.cell import competitor_name
 from ..runs.dtypes import DTYPES
@@ -88,7 +87,7 @@ class Request(NamedTuple):
         if rate is None:
             return compute_s or 0.0
         if not self.model.flops:
-            raise OneLineError("training.flop_rate_operations_shapes")
+            raise OneLineError("--flop-rate: the operations of these shapes are unknown; use --compute 100ms")
         return COMPUTATION_OF_PASSES * self.model.flops * self.options["batch"] / rate
 
     def result(self) -> Result:
@@ -104,24 +103,24 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
     if len(given) != 1:
         found, known = " and ".join(given) or "none", ", ".join(ARCHITECTURES)
-        raise OneLineError("training.expected_model_shapes_file", found=found, known=known)
+        raise OneLineError(f"expected one of MODEL, --shapes FILE, --calls FILE, found {found}; models: {known}")
     if options["dtype"] not in DTYPES:
-        raise OneLineError("training.dtype", unknown_word=unknown_word("dtype", options["dtype"], DTYPES))
+        raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
     if options["calls"]:
         if only_buckets:
-            raise OneLineError("training.buckets_recorded_calls_no")
+            raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
         return Request(options, None)
     _refuse_packing(options)
     if options["shapes"] and options["sequence"] is not None:
-        raise OneLineError("training.file_shapes_does_not")
+        raise OneLineError("--sequence: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
     if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
-        known = say("training.type_tensor", shapes=options["shapes"], dtypes=", ".join(model.dtypes()))
-        raise OneLineError("training.dtype_leave_dtype_out", dtype=options["dtype"], known=known)
+        known = f"{options['shapes']} has a type for each tensor ({', '.join(model.dtypes())})"
+        raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
     if options["compute"] is not None and options["flop_rate"] is not None:
-        raise OneLineError("training.compute_flop_rate_same")
+        raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
     if options["compute"] is None and options["flop_rate"] is None and not only_buckets:
-        raise OneLineError("training.time_computation_missing_add")
+        raise OneLineError("the time of the computation is missing; add --compute 100ms or --flop-rate 15T")
     return Request(options, model)
 
 
@@ -136,9 +135,9 @@ def _refuse_packing(options: dict[str, Any]) -> None:
     for name in ("bucket_cap", "first_cap"):
         nbytes, option = options[name], f"--{name.replace('_', '-')}"
         if nbytes == 0:
-            raise OneLineError("training.bucket_holds_least_element", option=option)
+            raise OneLineError(f"{option} 0: a bucket holds at least one element; expected a size such as 25M")
         if nbytes is not None and nbytes < LEAST_CAP_NBYTES:
-            raise OneLineError("training.bytes_unit_missing", option=option, nbytes=nbytes)
+            raise OneLineError(f"{option} {nbytes}: {nbytes} bytes; is the unit missing, as in {nbytes}M?")
 
 
 def _packing(options: dict[str, Any]) -> Caps:
@@ -157,7 +156,7 @@ def _ranks(options: dict[str, Any], costs: Costs) -> tuple[int, ...]:
     measured = costs.ranks if isinstance(costs, LoggedCosts) else DEFAULT_RANKS
     ranks = tuple(options["ranks"] or measured)
     if ranks[-1] > MOST_RANKS:
-        raise OneLineError("training.expected_most_ranks", ranks=ranks[-1], most_ranks=MOST_RANKS)
+        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
     return ranks
 
 
@@ -191,30 +190,31 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
 def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: bool) -> None:
     """Raise OneLineError for the first of the `given` names that changes nothing with these options."""
     if measure:
-        _refuse(given, COST_OPTIONS, say("training.measure_reduces_taken_measured"))
+        _refuse(given, COST_OPTIONS, "with --measure all-reduces are taken as they were measured; leave it out")
     else:
-        _refuse(given, MEASURING_OPTIONS, say("training.meaning_measure_add_measure"))
+        _refuse(given, MEASURING_OPTIONS, "has a meaning with --measure only; add --measure, or leave it out")
         if not options.get("machine"):
-            _refuse(given, ("extrapolate",), say("training.extrapolate_needs_machine"))
+            _refuse(given, ("extrapolate",), "it concerns the models of a machine file; add --machine, or leave it out")
         if options["logs"]:
-            _refuse(given, ("ranks_per_node", "nic_bandwidth"), say("training.times_log_own_placement"))
+            _refuse(
+                given, ("ranks_per_node", "nic_bandwidth"), "the times of a log have their own placement; leave it out"
+            )
     if options["blocking"]:
-        _refuse(given, ("overlap",), say("training.blocking_nothing_overlaps_leave"))
+        _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
     if options["calls"]:
         _refuse(
             given,
             (*STEP_OPTIONS, *PACKING_OPTIONS, *(() if measure else ("dtype",))),
-            say("training.recorded_calls_own_sizes"),
+            "recorded calls have their own sizes and gaps; leave it out",
         )
     if options["shapes"] and options["ready_by"] == "flops":
-        _refuse(given, ("ready_by",), say("training.operations_shapes_unknown_use"))
+        _refuse(given, ("ready_by",), "the operations of these shapes are unknown; use --ready-by bytes")
 
 
 def _refuse(given: Collection[str], names: tuple[str, ...], why: str) -> None:
     if wrong := [name for name in names if name in given]:
-        raise OneLineError(
-            "training.other_names_why", other_names=OTHER_NAMES.get(wrong[0], wrong[0]).replace("_", "-"), why=why
-        )
+        other_names = OTHER_NAMES.get(wrong[0], wrong[0]).replace("_", "-")
+        raise OneLineError(f"--{other_names}: {why}")
 
 
 def costs_of(options: dict[str, Any]) -> SourcedCosts:
@@ -226,13 +226,15 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     sources = [options["machine"], options["logs"], any(prices.values())]
     if sum(map(bool, sources)) != 1:
         found = "found several" if any(sources) else "found none"
+        either = "unclear" if any(sources) else "missing"
         raise OneLineError(
-            "training.cost_reduce_expected_alpha", either="unclear" if any(sources) else "missing", found=found
+            f"the cost of an all-reduce is {either}; expected one of --alpha 20us --bandwidth 10Gbit, -m MACHINE, "
+            f"--log FILE; {found}"
         )
     if options["logs"]:
         return _costs_of_logs(options)
     if not options["machine"] and None in (prices["alpha"], prices["bandwidth"]):
-        raise OneLineError("training.alpha_bandwidth_both_needed")
+        raise OneLineError("--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit")
     every = {**prices, "beta": None, "beta_within": None}
     per_node = options["ranks_per_node"]
     machine, source = (
@@ -256,11 +258,11 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     known = dict.fromkeys(point.algorithm for point in points)
     asked = {name: [one for one in known if name in (one, one.split()[0])] for name in options["algorithms"] or known}
     if unknown := [name for name, found in asked.items() if not found]:
-        raise OneLineError("training.no_such_algorithm", unknown=unknown[0], names=names, known=", ".join(known))
+        raise OneLineError(f"-a {unknown[0]}: {names} has no such algorithm; it has {', '.join(known)}")
     chosen = [point for point in points if any(point.algorithm in found for found in asked.values())]
     costs = LoggedCosts(chosen, names)
     smallest, largest = (format_size(end([point.nbytes for point in chosen])) for end in (min, max))
-    beyond = say("training.straight_lines_between_rate")
+    beyond = "straight lines between them, and the rate of the largest above it"
     return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
 
 
@@ -288,8 +290,8 @@ def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterat
         rows = [row for path in paths for row in read(path)]
     for row in rows:
         if not (row.ranks or alone):
-            raise OneLineError("training.log_does_not_state", place=row.place)
+            raise OneLineError(f"{row.place}: the log does not state its number of ranks; add -n with one number")
     timed = [replace(row, ranks=row.ranks or alone) for row in rows if row.time_s is not None and row.nbytes]
-    refuse_mixed(timed, say("training.log_mixes"))
+    refuse_mixed(timed, "import one of them with --where, and give the run to --log")
     for row in timed:
         yield Timed(row.algorithm, row.ranks or 0, row.nbytes, row.time_s or 0.0)

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ..message import say
 from ..report.figure import COLOURS, GRID, NOTE
 from ..units import format_size, format_time
 from .time_line import COMPUTE, Phase, TimeLine
@@ -41,7 +40,7 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
         told = f"{whole} {format_time(line.step_s)}, exposed {format_time(line.exposed_s)}"
         axes.set_title(f"{title}: {told}", loc="left", fontsize=10)
     of_what = "" if all(line.blocks for line in shown.values()) else " of the step"
-    panels[-1].set_xlabel(say("training.time_beginning", of_what=of_what, unit=unit))
+    panels[-1].set_xlabel(f"time from the beginning{of_what} ({unit})")
     figure.legend(
         handles=_legend([*shown.values()]),
         loc="outside lower left",
@@ -125,9 +124,9 @@ def _legend(shown: Sequence[TimeLine]) -> list[Patch | Line2D]:
     kinds = dict.fromkeys(phase.kind for line in shown for phase in line.phases)
     entries: list[Patch | Line2D] = [Patch(color=FILLS[kind], label=kind) for kind in kinds]
     if not all(line.blocks for line in shown):
-        entries.append(Patch(color=SENT, label=say("training.reduce_beside_computation")))
+        entries.append(Patch(color=SENT, label="all-reduce beside computation"))
         entries.append(Patch(color=EXPOSED, label="exposed all-reduce"))
     else:
-        return [*entries, Patch(color=EXPOSED, label=say("training.exposed_reduce_computation_stops"))]
+        return [*entries, Patch(color=EXPOSED, label="exposed all-reduce, for which the computation stops")]
     marker = {"marker": "v", "color": READY, "linestyle": "none"}
-    return [*entries, Line2D([], [], label=say("training.gradients_bucket_ready"), **marker)]  # type: ignore[arg-type]
+    return [*entries, Line2D([], [], label="gradients of a bucket are ready", **marker)]  # type: ignore[arg-type]

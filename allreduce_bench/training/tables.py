@@ -1,7 +1,6 @@
 """Training steps and recorded calls in words: as modelled, and as measured beside their model."""
 
 from ..evaluation.grade import GOOD
-from ..message import say
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
@@ -61,20 +60,22 @@ def packing_sentence(setup: Setup) -> str:
     version = "torch " + ".".join(map(str, setup.packing.torch))
     if setup.stage == FIRST:
         later = len(ddp_buckets(setup.model, setup.packing, REBUILT, setup.dtype))
-        return say("training.pytorch_ddp_first_step", version=version, counted=counted, later=later)
+        return f"PyTorch DDP ({version}), {counted} in the first step; {later} in all others (--stage rebuilt)"
     now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
-    return say("training.pytorch_ddp_caps_second", version=version, first=first, cap=cap, counted=counted, now=now)
+    return (
+        f"PyTorch DDP ({version}), caps {first} and {cap}, {counted} from the second step on; {now} in the first step"
+    )
 
 
 def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     """Return the whole answer: its subject first, the main sentence last."""
     setup = result.setup
-    head = [say("training.modelled_nothing_measured", result=result.title)]
+    head = [f"{result.title}, modelled: nothing was measured here"]
     if setup:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
     head.append(f"all-reduces: {result.source}")
     if result.grade:
-        head.append(say("training.grade_fitted_times_placement", grade=result.grade, placement=result.placement))
+        head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
     columns = columns_of(_step_rows(result), left={1}, left_out=(8, 7, 4))  # the rate and the batch first
     tables = [[*fitted(columns, screen, WHOLE_TABLE)]]
     if setup:
@@ -92,16 +93,10 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
 def _compute_sentence(setup: Setup) -> str:
     passes = f"{setup.accumulate} passes of " if setup.accumulate > 1 else ""
     ready = {"flops": "floating-point operations", "bytes": "bytes"}[setup.proxy_used]
-    how = (
-        say("training.overlapped_backward_pass") if setup.overlapped else say("training.blocking_behind_backward_pass")
-    )
-    return say(
-        "training.computation_backward_gradients_become",
-        passes=passes,
-        compute_s=format_time(setup.compute_s),
-        backward_share=setup.backward_share,
-        ready=ready,
-        how=how,
+    how = "overlapped with the backward pass" if setup.overlapped else "blocking, behind the backward pass"
+    return (
+        f"computation: {passes}{format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; gradients "
+        f"become ready by {ready}; all-reduces {how}"
     )
 
 
@@ -129,21 +124,27 @@ def memory_sentence(result: Result) -> str:
     """Say what a rank holds, and what the columns of batch and rate mean."""
     assert (setup := result.setup) is not None
     held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
-    copies = say("training.float_copies_bit_parameters") if narrow_elements(setup.model, setup.dtype) else ""
+    copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
     parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", "buckets"), held)
     listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
-    return say("training.rank_holds_gib_without", total_nbytes=held.total_nbytes / GIB, listed=listed)
+    return (
+        f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "
+        "rate the factor of the learning rate by the linear rule (Goyal et al., 2017), with a warm-up."
+    )
 
 
 def doubt_sentences(result: Result) -> list[str]:
     """Say which times are far beyond what was measured, and on which numbers of ranks."""
     told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
     where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
-    return [say("training.warning_times_step_speculative", ranks=ranks, doubt=doubt) for doubt, ranks in where.items()]
+    return [
+        f"warning, {ranks}: {doubt}; their times, and so that of the step, are speculative"
+        for doubt, ranks in where.items()
+    ]
 
 
 def _variant_title(result: Result) -> str:
-    return say("training.time_step_algorithm", in_ranks=in_ranks([result.outcomes[-1].ranks]))
+    return f"Time of a step on {in_ranks([result.outcomes[-1].ranks])} by algorithm and cap:"
 
 
 def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
@@ -172,21 +173,17 @@ def answer(result: Result, outcome: Outcome) -> str:
     """Return `ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
-    subject = "a step takes" if result.setup else say("training.calls_gaps_take")
-    doubted = say("training.grade_fitted_times", grade=result.grade) if result.grade not in (None, GOOD) else ""
+    subject = "a step takes" if result.setup else "the calls and their gaps take"
+    doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
     kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
     if not line.communication_s:
-        return say("training.rank_sends_nothing", title=title, subject=subject, step_s=format_time(line.step_s))
+        return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
-    waits = say(
-        "training.exposed_communication",
-        exposed_s=format_time(line.exposed_s),
-        exposed_s_2=line.exposed_s / line.step_s,
-    )
-    hidden = say("training.communication_runs_beside_computation", overlap_share=line.overlap_share)
+    waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
+    hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
     told = f"{title}: {subject} {step}, {waits}; {hidden}"
     most = " or less" if outcome.is_lower_bound else ""
-    return say("training.efficiency_weak_scaling", told=told, efficiency=outcome.efficiency, most=most, kind=kind)
+    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 
 
 def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
@@ -197,7 +194,7 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
         model_sentence(setup),
         packing_sentence(setup),
-        say("training.computation_reduces", work=WORK[work], algorithm=measured.algorithm, where=OVERLAP[overlap]),
+        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}",
     ]
     rows = _measured_rows(measured, outcome, overlap == "blocking")
     table = fitted(columns_of(rows, left={0}), screen, WHOLE_TABLE)
@@ -243,27 +240,23 @@ def signed_share(share: float) -> str:
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
     """Say how much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
     if measured.slowdown is None:
-        return say("training.no_computation")
+        return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
-    return say(
-        "training.computation_takes_alone_reduces",
-        alone=alone,
-        beside=beside,
-        where=where,
-        signed_share=signed_share(measured.slowdown),
+    return (
+        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {signed_share(measured.slowdown)}."
     )
 
 
 def line_sentence(measured: Measured) -> str:
     """Describe the overlap in the time line of one step."""
     share = measured.time_line.overlap_share
-    return say("training.time_line_median_step", share=_share_text(share))
+    return f"In the time line of the median step {_share_text(share)} of the communication runs beside computation."
 
 
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
     """Describe the error of the model."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return say("training.model_computation_reduces_alone", what=what, signed_share=signed_share(off))
+    return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."
 
 
 def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
@@ -272,7 +265,7 @@ def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, st
     head = [
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'replay')}",
         sizes_sentence(measured),
-        say("training.gaps_reduces_sum_computation", work=WORK[how[0]], algorithm=measured.algorithm),
+        f"gaps by {WORK[how[0]]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each",
     ]
     line = outcome.time_line
     own = (measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s)
@@ -293,13 +286,14 @@ def sizes_sentence(measured: Measured) -> str:
     lengths = measured.alone_nbytes
     least, most, number = min(lengths), max(lengths), len({*lengths})
     span = f"{number} lengths from {format_size(least)} to {format_size(most)}" if number > 1 else "one length"
-    return say("training.rank_reduced_calls", lengths=format_size(sum(lengths)), length_count=len(lengths), span=span)
+    return f"{format_size(sum(lengths))} of each rank are reduced, in {len(lengths)} calls of {span}"
 
 
 def beside_sentence(measured: Measured) -> str:
     """Compare the time of the calls when replayed with their time one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
     more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
-    return say(
-        "training.reduces_take_after_other", alone=format_time(alone), replayed_s=format_time(replayed_s), more=more
+    return (
+        f"The all-reduces take {format_time(alone)} one after the other and {format_time(replayed_s)} between the "
+        f"gaps of the median replay, with what ranks wait for each other there{more}."
     )

@@ -3,13 +3,12 @@
 from math import ceil, prod
 from typing import NamedTuple
 
-from ..message import Refused
 from ..runs.dtypes import DTYPES
 
 DEFAULT_DTYPE = "float32"
 
 
-class ModelError(Refused, ValueError):
+class ModelError(ValueError):
     """An unknown model, or invalid shapes, in words."""
 
 

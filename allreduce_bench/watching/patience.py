@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
-from ..message import say
 from ..units import few
 from .watch import START_FACTOR
 
@@ -225,7 +224,7 @@ class Patience:
         return None
 
     def _patience_of_start(self) -> str:
-        more = say("watching.ranks_share_cores", start_s=self.start_s) if self.start_s else ""
+        more = f" and {self.start_s:.3g} s, as ranks share cores" if self.start_s else ""
         return f"{START_FACTOR} times --timeout{more}"
 
     def _judge_hurried(self, now: float) -> Question | Trouble | None:
@@ -299,11 +298,11 @@ def _blame_in_calls(reports: Mapping[int, Report], inside: Mapping[int, Report])
         return _accusation(reports, late, f"never entered ({reports[late[0]].doing})")
     if not any(report.call["step"] for report in inside.values() if report.call):
         subject = "all ranks are" if len(inside) == len(reports) else f"{_format_ranks(reports, list(inside))} still"
-        return say("watching.library_reduce_steps_not", subject=subject)
+        return f"{subject} in the library's all-reduce; its steps are not visible"
     waits = _partners_waited_for(reports)
     roots = sorted({_end_of_chain(waits, rank) for rank in waits} - set(waits))
     if roots:
-        return _accusation(reports, roots, say("watching.left_reduce_early"))
+        return _accusation(reports, roots, "left the all-reduce early")
     return f"deadlock: {_format_chain(reports, waits, [])}"
 
 
@@ -369,9 +368,5 @@ def _format_chain(reports: Mapping[int, Report], waits: dict[int, int], first: l
         partner = remaining.pop(rank)
         order.append(rank)
         call = reports[rank].call or {}
-        links.append(
-            f"{rank} for {partner}"
-            if links
-            else say("watching.waits_step", rank=rank, partner=partner, step=call["step"])
-        )
+        links.append(f"{rank} for {partner}" if links else f"{rank} waits for {partner} in step {call['step']}")
     return ", ".join(links[:MOST_NAMED]) + (", …" if len(links) > MOST_NAMED else "")

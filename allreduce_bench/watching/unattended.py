@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..message import say
 from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
@@ -35,7 +34,7 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
         os.close(lifeline)
         if not select.select([reading_end], [], [], START_FACTOR * timeout_s)[0]:
             print_error(
-                say("watching.start_mpi_init_did", start_factor=START_FACTOR * timeout_s, start_factor_2=START_FACTOR)
+                f"start: MPI_Init did not finish in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
             )
             os.kill(os.getppid(), signal.SIGKILL)
         os._exit(0)
@@ -71,9 +70,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
 
     def end_without_rank_0(reason: str) -> None:
         if comm.rank == 1:
-            print_error(
-                say("watching.rank_died_stopped_node", size=comm.size, reason=reason, how_to_go_on=how_to_go_on)
-            )
+            print_error(f"rank 0 of {comm.size} {reason}: it died, was stopped, or its node failed{how_to_go_on}")
         time.sleep(LAST_WORDS_S)
 
     return Watch(comm.bcast(address), comm.rank, end_without_rank_0)

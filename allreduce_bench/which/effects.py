@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..identifying.evidence import BETWEEN, either
-from ..message import say
 from ..units import format_size
 
 HAN = "han"  # names of what han composed begin so: `han: ring in node, recursive_doubling between`
@@ -58,8 +57,8 @@ def _difference(with_it: Names, without_it: Names) -> Difference:
 def without_words(difference: Difference) -> str:
     """Return what ran without the setting, for a table: `unchanged`, a name, or that it cannot be told."""
     if difference.kind == SAME:
-        return say("which.unchanged")
-    return say("which.cannot_tell") if difference.kind == OPEN else _words(difference.without_it)
+        return "unchanged"
+    return "cannot tell" if difference.kind == OPEN else _words(difference.without_it)
 
 
 def sentence(effect: Effect, is_below_han: bool = False) -> str:
@@ -68,12 +67,12 @@ def sentence(effect: Effect, is_below_han: bool = False) -> str:
     A setting of what han calls acts only in its parts, if han ran.
     """
     words = _sentence(effect)
-    return say("which.only_in_han", effect=words) if is_below_han and effect.is_in_han else words
+    return f"only inside han's sub-communicators: {words}" if is_below_han and effect.is_in_han else words
 
 
 def _sentence(effect: Effect) -> str:
     if effect.is_none:
-        return say("which.unchanged")
+        return "unchanged"
     changes: list[tuple[int, str]] = []  # where one begins
     for nbytes, difference in effect.at.items():
         change = _change(difference)
@@ -81,7 +80,7 @@ def _sentence(effect: Effect) -> str:
             changes.append((nbytes, change))
     if len(changes) == 1:
         return changes[0][1]
-    return "; ".join(say("which.from_size", size=format_size(nbytes), change=change) for nbytes, change in changes)
+    return "; ".join(f"from {format_size(nbytes)} {change}" for nbytes, change in changes)
 
 
 def _change(difference: Difference) -> str:
@@ -90,11 +89,11 @@ def _change(difference: Difference) -> str:
     was, now = _words(difference.without_it), _words(difference.with_it)
     one, other = BETWEEN.fullmatch(was), BETWEEN.fullmatch(now)
     if one and other and one[1] == other[1]:
-        return say("which.became_between", was=one[2], now=other[2])
-    return say("which.became", was=was, now=now)
+        return f"between nodes {one[2]} -> {other[2]}"
+    return f"{was} -> {now}"
 
 
 def _words(names: Names) -> str:
     if len(names) > MOST_NAMED:
-        return say("which.or_more", names=", ".join(names[: MOST_NAMED - 1]), more=len(names) - MOST_NAMED + 1)
-    return either(names) if names else say("which.unknown")
+        return f"{', '.join(names[: MOST_NAMED - 1])} or {len(names) - MOST_NAMED + 1} more"
+    return either(names) if names else "unknown"

@@ -113,7 +113,7 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
         else:
             left_out += ABOUT_A_CHOICE in line.text
     if not choices:
-        raise LogError(_why_nothing(lines), path=paths[0])
+        raise LogError(_why_nothing(lines, paths[0]))
     counted = [
         choice._replace(calls=len(processes), processes=tuple(dict.fromkeys(processes)))
         for choice, processes in choices.items()
@@ -185,8 +185,10 @@ def _type_of(found: re.Match) -> str:
     return TYPES.get(int(found["dtype"]), (f"type {found['dtype']}", 0))[0]
 
 
-def _why_nothing(lines: Sequence[_Line]) -> str:
-    """Return the code of what a log lacks."""
+def _why_nothing(lines: Sequence[_Line], path: Path) -> str:
+    """Return what a log lacks."""
     if not lines:
-        return "which.nccl_no_line"
-    return "which.nccl_no_tuning" if any(CALL.match(line.text) for line in lines) else "which.nccl_no_choice"
+        return f"{path}: no line of NCCL; run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL,TUNING"
+    if any(CALL.match(line.text) for line in lines):
+        return f"{path}: calls, but no choices; add TUNING to NCCL_DEBUG_SUBSYS"
+    return f"{path}: no all-reduce among the lines of NCCL; run the job with NCCL_DEBUG_SUBSYS=COLL,TUNING"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-from ..message import BadValue, say
 from ..runs.identified import NO, OPEN, YES
 from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
@@ -16,14 +15,14 @@ SCHEMA = "urn:allreduce-bench:which-nccl:1"
 
 
 def nccl_verdicts(log: NcclLog, expect: Sequence[tuple[int, str]]) -> list[Verdict]:
-    """Return whether the expected algorithms ran. Raises BadValue: NCCL has no such name, the log no such size."""
+    """Return whether the expected algorithms ran. Raises ValueError: NCCL has no such name, the log no such size."""
     sizes = sorted({choice.nbytes for choice in log.choices})
     for size, name in expect:
         if name not in (*ALGORITHMS, SYMMETRIC):
-            raise BadValue("as_said", words=unknown_word("algorithm of NCCL", name, (*ALGORITHMS, SYMMETRIC)))
+            raise ValueError(unknown_word("algorithm of NCCL", name, (*ALGORITHMS, SYMMETRIC)))
         if size not in sizes:
             has = ", ".join(map(format_size, sizes))
-            raise BadValue("which.nccl_no_size", size=format_size(size), sizes=has)
+            raise ValueError(f"--expect: no all-reduce of {format_size(size)} in the log; it has {has}")
     return [Verdict(size, name, _state(log, size, name)) for size, name in expect]
 
 
@@ -42,21 +41,25 @@ def nccl_lines(log: NcclLog, verdicts: Sequence[Verdict], screen: Screen = UNBOU
     for one in log.choices:
         channels = "" if one.channels is None else f"{one.channels[0]}-{one.channels[1]}"
         name = _words(one.algorithm)
-        name = name if one.named else say("which.nccl_unnamed", algorithm=name)
+        name = name if one.named else f"{name} (perhaps of another collective)"
         row = [format_size(one.nbytes), name, _words(one.protocol), channels, str(one.calls)]
         at_size = [verdict for verdict in verdicts if verdict.nbytes == one.nbytes]
         rows.append([*row, ", ".join(map(verdict_words, at_size))] if verdicts else row)
-    head = say("which.nccl_head", version=log.version or "?")
+    head = f"NCCL {log.version or '?'}, by its own log"
     return [head, "", *fitted(columns_of(rows, left=(0, 1, 2, 3, 5)), screen)], _sentences(log, verdicts)
 
 
 def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
-    sentences = [say("which.nccl_left_out", lines=log.left_out)] if log.left_out else []
+    sentences = (
+        [f"lines about a choice that are left out, since they are not understood: {log.left_out}"]
+        if log.left_out
+        else []
+    )
     for one in verdicts:
         if one.state == NO:
             ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.nbytes)))
-            said = {"size": format_size(one.nbytes), "name": one.name, "ran": ran}
-            sentences.append(say("which.expected_did_not_run", **said))
+            size = format_size(one.nbytes)
+            sentences.append(f"expected {one.name} at {size}, found {ran}")
     return sentences
 
 
@@ -66,7 +69,7 @@ def _named_at(log: NcclLog, nbytes: int) -> list[Choice]:
 
 def _words(name: str) -> str:
     """Return a name; numbers are those that no name is known for."""
-    return say("which.nccl_number", number=name) if name.isdecimal() else name
+    return f"unknown (NCCL's number {name})" if name.isdecimal() else name
 
 
 def nccl_json_text(log: NcclLog, verdicts: Sequence[Verdict]) -> str:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from ..identifying.evidence import is_asked
 from ..identifying.known import names
-from ..identifying.launch import Findings
-from ..message import Refused, say
+from ..identifying.launch import Findings, ProbeFailed
 from ..runs.identified import NO, OPEN, YES
 from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..runs.library_algorithms import AT_START, CHOICE
@@ -36,7 +35,7 @@ class Result(NamedTuple):
     found: Findings
     sizes: Sequence[int]
     settings: Sequence[Setting]
-    effects: Mapping[str, Effect | Refused]  # by the names of settings
+    effects: Mapping[str, Effect | ProbeFailed]  # by the names of settings
     verdicts: Sequence[Verdict]
     bisects: bool = False  # whether switches were looked for
 
@@ -45,7 +44,7 @@ def result_lines(result: Result, screen: Screen = UNBOUNDED) -> tuple[list[str],
     """Return the lines of the tables, and sentences below them."""
     found = result.found
     nodes = f"{found.nodes} node{'s' if found.nodes != 1 else ''}"
-    lines = [say("which.head", library=result.library, ranks=in_ranks([found.ranks]), nodes=nodes), ""]
+    lines = [f"{result.library}, {in_ranks([found.ranks])} on {nodes}", ""]
     if result.settings:
         lines += [*fitted(_settings_columns(result), screen), ""]
     lines += fitted(_sizes_columns(result), screen)
@@ -68,10 +67,10 @@ def effect_words(result: Result, one: Setting) -> str:
     if isinstance(seen, Effect):
         words.append(sentence(seen, is_below_han=one.name.startswith(OF_TUNED)))
         absent = [] if seen.is_in_han else _without_run(result, one)
-        words += [say("which.did_not_run", name=one.meaning or one.value, sizes=", ".join(absent))] if absent else []
+        words += [f"{one.meaning or one.value} did not run at {', '.join(absent)}"] if absent else []
     elif seen is not None:
         words.append(str(seen))
-    return "; ".join(words) or say("which.not_tried")
+    return "; ".join(words) or "not looked at"
 
 
 def _without_run(result: Result, one: Setting) -> list[str]:
@@ -103,9 +102,8 @@ def _sizes_columns(result: Result):
 
 def verdict_words(one: Verdict) -> str:
     """Return `ring: yes`, `ring: NO`, `ring: cannot tell`."""
-    return say(
-        {YES: "which.expected_ran", OPEN: "which.expected_open", NO: "which.expected_not"}[one.state], name=one.name
-    )
+    answer = {YES: "yes", OPEN: "cannot tell", NO: "NO"}[one.state]
+    return f"{one.name}: {answer}"
 
 
 def _sentences(result: Result) -> list[str]:
@@ -113,17 +111,21 @@ def _sentences(result: Result) -> list[str]:
     for size in result.found.switches:
         below = max(other for other in answers if other < size)
         was, now = answers[below].words, answers[size].words
-        sentences.append(say("which.switch", size=size, was=was, now=now))
+        sentences.append(f"from {size} B on: {now}; below: {was}")
     if result.bisects and not result.found.switches and len(result.sizes) > 1:
-        ends = {"low": format_size(result.sizes[0]), "high": format_size(result.sizes[-1])}
-        by_messages = all(answer.by_messages for answer in answers.values())
-        sentences.append(say("which.no_switch" if by_messages else "which.no_switch_by_order", **ends))
+        low, high = format_size(result.sizes[0]), format_size(result.sizes[-1])
+        if all(answer.by_messages for answer in answers.values()):
+            sentences.append(f"no change was seen from {low} to {high}")
+        else:
+            sentences.append(
+                f"no change of the order was seen from {low} to {high}; algorithms of one order may change unseen"
+            )
     if result.found.not_counted:
         sentences.append(result.found.not_counted)
     for one in result.verdicts:
         if one.state == NO:
             ran = answers[one.nbytes].words
-            sentences.append(say("which.expected_did_not_run", size=format_size(one.nbytes), name=one.name, ran=ran))
+            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {ran}")
     return sentences
 
 

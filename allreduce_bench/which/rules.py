@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..message import Refused
 from ..runs.files import read_given_text
 
 LONGEST = 10**7  # bytes of a file
@@ -47,7 +46,7 @@ LEAVES = {  # of all-reduce
 }
 
 
-class RulesError(Refused, ValueError):
+class RulesError(ValueError):
     """A file of rules that the library does not use."""
 
 
@@ -70,11 +69,13 @@ def open_mpi_rules(path: Path, major_version: int) -> list[Rule]:
     if not isinstance(document, dict):
         rules = _classic(path, text, ALGORITHMS[major_version >= 6])
     elif major_version < 6:
-        raise RulesError("which.rules_json_too_new", path=path)
+        raise RulesError(
+            f"ignored: malformed rules file: {path}: JSON is read by Open MPI from 6.0 on; expected the classic format"
+        )
     else:
         rules = _json(path, document)
     if not rules:
-        raise RulesError("which.rules_none", path=path)
+        raise RulesError(f"{path}: no rules about all-reduce")
     return rules
 
 
@@ -82,9 +83,10 @@ def _text(path: Path) -> str:
     try:
         return read_given_text(path, LONGEST)
     except OSError as error:
-        raise RulesError("which.rules_unreadable", path=path, why=(error.strerror or str(error)).lower()) from error
+        why = (error.strerror or str(error)).lower()
+        raise RulesError(f"ignored: rules file {path}: {why}") from error
     except ValueError as error:
-        raise RulesError("which.rules_unreadable", path=path, why="no text") from error
+        raise RulesError(f"ignored: rules file {path}: no text") from error
 
 
 class _Numbers:
@@ -109,7 +111,8 @@ class _Numbers:
                 if value < 0 or (most is not None and value > most):
                     expected = "0 or more" if most is None else f"0 to {most}"
                     raise RulesError(
-                        "which.rules_number", what=what, expected=expected, value=value, **self.place(line)
+                        f"ignored: malformed rules file: {self.path}, line {line}: expected {expected} as {what}, "
+                        f"found {value}{self.skipped}"
                     )
                 return value
             elif self.text[self.at] == "#":
@@ -121,11 +124,10 @@ class _Numbers:
                     shown = word[0] if word else self.text[self.at]
                     self.skipped = f"; '{shown[:40]}' in line {self.line} is no number and was skipped"
                 self.at += 1
-        raise RulesError("which.rules_ended", what=what, **self.place(len(self.text.rstrip().splitlines())))
-
-    def place(self, line: int) -> dict[str, object]:
-        """Return what an error says of a line."""
-        return {"path": self.path, "line": line, "skipped": self.skipped}
+        last = len(self.text.rstrip().splitlines())
+        raise RulesError(
+            f"ignored: malformed rules file: {self.path}, line {last}: the file ends before {what}{self.skipped}"
+        )
 
 
 def _whole(text: str) -> int:
@@ -154,9 +156,15 @@ def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
                 if version and int(version[1]) > 1 and ANOTHER.match(text, numbers.at):
                     numbers.next("a number of requests")
                 if number == 0 and nbytes:
-                    raise RulesError("which.rules_not_from_zero", nbytes=nbytes, **numbers.place(line))
+                    raise RulesError(
+                        f"ignored: malformed rules file: {path}, line {line}: expected a rule for 0 bytes first, "
+                        f"found {nbytes}{numbers.skipped}"
+                    )
                 if collective == ALLREDUCE and algorithm > algorithms:
-                    raise RulesError("which.rules_algorithm", found=algorithm, most=algorithms, **numbers.place(line))
+                    raise RulesError(
+                        f"the all-reduce fails by this rules file: {path}, line {line}: expected 0 to {algorithms} as "
+                        f"an algorithm, found {algorithm}{numbers.skipped}"
+                    )
                 if collective == ALLREDUCE:
                     rules.append(Rule(ranks, nbytes, algorithm, segment_nbytes))
     return rules
@@ -166,11 +174,11 @@ def _json(path: Path, document: dict) -> list[Rule]:
     """Return the rules of the format of Open MPI 6. Raises RulesError where it refuses the file."""
     collectives = document.get("collectives")
     if not isinstance(collectives, dict):
-        raise RulesError("which.rules_json", path=path, at="collectives", expected="an object of collectives")
+        raise RulesError(f"ignored: malformed rules file: {path}: collectives: expected an object of collectives")
     rules = []
     for collective, of_sizes in collectives.items():
         if not isinstance(of_sizes, list):
-            raise RulesError("which.rules_json", path=path, at=collective, expected="an array of rules")
+            raise RulesError(f"ignored: malformed rules file: {path}: {collective}: expected an array of rules")
         for number, of_size in enumerate(of_sizes, start=1):
             found = _json_rules(path, f"{collective}, rule {number}", of_size)
             rules += found if collective == "allreduce" else []
@@ -181,12 +189,14 @@ def _json_rules(path: Path, at: str, of_size: Any) -> list[Rule]:
     """Return the rules of a range of communicator sizes. Raises RulesError."""
     within = of_size.get("rules") if isinstance(of_size, dict) else None
     if not isinstance(within, list) or not all(isinstance(rule, dict) for rule in within):
-        raise RulesError("which.rules_json", path=path, at=at, expected="an object with an array 'rules' of objects")
+        raise RulesError(
+            f"ignored: malformed rules file: {path}: {at}: expected an object with an array 'rules' of objects"
+        )
     for rule in (of_size, *within):
         for name in ("comm_size_min", "comm_size_max", "msg_size_min", "msg_size_max", "seg_size", "faninout", "reqs"):
             value = rule.get(name, 0)
             if type(value) is not int and not (isinstance(value, str) and value[:3].lower() == "inf"):
-                raise RulesError("which.rules_json", path=path, at=f"{at}, {name}", expected="a whole number or inf")
+                raise RulesError(f"ignored: malformed rules file: {path}: {at}, {name}: expected a whole number or inf")
     ranks = of_size.get("comm_size_min", 0)
     numbered = (rule for rule in within if isinstance(rule.get("alg"), int | str))  # others are dropped
     return [Rule(ranks, rule.get("msg_size_min", 0), rule["alg"], rule.get("seg_size", 0)) for rule in numbered]
@@ -201,17 +211,22 @@ def check_mpich_rules(path: Path, is_alone: bool) -> None:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise RulesError("which.rules_no_json", path=path, line=error.lineno, why=error.msg.lower()) from error
+        raise RulesError(
+            f"the launch ends at this rules file: {path}, line {error.lineno}: no JSON: {error.msg.lower()}"
+        ) from error
     for key, expected in _wrong_keys(document):
         at = text.find(json.dumps(key)) if key else 0
         line = text.count("\n", 0, max(at, 0)) + 1
-        raise RulesError("which.rules_key", path=path, line=line, key=key, expected=expected)
+        raise RulesError(f"the launch ends at this rules file: {path}, line {line}: expected {expected}, found {key!r}")
     named = {key.replace(" ", "") for key in document}
     if "collective=allreduce" not in named:
-        raise RulesError("which.rules_none", path=path)
+        raise RulesError(f"{path}: no rules about all-reduce")
     lacking = [name for name in FOR_ALL if f"collective={name}" not in named]
     if is_alone and lacking:
-        raise RulesError("which.rules_incomplete", path=path, lacking=", ".join(lacking))
+        raise RulesError(
+            f"the launch ends at this rules file: {path}: no rules for {', '.join(lacking)}, and MPICH ends where one "
+            "of them is called"
+        )
 
 
 def _wrong_keys(document: Any) -> Iterator[tuple[str, str]]:

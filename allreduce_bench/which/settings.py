@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from ..machine import INTEL, MPICH, OPEN_MPI, Reading
 from ..machine.node import allowed_variables
-from ..message import BadValue, Refused
 from ..runs.library_algorithms import ADJUST, INTRA, MEANINGS, VALUES
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
 
@@ -42,7 +41,6 @@ MPICH_RULES = re.compile(r"MPIR_CVAR_(CH4_(POSIX_)?)?COLL_SELECTION_TUNING_JSON_
 PARAMETER_FILES = ("OMPI_MCA_mca_base_param_files", "OMPI_MCA_mca_param_files")
 WORDS = {INTRA: ("auto", "nb", "smp", "ccl", *dict.fromkeys(VALUES[MPICH].values()))}  # variable -> its values
 NUMBERED = {ADJUST: ("13", "14")}  # variable -> values that work, but have no names
-UNKNOWN_VALUE = "which.unknown_value"
 TRUE = re.compile(r"[1-9]\d*|t(rue)?|y(es)?|enabled?", re.IGNORECASE)
 SUFFIXES = {"k": 2**10, "m": 2**20, "g": 2**30}  # of Open MPI's numbers
 
@@ -56,6 +54,14 @@ PARAMETER = re.compile(r"^[ \t]*(?:(\w+)[ \t]*=[ \t]*(.*?)|--?mca[ \t]+(\w+)[ \t
 EXPORT = re.compile(r"(--export=)(.*)", re.DOTALL)  # of srun
 
 
+class OfAnotherLibrary(ValueError):
+    """A variable that this library does not read."""
+
+
+class UnknownValue(ValueError):
+    """A value that is none of those known for its variable."""
+
+
 class Setting(NamedTuple):
     """A variable that was set."""
 
@@ -65,7 +71,7 @@ class Setting(NamedTuple):
     source: str  # ENVIRONMENT, COMMAND_LINE, IN_RANK, or the path of a file
     library: str  # whose variable
     read: bool | None = None  # whether the library has this value; None: it does not tell
-    problem: Refused | None = None  # why it has no effect, as far as is known
+    problem: ValueError | None = None  # why it has no effect, as far as is known
 
 
 class _Found(NamedTuple):
@@ -105,7 +111,7 @@ def settings(
             continue
         setting = Setting(name, value, _meaning(name, value), source, owner)
         if name in found:
-            problem = BadValue("which.overridden", source=found[name].source, value=found[name].value)
+            problem = ValueError(f"set to {found[name].value} by the {found[name].source}")
             overridden.append(setting._replace(problem=problem))
         else:
             found[name] = setting
@@ -115,12 +121,12 @@ def settings(
 
 def judged(found: Setting, reading: Reading, library: str) -> Setting:
     """Return a setting with what a rank's library says of it."""
-    if found.problem is not None and found.problem.code == "which.of_another_library":
+    if isinstance(found.problem, OfAnotherLibrary):
         return found
     if not reading.known and not library.startswith((OPEN_MPI, MPICH, INTEL)):
         return found  # Cray's has variables of its environment that MPI_T does not list
     if not reading.known:
-        absent = BadValue("executing.no_variable", name=found.name, library=library, near="")
+        absent = ValueError(f"no variable {found.name} in {library}")
         return found._replace(read=False, problem=absent)
     if reading.value is None:
         return found
@@ -128,13 +134,13 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
         meaning = found.meaning or _other_than(reading.meaning, found.value)
         return found._replace(read=True, meaning=meaning, problem=_but_unknown_value(found))
     kept = f"{reading.value} ({reading.meaning})" if reading.meaning else str(reading.value)
-    other = BadValue("which.not_taken", name=found.name, kept=kept)
+    other = ValueError(f"the library has {kept} for {found.name}")
     return found._replace(read=False, problem=found.problem or other)
 
 
-def _but_unknown_value(found: Setting) -> Refused | None:
+def _but_unknown_value(found: Setting) -> ValueError | None:
     """Return the problem of a setting, unless it is one that the library's word settles."""
-    return None if found.problem and found.problem.code == UNKNOWN_VALUE else found.problem
+    return None if isinstance(found.problem, UnknownValue) else found.problem
 
 
 def names_to_read(found: Sequence[Setting], library: str) -> list[str]:
@@ -145,10 +151,10 @@ def names_to_read(found: Sequence[Setting], library: str) -> list[str]:
 def without(environ: Mapping[str, str], command: Sequence[str], setting: Setting) -> tuple[dict[str, str], list[str]]:
     """Return environment and command of the same launch without a setting, wherever they set it.
 
-    Raises BadValue for one that stands in a file.
+    Raises ValueError for one that stands in a file.
     """
     if setting.source not in (ENVIRONMENT, COMMAND_LINE):
-        raise BadValue("which.set_in_file", name=setting.name, path=setting.source)
+        raise ValueError(f"{setting.name} is set in {setting.source}: take it out there to see the launch without it")
     words = list(command)
     for found in reversed(list(_in_command(command))):
         if _owner(found.variable)[1] == setting.name:
@@ -254,7 +260,7 @@ def _parts(value: str) -> list[str]:
     return [part.split(":")[0].strip() for part in value.split(";")]
 
 
-def _unknown_value(name: str, value: str) -> Refused | None:
+def _unknown_value(name: str, value: str) -> ValueError | None:
     """Return that a value is none of those that are known for the variable, with these."""
     numbered = MEANINGS.get(name, ())
     words = [f"{number} ({word})" for number, word in enumerate(numbered) if word]
@@ -262,18 +268,18 @@ def _unknown_value(name: str, value: str) -> Refused | None:
     if not known or all(one.lower() in known for one in _parts(value)):
         return None
     shown = ", ".join([*words, *NUMBERED.get(name, ()), *WORDS.get(name, ())])
-    return BadValue(UNKNOWN_VALUE, value=value, name=name, known=shown)
+    return UnknownValue(f"{value} is no known value of {name}; known: {shown}")
 
 
-def _problem(setting: Setting, found: Mapping[str, Setting], library: str) -> Refused | None:
+def _problem(setting: Setting, found: Mapping[str, Setting], library: str) -> ValueError | None:
     """Return why a setting has no effect in this library, as far as that shows before the launch."""
     if not _fits(setting.library, library):
-        return BadValue("which.of_another_library", owner=setting.library, library=library)
+        return OfAnotherLibrary(f"a variable of {setting.library}, but the library is {library}")
     if unknown := _unknown_value(setting.name, setting.value):
         return unknown
     dynamic = found.get(DYNAMIC)
     if NEED_DYNAMIC.fullmatch(setting.name) and not (dynamic and TRUE.fullmatch(dynamic.value)):
-        return BadValue("which.needs_another", name=setting.name, needed=f"{DYNAMIC}=1")
+        return ValueError(f"{setting.name} is read only with {DYNAMIC}=1")
     return None
 
 

@@ -21,7 +21,6 @@ from ..identifying.order import LEAST_BYTES
 from ..machine import OPEN_MPI
 from ..machine.mpi import library_name
 from ..measuring.startup import hold_back_mpi, rank_of, refuse_lone_ranks, start_mpi, under_launcher
-from ..message import BadValue, Refused, say
 from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
@@ -33,8 +32,8 @@ from .settings import (
     COMMAND_LINE,
     ENVIRONMENT,
     IN_RANK,
-    UNKNOWN_VALUE,
     Setting,
+    UnknownValue,
     judged,
     names_to_read,
     settings,
@@ -48,10 +47,10 @@ NOT_TRIED = ("pml", "mtl")  # without them messages take another way
 
 
 def parse_expected(text: str) -> tuple[int, str]:
-    """Parse `64K:ring`. Raises BadValue."""
+    """Parse `64K:ring`. Raises ValueError."""
     size, colon, name = text.partition(":")
     if not colon or not name:
-        raise BadValue("which.expect_form", text=text)
+        raise ValueError(f"{text!r}: expected SIZE:NAME, such as 64K:ring")
     return parse_size(size), name.strip()
 
 
@@ -102,16 +101,16 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
         context.exit(_status(verdicts))
     asked_sizes = tuple(sorted({*(sizes or DEFAULT_SIZES), *(size for size, _ in expect)}))
     if small := [size for size in asked_sizes if size < LEAST_BYTES or size % LEAST_BYTES]:
-        raise OneLineError("which.odd_size", size=small[0], least=LEAST_BYTES)
+        raise OneLineError(f"{small[0]} B: expected a multiple of {LEAST_BYTES} B, since floats are added")
     if under_launcher(os.environ):
         if ranks:
-            raise OneLineError("which.ranks_are_there")
+            raise OneLineError("-n starts ranks, but this runs under mpirun or srun; leave it out")
         result = _as_rank(asked_sizes, switches, expect)
         if result is None:
             return
     else:
         if not ranks:
-            raise OneLineError("which.ranks_needed")
+            raise OneLineError("expected -n, the ranks to start, or a start under mpirun or srun")
         refuse_short_timeout(timeout)
         refuse_many_ranks(ranks)
         start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
@@ -131,11 +130,13 @@ def _refuse_beside_log(context: click.Context) -> None:
         if one.name not in OF_LOG and context.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
     ]
     if of_launches:
-        raise OneLineError("which.nccl_alone", options=", ".join(of_launches))
+        raise OneLineError(
+            f"--nccl-log reads what NCCL logged, and starts no ranks; leave out {', '.join(of_launches)}"
+        )
 
 
 def _from_log(paths: Sequence[Path], expect: Sequence[tuple[int, str]], format_: str) -> list[Verdict]:
-    """Print what NCCL logged. Raises LogError, BadValue."""
+    """Print what NCCL logged. Raises LogError, ValueError."""
     log = read_nccl_logs(paths)
     verdicts = nccl_verdicts(log, expect)
     if format_ == "json":
@@ -172,12 +173,12 @@ def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: 
 
 def _with_settings(error: ProbeFailed, given: Sequence[Setting], library: str) -> ProbeFailed:
     """Return why a launch failed, with the settings of the library that may be the reason."""
-    unknown = [str(one.problem) for one in given if one.problem and one.problem.code == UNKNOWN_VALUE]
+    unknown = [str(one.problem) for one in given if isinstance(one.problem, UnknownValue)]
     if unknown:
-        return ProbeFailed("which.failed_with_value", why=error, values="; ".join(unknown))
+        return ProbeFailed(f"{error}; {'; '.join(unknown)}")
     own = names_to_read(given, library)
     words = [f"{one.name}={one.value}" for one in given if one.name in own]
-    return ProbeFailed("which.failed_with_settings", why=error, settings=", ".join(words)) if words else error
+    return ProbeFailed(f"{error}; set for it: {', '.join(words)}") if words else error
 
 
 def _judged(given: Sequence[Setting], seen: Findings, library: str) -> list[Setting]:
@@ -191,13 +192,13 @@ def _effects(
     sizes: Sequence[int],
     environ: Mapping[str, str],
     command: Sequence[str],
-) -> dict[str, Effect | Refused]:
+) -> dict[str, Effect | ProbeFailed]:
     """Launch without each setting, and compare."""
-    effects: dict[str, Effect | Refused] = {}
+    effects: dict[str, Effect | ProbeFailed] = {}
     for one in [one for one in given if _is_tried(one)][:MOST_EFFECTS]:
         try:
             other = found.find(Asked(sizes), *without(environ, command, one))
-        except Refused as error:
+        except ProbeFailed as error:
             effects[one.name] = error
             continue
         effects[one.name] = effect(*({size: side.answers[size].names for size in sizes} for side in (seen, other)))
@@ -206,7 +207,7 @@ def _effects(
 
 def _is_tried(one: Setting) -> bool:
     """Return whether a setting can be left out, and may have an effect: an unknown value may, if it was taken."""
-    may_act = one.problem is None or (one.problem.code == UNKNOWN_VALUE and one.read is not False)
+    may_act = one.problem is None or (isinstance(one.problem, UnknownValue) and one.read is not False)
     return may_act and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
 
 
@@ -219,7 +220,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     if comm.size == 1:
-        raise OneLineError("which.one_rank")
+        raise OneLineError("expected 2 ranks or more, found 1: one rank exchanges nothing; start more")
     _refuse_unknown(library, expect)
     counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
     own = {name: value for name, value in os.environ.items() if not (counts and name in MONITORING)}
@@ -235,7 +236,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     put = findings(seen, None)
     if not counts and library.startswith(OPEN_MPI) and any(len(one.names) > 1 for one in put.answers.values()):
         variables = " ".join(f"{name}={value}" for name, value in MONITORING.items())
-        put = put._replace(not_counted=say("which.count_with", settings=variables))
+        put = put._replace(not_counted=f"no messages were counted; to see bytes, start the ranks with {variables}")
     return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect), bisects)
 
 
@@ -243,11 +244,11 @@ def _refuse_unknown(library: str, expect: Sequence[tuple[int, str]]) -> None:
     """Raise OneLineError for an expected name that the library does not have."""
     name_of_library = library_of(library)
     if expect and name_of_library is None:
-        raise OneLineError("which.library_unknown", library=library)
+        raise OneLineError(f"the algorithms of {library} are not known; leave out --expect")
     for _, name in expect:
         if name_of_library and name.split(" k=")[0] not in names(name_of_library):
             words = unknown_word(f"algorithm of {library}", name, names(name_of_library))
-            raise OneLineError("as_said", words=words)
+            raise OneLineError(words)
 
 
 def _verdicts(answers: Mapping[int, Answer], expect: Sequence[tuple[int, str]]) -> list[Verdict]:

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import has_message, message_pattern
 from made_models import series
 from made_runs import build_run
 
@@ -136,22 +135,22 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
 @pytest.mark.parametrize(
     "text, words",
     [
-        (None, message_pattern("algorithms.no_such_file_expected")),
-        ("", message_pattern("algorithms.defines_no_algorithm_decorate")),
-        (HEAD + CHAIN, message_pattern("algorithms.defines_no_algorithm_decorate")),
-        ("def (:", message_pattern("algorithms.cannot_imported", name="SyntaxError")),
+        (None, "Python file"),
+        ("", "defines"),
+        (HEAD + CHAIN, "defines"),
+        ("def (:", "imported: SyntaxError"),
         (
             "import no_such_module",
             re.escape("cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
         ),
-        ("1 / 0", message_pattern("algorithms.cannot_imported", name="ZeroDivisionError", error="division by zero")),
+        ("1 / 0", "imported: ZeroDivisionError: division by zero"),
         (
             HEAD + DECLARE + CHAIN.replace("def chain", "def ring"),
-            message_pattern("algorithms.another_algorithm_named_rename", name="ring"),
+            "named 'ring'",
         ),
         (
             HEAD + DECLARE.replace("exact", "needs={'prime'}, exact") + CHAIN,
-            message_pattern("schedule.unknown_need_known", unknown="prime", needs="equal-nodes, even, power-of-two"),
+            "unknown need prime; known: equal-nodes, even, power-of-two",
         ),
     ],
     ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "unknown need"],
@@ -206,9 +205,7 @@ def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     own = find([str(path)])
     points = series(noise=0.02).assign(algorithm="chain")
     (unknown,) = fit_series(points)
-    assert isinstance(unknown, UnfittedSeries) and has_message(
-        unknown.reason, "models.messages_unknown_name_algorithm", algorithm="chain"
-    )
+    assert isinstance(unknown, UnfittedSeries) and "'chain' are unknown" in unknown.reason
     (found,) = fit_series(points, own=own)
     assert isinstance(found, FittedSeries) and {part.priced_as for part in found.model.parts} == {"chain"}
     assert predicted_at(found.model, 4, None, 4096, own=own).time_s > 0
@@ -231,7 +228,5 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
         "def mine(rank, size, count):\n    yield from ()\n\n\n"
         'mine.__name__ = "a\\udcff"\nmine = algorithm(cost=None, exact=True, formula="0")(mine)\n'
     )
-    with pytest.raises(
-        AlgorithmError, match=message_pattern("algorithms.name_algorithm_expected_unicode", path=mine, odd="a\udcff")
-    ):
+    with pytest.raises(AlgorithmError, match=re.escape(f"{mine}: the name") + r".*algorithm is 'a\\udcff'"):
         find([str(mine)])

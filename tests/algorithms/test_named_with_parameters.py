@@ -1,7 +1,6 @@
 """Algorithms whose name has parameters: compositions, dimensions of a torus, a radix; proved, priced, or refused."""
 
 import pytest
-from has_message import has_message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,30 +90,30 @@ def test_a_radix_of_two_is_rabenseifner_and_another_has_fewer_rounds_of_more_mes
 
 
 @pytest.mark.parametrize(
-    "word, code",
+    "word, said",
     [
-        ("hierarchical", "algorithms.hierarchical_expected"),
-        ("hierarchical:ring", "algorithms.hierarchical_expected"),
-        ("hierarchical:ring+", "algorithms.hierarchical_expected"),
-        ("hierarchical:ring+tree+ring", "algorithms.hierarchical_expected"),
-        ("hierarchical:hierarchical:ring+ring+ring", "algorithms.hierarchical_expected"),
-        ("hierarchical:native+ring", "algorithms.hierarchical_of_foreign"),
-        ("hierarchical:ring+gloo", "algorithms.hierarchical_of_foreign"),
-        ("hierarchical:./mine.py+ring", "algorithms.hierarchical_of_foreign"),
-        ("torus:", "algorithms.torus_expected"),
-        ("torus:2x", "algorithms.torus_expected"),
-        ("torus:0x4", "algorithms.torus_expected"),
-        ("torus:２x2", "algorithms.torus_expected"),
-        ("rabenseifner_radix:1", "algorithms.radix_expected"),
-        ("rabenseifner_radix:-1", "algorithms.radix_expected"),
-        ("rabenseifner_radix:10000", "algorithms.radix_expected"),
-        ("rabenseifner_radix:four", "algorithms.radix_expected"),
+        ("hierarchical", "hierarchical:INNER+OUTER"),
+        ("hierarchical:ring", "hierarchical:INNER+OUTER"),
+        ("hierarchical:ring+", "hierarchical:INNER+OUTER"),
+        ("hierarchical:ring+tree+ring", "hierarchical:INNER+OUTER"),
+        ("hierarchical:hierarchical:ring+ring+ring", "hierarchical:INNER+OUTER"),
+        ("hierarchical:native+ring", "expected two algorithms"),
+        ("hierarchical:ring+gloo", "expected two algorithms"),
+        ("hierarchical:./mine.py+ring", "expected two algorithms"),
+        ("torus:", "2x3x4"),
+        ("torus:2x", "2x3x4"),
+        ("torus:0x4", "2x3x4"),
+        ("torus:２x2", "2x3x4"),
+        ("rabenseifner_radix:1", "rabenseifner_radix:8"),
+        ("rabenseifner_radix:-1", "rabenseifner_radix:8"),
+        ("rabenseifner_radix:10000", "rabenseifner_radix:8"),
+        ("rabenseifner_radix:four", "rabenseifner_radix:8"),
     ],
 )
-def test_parameters_that_do_not_parse_are_refused(word, code):
+def test_parameters_that_do_not_parse_are_refused(word, said):
     with pytest.raises(AlgorithmError) as refused:
         find([word])
-    assert has_message(str(refused.value), code, parameters=word.partition(":")[2])
+    assert said in str(refused.value) and word.partition(":")[2] in str(refused.value)
     assert str(why_unknown(word)) == str(refused.value) and not is_builtin(word)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.request import Request, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
@@ -22,20 +21,20 @@ PLAN = Plan(("ring",), (8,), (2,))
 @pytest.mark.parametrize(
     ("control", "why"),
     [
-        (Control(resume=True), message_pattern("cli.resume_needs_folder_run")),
-        (Control(wait_idle_s=0.0), message_pattern("cli.wait_idle_expected_time")),
-        (Control(within_s=0.0), message_pattern("cli.within_expected_time_above")),
-        (Control(output=Path("sum")), message_pattern("cli.output_folder_operation_op", output="sum")),
+        (Control(resume=True), "--resume needs"),
+        (Control(wait_idle_s=0.0), "out to start"),
+        (Control(within_s=0.0), "90s or 2m"),
+        (Control(output=Path("sum")), "-o sum: -o.*output folder.*--op sum"),
         (
             Control(limits=(AcceptanceLimit("busbw", 1 << 30, 1e9),)),
-            message_pattern("evaluation.run_does_not_measure", option="--min-busbw", nbytes="1 GiB"),
+            r"--min-busbw: the run.*1 GiB \(nearest",
         ),
     ],
 )
 def test_a_control_that_makes_no_sense_is_refused(control, why):
     with pytest.raises(PlanError, match=why):
         planned_run(Request(lambda: PLAN, control))
-    with pytest.raises(PlanError, match=message_pattern("cli.timeout_would_end_healthy")):
+    with pytest.raises(PlanError, match="would end"):
         refuse_short_timeout(0.5)
 
 
@@ -48,7 +47,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
     other = replace(PLAN, sizes=(16,))
     resuming = replace(control, resume=True)
     assert open_run(Request(lambda: other, resuming))[1] == PLAN  # nobody asked for its sizes
-    with pytest.raises(PlanError, match=message_pattern("cli.resume_uses_run_found")):
+    with pytest.raises(PlanError, match="--resume uses"):
         open_run(Request(lambda: other, resuming, frozenset({"sizes"})))
 
 
@@ -75,7 +74,7 @@ def test_a_value_of_a_variable_for_the_launcher_is_used_and_not_kept(tmp_path):
     assert folder.plan().start.launcher_args == f"-x API_TOKEN={NOT_STORED} -x UCX_TLS=sm"
     resuming = replace(control, resume=True)
     assert open_run(Request(lambda: secret, resuming, frozenset({"launcher_args"})))[1] == secret
-    with pytest.raises(PlanError, match=message_pattern("cli.held_values")):
+    with pytest.raises(PlanError, match="sets variables"):
         open_run(Request(lambda: PLAN, resuming))
 
 
@@ -83,5 +82,5 @@ def test_a_sweep_whose_jobs_would_need_such_a_value_is_refused(tmp_path):
     words = ["submit", "--nodes", "2", "--ranks-per-node", "1", "-o", str(tmp_path / "sweep"), "--dry-run"]
     for more in (["--launcher-args", "-x TOKEN=hunter2"], ["--", "--export=ALL,TOKEN=hunter2"]):
         result = CliRunner().invoke(main, [*words, *more])
-        assert result.exit_code == 2 and has_message(result.stderr, "cli.values_not_stored"), result.output
+        assert result.exit_code == 2 and "jobs start" in result.stderr, result.output
         assert "hunter2" not in result.output and not (tmp_path / "sweep").exists()

@@ -5,11 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from has_message import has_message
 from interpreters import interpreters
 
 from allreduce_bench.cli.demo import ranks_within
-from allreduce_bench.message import say
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -34,7 +32,7 @@ def login_node(tmp_path) -> str:
 
 def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
     result = demo("-o", tmp_path / "run", path=login_node)
-    assert result.returncode == 2 and has_message(result.stderr, "cli.looks_like_login_node", scheduler="sbatch")
+    assert result.returncode == 2 and "sbatch exists" in result.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -45,7 +43,9 @@ def test_it_ends_with_the_path_of_a_report(login_node, tmp_path):
     page = (tmp_path / "run" / "report.html").read_text()
     assert "rabenseifner" in page and "3 ranks" in page
     assert result.stdout.count("cells done, 0 wrong elements") == 2
-    interim = result.stderr.partition(say("cli.after_first_launch"))[2]
+    interim = result.stderr.partition(
+        "after the first launch (more follow; differences between launches are not known yet):"
+    )[2]
     assert interim.count("cells done, 0 wrong elements") == 1 and "native" in interim
 
 

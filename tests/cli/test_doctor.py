@@ -9,12 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from has_message import has_error, message_pattern
 from interpreters import interpreters
 from measured_runs import with_package
 from places import ROOT
-
-from allreduce_bench.message import say
 
 JOBS = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}
 LINE = re.compile(r"(ok|info|caution|severe|missing) +(\S(?: ?\S)*)  +(\S.*)")
@@ -64,9 +61,7 @@ def test_a_node_that_works_is_said_to_work(python):
     lines = lines_of(result)
     assert result.returncode == 0, result.stdout
     assert list(lines) == [*NAMES, "MPI", "launcher", "ranks", "start", "calls"]
-    assert re.match(
-        message_pattern("launching.two_ranks_communicate_over", thread_level="multiple"), lines["ranks"][0][1]
-    )
+    assert re.search("ranks communicate.*level multiple", lines["ranks"][0][1])
     assert re.fullmatch(r"import of mpi4py .+s, MPI_Init .+s, first collective .+s", lines["start"][0][1])
     assert lines["calls"][0][0] == "info" and "empty call 0." in lines["calls"][0][1]
 
@@ -75,7 +70,7 @@ def test_a_node_that_works_is_said_to_work(python):
 def test_a_login_node_is_spared(tmp_path):
     path = scheduler(tmp_path)
     lines = lines_of(doctor(python=interpreters()[0], PATH=path))
-    assert lines["ranks"] == [("info", say("launching.not_started_looks_like", scheduler="sbatch"))]
+    assert lines["ranks"] == [("info", "not started: this looks like a login node (sbatch exists, not inside a job)")]
     assert "start" not in lines
     inside = lines_of(doctor(python=interpreters()[0], PATH=path, SLURM_JOB_ID="7"))
     assert inside["ranks"][0][1].startswith("two ranks communicate")
@@ -90,19 +85,19 @@ def test_a_machine_with_a_slurm_that_does_not_run_is_no_login_node(tmp_path):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_no_launch_starts_none():
     lines = lines_of(doctor("--no-launch", python=interpreters()[0]))
-    assert lines["ranks"] == [("info", say("launching.not_started_no_launch"))]
+    assert lines["ranks"] == [("info", "not started (--no-launch): transport and start-up time unknown")]
 
 
 def test_a_word_that_salloc_would_run_is_refused_before_anything_is_asked():
     result = doctor("--slurm", "extra")
     assert result.returncode == 2 and not result.stdout
-    assert has_error(result.stderr, "cli.doctor_expected_option_salloc", words="extra")
+    assert "error: " in result.stderr and "doctor: 'extra'" in result.stderr
 
 
 def test_as_a_rank_it_refuses():
     result = doctor(OMPI_COMM_WORLD_SIZE="2")
     assert result.returncode == 2 and not result.stdout
-    assert result.stderr == ("error: " + say("cli.doctor_starts_own_ranks") + "\n")
+    assert "doctor starts" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 from hand_models import hand_model
-from has_message import message_pattern
 
 from allreduce_bench.cli import own_algorithms
 from allreduce_bench.cli.own_algorithms import decided
@@ -84,7 +83,7 @@ def test_auto_is_decided_before_the_plan_and_said_once(is_here, chosen, numba, c
 def test_a_compiled_executor_without_numba_is_refused(numba):
     numba(False)
     reason = f"needs numba: {INSTALL}"
-    with pytest.raises(ValueError, match=message_pattern("cli.executor", compiled="compiled", reason=reason)):
+    with pytest.raises(ValueError, match=re.escape(f"--executor compiled {reason}")):
         decided(("sendrecv", "compiled"))
 
 
@@ -114,5 +113,5 @@ def test_a_machine_file_without_an_algorithm_of_ours_has_no_prices(tmp_path):
         bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native", executor="native"),)
     )
     write_machine(machine, tmp_path / "machine.json")
-    with pytest.raises(ValueError, match=message_pattern("models.contains_no_algorithm_allreduce")):
+    with pytest.raises(ValueError, match="includes ring"):
         plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))

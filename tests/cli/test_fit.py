@@ -7,7 +7,6 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from made_models import DATA, series
 from made_runs import build_run
 
@@ -31,9 +30,11 @@ def test_the_table_has_parameters_errors_and_the_pooled_line(of_pico):
     result, machine = of_pico
     assert result.exit_code == 0, result.output
     assert "us/message" in result.stdout and "ps/byte" in result.stdout and "GB/s" in result.stdout
-    assert has_message(
-        result.stdout, "models.pooled_over_series_cells", headings="error at the largest left out", fitted_count=2
-    ) and has_message(result.stdout, "models.pooled_over_series_cells")
+    assert (
+        "error at the largest left out, pooled" in result.stdout
+        and "2 series" in result.stdout
+        and "pooled over" in result.stdout
+    )
     assert "not identified, " in result.stdout and ", at most" in result.stdout and str(machine) in result.stderr
 
 
@@ -62,7 +63,7 @@ def test_a_run_folder(tmp_path):
     result = run(tmp_path / "a")
     assert result.exit_code == 0 and "ring" in result.stdout and "native" in result.stdout
     assert "95 % intervals by leaving out" in result.stdout
-    assert has_message(result.stdout, "models.grade_times", run="a: ")
+    assert "a: grade of the times" in result.stdout
 
 
 def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
@@ -70,23 +71,19 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
     points = series("ring", noise=0.02).assign(algorithm="mystery")
     points[["algorithm", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
     unknown = run(path)
-    assert (
-        unknown.exit_code == 2
-        and has_message(unknown.output, "models.messages_unknown_name_algorithm", algorithm="mystery")
-        and "--as" in unknown.output
-    )
+    assert unknown.exit_code == 2 and "'mystery' are unknown" in unknown.output and "--as" in unknown.output
     assert "of ring" in run(path, "--as", "mystery=ring", "--ranks-per-node", "1").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((PICO, "-a", "rign"), message_pattern("cli.not_measured_measured", name="rign")),
+        ((PICO, "-a", "rign"), "-a rign: not measured"),
         ((PICO, "--as", "ring_over"), re.escape("expected NAME=ALGORITHM")),
-        ((PICO, "--as", "nothing=ring"), message_pattern("cli.no_points", word="nothing=ring", name="nothing")),
+        ((PICO, "--as", "nothing=ring"), "--as nothing=ring.*points of 'nothing'"),
         (
             (DATA / "logs" / "osu_v7.4_2ranks_case1.txt",),
-            message_pattern("cli.number_ranks_not_log", path=DATA / "logs" / "osu_v7.4_2ranks_case1.txt"),
+            re.escape(f"{DATA / 'logs' / 'osu_v7.4_2ranks_case1.txt'}: the number"),
         ),
     ],
 )
@@ -114,7 +111,7 @@ def test_the_rate_of_a_node_s_link_limits_what_a_beta_may_be(tmp_path):
     )
     result = run(folder.path, "-a", "ring")
     assert result.exit_code == 0, result.output
-    assert has_message(result.stdout, "models.rate_above_link", link="8 Mbit/s")
+    assert "beta that would" in result.stdout and "8 Mbit/s of a" in result.stdout
 
 
 def test_logs_of_one_name_in_two_folders_are_two_series(tmp_path):

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.run import run
@@ -22,13 +21,13 @@ def said(*words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("submit --nodes 2 -p debug", message_pattern("cli.put_options_sbatch_after", sentence="no such option: -p;")),
-        ("submit --nodes 2 -x n1", message_pattern("cli.put_options_sbatch_after", sentence="no such option: -x;")),
+        ("submit --nodes 2 -p debug", "no such option: -p; put options"),
+        ("submit --nodes 2 -x n1", "no such option: -x; put options"),
         ("run -x 200", re.escape("run: no such option: -x; 'allreduce-bench run --help-all' shows all")),
         # values
-        ("run --sizes 8-64", message_pattern("runs.range_expected_single_sizes")),
+        ("run --sizes 8-64", "expected single"),
         ("run --sizes 8:1M", re.escape("with run use -b 8 -e 1M for a range")),
-        ("run -e 1e6", message_pattern("runs.not_size_expected_bytes", nbytes="1000000")),
+        ("run -e 1e6", "expected 1000000, or bytes"),
         ("run -d MPI_CHAR", re.escape("unknown dtype 'MPI_CHAR'; known: float16")),
         # options that there were once
         ("run --stage /tmp", re.escape("run: no such option: --stage; copy the environment to the nodes")),
@@ -49,9 +48,9 @@ def said(*words: str) -> str:
             ),
         ),
         ("run --bogus", re.escape("run: no such option: --bogus; 'allreduce-bench run --help-all' shows all")),
-        ("submit --nods 2", message_pattern("cli.put_options_sbatch_after", sentence="did you mean --nodes?")),
+        ("submit --nods 2", r"did you mean --nodes\? put options"),
         ("run --format tabel", re.escape("; did you mean table?")),
-        ("-n 4", message_pattern("cli.no_such_option_before", name="-n")),
+        ("-n 4", "command: -n"),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(words, line):

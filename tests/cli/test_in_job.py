@@ -8,13 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_error, has_message
 from interpreters import in_turn, interpreters
 from made_runs import build_run
 from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
-from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
@@ -100,7 +98,7 @@ def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
     assert record(folder)["end"] is None
     process.send_signal(number)
     result = ended(process)
-    assert result.returncode == 130 and has_error(result.stderr, "cli.finished_cells_kept", reason="interrupted")
+    assert result.returncode == 130 and "error: " in result.stderr and "interrupted; finished" in result.stderr
     assert record(folder)["end"] == "stopped" and record(folder)["why"] == "interrupted"
     assert not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
@@ -145,7 +143,7 @@ def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     why += "; to continue: "
     command = f"allreduce-bench run --resume -o {folder} --only 2r-1,2r-2"
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1] == f"error: {say('cli.job_near_time_limit')}: {why}{command}"
+    assert f"limit: {why}{command}" in result.stderr.splitlines()[-1]
     assert record(folder)["end"] == "warned" and record(folder)["why"].endswith(command)
     assert not record(folder)["requeued"] and not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
@@ -167,16 +165,7 @@ def test_a_job_that_is_too_small_is_refused_before_anything_is_written(slurm, tm
     (python, *_), new = interpreters(), tmp_path / "new"
     words = ["-n", "2,6", "--ranks-per-node", 2, "--sizes", 8, "-a", "ring"]
     said = one_line_error(ended(start(python, *words, "--resume", "-o", new)))
-    assert has_message(
-        said,
-        "slurm.launch_ranks_per_node",
-        launch="6r-1",
-        ranks=6,
-        ranks_per_node=2,
-        nodes_needed=3,
-        job="12",
-        node_count=2,
-    )
+    assert all(words in said for words in ("6r-1: 6 ranks", "2 per node", "3 nodes, but job 12 has 2", "--nodes=3"))
     assert not new.exists()
 
 
@@ -185,7 +174,7 @@ def test_what_a_job_refuses_stands_in_its_record(slurm, tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), ranks=(2,), launches=2).path
     said = one_line_error(ended(start(interpreters()[0], "--resume", "--only", "2r-7", "-o", folder)))
     told = record(folder)
-    assert has_message(said, "runs.run_no_such_launch", word="2r-7", ranks="2r", numbers="-1 to -2")
+    assert all(words in said for words in ("--only 2r-7", "no such launch; known: 2r", "-1 to -2"))
     assert told["end"] == "refused" and f"error: {told['why']}" == said and told["ended"]
 
 
@@ -204,7 +193,7 @@ def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     wait_for_cells(process, folder, 1)
     process.send_signal(signal.SIGUSR1)
     result = ended(process)
-    assert result.returncode == 1 and f"not requeued: {say('cli.not_inside_slurm_job')}; to continue" in result.stderr
+    assert result.returncode == 1 and "not requeued" in result.stderr
     assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
 
 
@@ -213,4 +202,4 @@ def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(tmp_path):
     environ = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
     command = [interpreters()[0], "-m", "allreduce_bench", "run", "--report", "--requeue", "-o", tmp_path / "run"]
     said = one_line_error(subprocess.run(command, env=environ, capture_output=True, text=True))
-    assert has_message(said, "cli.under_launcher", names="--requeue, --report")
+    assert "--requeue, --report under a launcher" in said

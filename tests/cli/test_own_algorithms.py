@@ -1,10 +1,10 @@
 """Algorithms of users that are no all-reduce are refused before a rank is started."""
 
+import re
 import time
 
 import pytest
 from click.testing import CliRunner
-from has_message import message_pattern
 
 from allreduce_bench.cli import main, own_algorithms, work_limit
 from allreduce_bench.cli.own_algorithms import refuse_own_algorithms
@@ -36,18 +36,12 @@ def plan(tmp_path):
 
 
 def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan, tmp_path):
-    with pytest.raises(OneLineError, match=message_pattern("cli.no_reduce_not_measured", name="mine")) as refused:
+    with pytest.raises(OneLineError, match="mine is no all-reduce") as refused:
         refuse_own_algorithms(plan("if size == 3: steps.pop()"), LAUNCHER, {})
     assert refused.value.exit_code == 1 and "-n 3" in str(refused.value)
     with pytest.raises(
         OneLineError,
-        match=message_pattern(
-            "schedule.failed",
-            name="mine",
-            place=f"{tmp_path / 'mine.py'}:5: rank 0 of 2, 2 elements",
-            type___name__="KeyError",
-            error="'no'",
-        ),
+        match=re.escape(f"mine: {tmp_path / 'mine.py'}:5: rank 0 of 2, 2 elements: failed: KeyError: 'no'"),
     ):
         refuse_own_algorithms(plan("raise KeyError('no')"), LAUNCHER, {})
     with pytest.raises(OneLineError, match=r"mine[.]py:5: rank 1 of 2, 2 elements: failed: ZeroDivisionError"):

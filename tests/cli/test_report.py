@@ -5,7 +5,6 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.cli import main, types
@@ -56,7 +55,7 @@ def test_another_format_and_a_width_of_nothing_are_refused(folder):
     result = run("report", folder, "--figures", "gif")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "'gif' is not one of 'pdf'" in result.stderr
     result = run("report", folder, "--width", "84mm")
-    assert result.exit_code == 2 and has_message(result.stderr, "cli.width_without_figures")
+    assert result.exit_code == 2 and "add --figures" in result.stderr
 
 
 def test_what_cannot_be_read_is_said_before_anything_is_loaded(tmp_path):
@@ -92,8 +91,8 @@ def test_a_report_that_takes_long_says_what_it_does(folder, monkeypatch):
     monkeypatch.setattr(forks, "cores", lambda: 1)  # each process says what it draws itself
     monkeypatch.setattr(progress, "QUIET_S", 0.0)
     said = run("report", folder).stderr
-    assert has_message(said, "report.reads_and_fits", path=folder)
-    assert has_message(said, "report.draws", of=folder, stem="latency")
+    assert f"{folder}: reads" in said
+    assert f"{folder}: draws latency" in said
 
 
 def test_lines_come_late_and_not_too_often(monkeypatch):

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.cli.request import Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
@@ -70,7 +69,7 @@ def test_what_is_said_is_in_the_plan_or_in_the_control():
 
 def test_what_is_decided_meanwhile_replaces_what_was_said():
     request = asked("-n", "4", "--pretend-ranks-per-node", "4")
-    with pytest.raises(PlanError, match=message_pattern("runs.ranks_per_node_node", pretend_ranks_per_node=4, ranks=4)):
+    with pytest.raises(PlanError, match="4 ranks.*node holds.*4 ranks"):
         request.make_plan()
     plan = request.make_plan(ranks=(8,), launches=1, ranks_per_node=8)
     assert (plan.ranks, plan.launches, plan.start.ranks_per_node) == ((8,), 1, 8)

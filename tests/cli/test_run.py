@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-from has_message import has_error, has_message, message_pattern
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import (
     LONG_RUN,
@@ -24,8 +23,6 @@ from measured_runs import (
     with_package,
 )
 from places import PACKAGE
-
-from allreduce_bench.message import say
 
 OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -53,7 +50,7 @@ def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "18 of 18" not in result.stdout and result.stdout.count("9 of 9 cells done, 0 wrong elements.") == 2
     assert "OVERSUBSCRIBED" in result.stdout or os.cpu_count() >= 3
-    assert has_message(result.stdout, "report.different_bits_different_ranks_replicas", diverging="naive")
+    assert "diverge): naive" in result.stdout
     assert len(done(folder)) == len(set(done(folder))) == 2 * 2 * 9
     with open(folder / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -89,8 +86,8 @@ def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(absent), os.environ.get("PYTHONPATH", "")])}
     words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1]
     said = one_line_error(bench(interpreters()[0], "run", "-d", "bfloat16", *words, cwd=tmp_path, env=environ))
-    assert has_message(said, "runs.dtype_needs_package", dtype="bfloat16", package_of="ml_dtypes", error="not here")
-    assert has_message(said, "runs.install_pip_install_allreduce", dtype="bfloat16")
+    assert "bfloat16 needs the package ml_dtypes (not here)" in said
+    assert "'allreduce-bench[bfloat16]'" in said
     assert not list(tmp_path.rglob("run.json"))
     assert bench(interpreters()[0], "run", *words, cwd=tmp_path, env=environ).returncode == 0
 
@@ -132,7 +129,7 @@ def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
     assert 2 <= len(before) < 12
     if victim != "starter":
         assert starter.returncode == 1
-        assert has_message(said.splitlines()[-1], "cli.finished_cells_kept")
+        assert "finished cells" in said.splitlines()[-1]
     wait_until_nobody_measures(folder)
 
     before = done(folder)
@@ -161,12 +158,7 @@ def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
     os.killpg(starter.pid, signal.SIGINT)
     table, said = starter.communicate(timeout=60)
     assert starter.returncode == 130 and "Traceback" not in said
-    assert has_message(
-        said,
-        "cli.finished_cells_kept",
-        reason="error: interrupted",
-        to_continue="to continue: allreduce-bench run --resume",
-    )
+    assert "error: interrupted; finished" in said and "kept; to continue: allreduce-bench run --resume" in said
     assert "no time" not in table and "missing" in table
     wait_until_nobody_measures(folder)
 
@@ -177,7 +169,7 @@ def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
     words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
     assert result.returncode == 0 and time.time() - start < 60  # however busy the cores are
-    assert has_message(result.stderr, "cli.left_out_launches_within", names="2r-2")
+    assert "launches 2r-2: time ran" in result.stderr
 
 
 def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
@@ -204,7 +196,7 @@ def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_pa
     assert result.returncode == 1
     where = f"3 ranks on nodes 1x3, 16 elements, segments of 1: {wrong}:6: "
     where += "round 1: rank 0 ends without b1 (elements 0 to 15)"
-    assert has_error(result.stderr, "cli.no_reduce_not_measured", name="once", why=where)
+    assert all(words in result.stderr for words in ("error: ", "once is no all-reduce", f"measured: {where}"))
     assert not folder.exists()
 
 
@@ -234,9 +226,7 @@ def test_an_existing_folder_is_never_overwritten(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").touch()
     assert "already exists" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
-    assert has_message(
-        one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run")), "runs.contains_no_run_json"
-    )
+    assert "no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
@@ -246,16 +236,14 @@ def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(tmp_path, r
     words = ["-n", 2, "--sizes", 8, "-a", "ring", "--within", "1ms", "-o", folder, *resume]
     result = bench(interpreters()[0], "run", *words)
     assert result.returncode == 1 and (folder / "run.json").is_file()
-    assert result.stderr.splitlines()[-1].startswith(
-        say("cli.results", failures="error: nothing was measured", folder="")
-    ), result.stderr
+    assert "error: nothing was measured; results" in result.stderr.splitlines()[-1], result.stderr
 
 
 def test_resuming_keeps_the_plan(tmp_path):
     python, folder = interpreters()[0], tmp_path / "run"
     assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
     said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
-    assert has_message(said, "cli.resume_uses_run_found", name="dtype", value="float32", other="float64")
+    assert "--resume uses" in said and "dtype float32, found float64" in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -268,7 +256,7 @@ def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
         words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "--seed", 1]
         words += ["--iters", 15, "-o", disk / "run"]  # as many rows in every cell, however noisy the machine
         result = bench(python, "run", *words)
-        assert result.returncode == 1 and has_message(result.stderr, "cli.finished_cells_kept")
+        assert result.returncode == 1 and "finished cells" in result.stderr
         assert "Traceback" not in result.stderr
         before = done(disk / "run")
         assert 0 < len(before) < 28
@@ -307,10 +295,7 @@ def test_resuming_with_another_mpi_is_refused(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     resumed = bench(other, "run", "--resume", "-o", folder)
-    assert (
-        resumed.returncode == 2
-        and len(re.findall(message_pattern("measuring.measured_begin_new_run"), resumed.stderr)) == 1
-    )
+    assert resumed.returncode == 2 and len(re.findall("was measured with", resumed.stderr)) == 1
     assert resumed.stderr.splitlines()[-1].startswith(f"error: {folder}: was measured with ")
     assert len(done(folder)) == 1
 
@@ -337,15 +322,9 @@ def test_an_algorithm_file_that_changed_is_not_resumed(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     mine.write_text(mine.read_text() + "\n")
-    assert has_message(
-        one_line_error(bench(python, "run", "--resume", "-o", folder)), "algorithms.changed_since_run_began"
-    )
+    assert "run began" in one_line_error(bench(python, "run", "--resume", "-o", folder))
     mine.unlink()
-    assert has_message(
-        one_line_error(bench(python, "run", "--resume", "-o", folder)),
-        "algorithms.run_needs_algorithm_file",
-        strerror="No such file or directory",
-    )
+    assert "No such file or directory; the run" in one_line_error(bench(python, "run", "--resume", "-o", folder))
 
 
 def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_path):
@@ -394,9 +373,7 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
         if name == "ends" and kind == "compiled":
             assert words == "bound"  # it copies the ranges together
         elif kind == "compiled":
-            assert words == say(
-                "executing.message_elements_compiled_code", longest="2147483657", largest_count=2147483647
-            )
+            assert "2147483657 elements" in words and "counts to 2147483647" in words
         elif is_large == "True":
             assert words == "bound"
         else:

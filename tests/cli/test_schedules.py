@@ -4,11 +4,9 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import has_message, message_pattern
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
-from allreduce_bench.message import say
 
 STEPS_OF_A_LIBRARY = "the steps of a library are not known; 'which' says which algorithm it runs"
 
@@ -30,9 +28,7 @@ def refused(*words: str) -> str:
 
 def test_the_steps_of_a_mock_up_are_not_known():
     result = CliRunner().invoke(main, ["explain", "native:reduce+bcast", "-n", "4"])
-    assert result.exit_code == 2 and has_message(
-        result.output, "pages.library_words", library="native:reduce+bcast", words=STEPS_OF_A_LIBRARY
-    )
+    assert result.exit_code == 2 and f"native:reduce+bcast: {STEPS_OF_A_LIBRARY}" in result.output
 
 
 def test_list_names_every_algorithm_and_its_cost():
@@ -48,13 +44,13 @@ def test_list_names_every_algorithm_and_its_cost():
 def test_list_says_what_crosses_nodes_and_whether_the_length_matters():
     told = dict(re.findall(r"^(\w+)\n((?:    .*\n)+)", bench("list").stdout, re.MULTILINE))
     for name, crossing in (("ring", "3.50"), ("hierarchical_ring", "2.00"), ("circulant", "10.50"), ("bine", "3.00")):
-        assert f"    {say('cli.between_two_nodes', crossing=float(crossing))}\n" in told[name]
+        assert "between 2" in told[name] and f"{float(crossing):.2f} n in" in told[name]
     for name, passed, busiest in (("ring", 17.5, 1.75), ("torus", 14.0, 0.625)):
-        assert say("cli.on_a_torus", passed=passed, busiest=busiest) in told[name]
+        assert f"{passed:.2f} n times" in told[name] and f"{busiest:.2f} n over" in told[name]
     for name in ("recursive_doubling", "rabenseifner", "tree", "dual_root"):
-        assert say("cli.same_at_any_length") in told[name]
+        assert "any length" in told[name]
     for name in ("ring", "circulant", "two_tree", "swing"):
-        assert say("cli.depends_on_length") in told[name]
+        assert "depends" in told[name]
 
 
 def test_verify_says_whether_the_order_of_additions_is_the_same_at_any_length():
@@ -81,49 +77,49 @@ def test_explain_counts_what_crosses_switches(racks):
     path = racks("# hosts by rack\nn1 r1 s\nn2 r1 s\n\nn3 r2 s  # the last rack\nn4 r2 s\n")
     text = bench("explain", "hierarchical_ring", "-n", "8", "--count", "16", "--map", path).stdout
     nodes, leaves, spine = re.findall(r"^between .*", text, re.MULTILINE)
-    assert nodes == say("pages.crosses_borders", groups=4, name="nodes", elements=96, crossing=6.0, out=1.5, into=1.5)
-    assert has_message(leaves, "pages.crosses_borders", groups=2, name="switches of level 1")
-    assert has_message(spine, "pages.crosses_borders", groups=1, name="switches of level 2", elements=0)
-    assert say("pages.depends_on_length") in text
+    assert nodes == "between 4 nodes: 96 elements (6.000 n) in all, at most 1.500 n out of one and 1.500 n into one"
+    assert "between 2 switches of level 1" in leaves and "n into" in leaves
+    assert "1 switches of level 2: 0 elements" in spine and "n into" in spine
+    assert "depends" in text
     assert "between" not in bench("explain", "ring", "-n", "4").stdout
-    assert say("pages.same_at_any_length") in bench("explain", "tree", "-n", "4").stdout
+    assert "any length" in bench("explain", "tree", "-n", "4").stdout
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
+    ("text", "sentence"),
     [
-        ("", "pages.map_is_empty"),
-        ("n1\n", "pages.map_switches_expected"),
-        ("n1 a b\nn2 a\n", "pages.map_switches_expected"),
-        ("n1 a\nn1 a\n", "pages.map_host_twice"),
-        ("n1 a\n", "pages.map_hosts_found"),
+        ("", "names no host"),
+        ("n1\n", "switches of a"),
+        ("n1 a b\nn2 a\n", "switches of a"),
+        ("n1 a\nn1 a\n", "second time"),
+        ("n1 a\n", "another -n"),
     ],
 )
-def test_a_map_that_is_none_is_refused_in_one_sentence(racks, text, code):
+def test_a_map_that_is_none_is_refused_in_one_sentence(racks, text, sentence):
     said = refused("explain", "ring", "-n", "4", "--ranks-per-node", "2", "--map", racks(text))
-    assert re.search(message_pattern(code), said)
+    assert sentence in said
 
 
 def test_explain_counts_what_passes_the_links_of_a_torus():
     text = bench("explain", "ring", "-n", "8", "--torus", "8").stdout
-    assert say("pages.on_a_torus", torus="8", elements=112, passed=14.0, busiest=1.75) in text
+    assert "on a torus of 8 ranks: 112 elements times links (14.000 n) in all, 1.750 n over the busiest link" in text
     assert "torus" not in bench("explain", "ring", "-n", "8").stdout
     for words, found in (("4x4", 16), ("3x2", 6)):
         said = refused("explain", "ring", "-n", "8", "--torus", words)
-        assert has_message(said, "pages.torus_of_other_ranks", found=found, ranks=8)
+        assert f"{found} ranks; expected 8" in said
     for words in ("", "4x", "0x8", "2 x 4", "-8", "torus:8"):
         said = refused("explain", "ring", "-n", "8", "--torus", words)
-        assert has_message(said, "algorithms.torus_expected", parameters=words)
+        assert f"torus '{words}'" in said
     said = refused("explain", "ring", "-n", "8", "--torus", "8", "-o", "a.html")
-    assert has_message(said, "pages.option_is_for_text", option="--torus")
+    assert "--torus belongs" in said and "txt file" in said
 
 
 def test_a_map_is_for_the_text_and_must_exist(racks, tmp_path):
     path = racks("n1 a\n")
     said = refused("explain", "ring", "-n", "2", "--map", path, "-o", "a.html")
-    assert has_message(said, "pages.option_is_for_text", option="--map")
+    assert "--map belongs" in said and "txt file" in said
     absent = str(tmp_path / "absent")
-    assert has_message(refused("explain", "ring", "-n", "2", "--map", absent), "pages.map_cannot_be_read", path=absent)
+    assert f"--map {absent}: cannot be read" in refused("explain", "ring", "-n", "2", "--map", absent)
 
 
 @pytest.mark.parametrize("name", builtin())
@@ -223,13 +219,14 @@ def test_explain_shows_one_rank_too(name):
 
 
 def test_explain_shows_one_number_of_ranks():
-    assert has_message(refused("explain", "ring", "-n", "2-4"), "pages.explain_takes_single_rank", ranks="2,3,4")
+    said = refused("explain", "ring", "-n", "2-4")
+    assert "explain takes" in said and "found 2,3,4" in said
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "txt.bak", "TXT~"])
 def test_explain_writes_no_other_format_than_it_can(tmp_path, suffix):
     path = tmp_path / f"ring.{suffix}"
-    assert has_message(refused("explain", "ring", "-n", "4", "-o", str(path)), "pages.expected_name_ends", output=path)
+    assert f"-o {path}: expected" in refused("explain", "ring", "-n", "4", "-o", str(path))
     assert not path.exists()
 
 
@@ -267,11 +264,11 @@ def test_explain_compares_two_on_one_page(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("ring", "-n", "33"), message_pattern("pages.picture_shows_most_ranks", ranks="33", most_ranks="32")),
-        (("ring", "tree", "-n", "4"), message_pattern("pages.explain_takes_algorithm_two", found="ring tree")),
-        (("-n", "4"), message_pattern("pages.explain_takes_algorithm_two", found="none")),
-        (("--compare", "ring", "-n", "4"), message_pattern("pages.compare_takes_two_algorithms", algorithm_count=1)),
-        (("ring", "-n", "4", "--count", "0"), message_pattern("pages.count_picture_needs_element", count=0)),
+        (("ring", "-n", "33"), "-n 33: a.*32 ranks.*txt file"),
+        (("ring", "tree", "-n", "4"), "explain takes.*found ring tree"),
+        (("-n", "4"), "explain takes.*found none"),
+        (("--compare", "ring", "-n", "4"), "--compare takes.*found 1"),
+        (("ring", "-n", "4", "--count", "0"), "--count 0"),
     ],
 )
 def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, sentence):
@@ -281,7 +278,7 @@ def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, 
 
 
 def test_a_comparison_is_a_page(tmp_path):
-    assert has_message(refused("explain", "--compare", "ring", "tree", "-n", "4"), "pages.compare_makes_page_add")
+    assert "--compare makes" in refused("explain", "--compare", "ring", "tree", "-n", "4")
 
 
 def test_a_folder_is_never_replaced_by_a_page(tmp_path):
@@ -311,6 +308,4 @@ def test_bad_usage_has_exit_status_2(words):
 
 def test_native_has_no_steps_to_show():
     result = CliRunner().invoke(main, ["explain", "native", "-n", "4"])
-    assert result.exit_code == 2 and has_message(
-        result.stderr, "pages.library_words", library="native", words=STEPS_OF_A_LIBRARY
-    )
+    assert result.exit_code == 2 and f"native: {STEPS_OF_A_LIBRARY}" in result.stderr

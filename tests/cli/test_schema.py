@@ -5,13 +5,11 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import message_pattern
 from made_runs import build_run
 from places import ROOT
 from strict_schemas import EXAMPLE, FORMATS
 
 from allreduce_bench.cli import main
-from allreduce_bench.message import say
 
 
 def schema(*words: object, stdin: str | None = None, status: int = 0) -> Result:
@@ -51,21 +49,21 @@ def test_each_violation_is_a_line_and_the_status_is_1(tmp_path):
         f'{run}/run.json, command: expected a list, found "run"',
         f"{run}/run.json, created: expected text, found 5",
     ]
-    assert said.stderr.splitlines()[-1] == say("cli.file_not_valid_under", failed="error: 2", either="s are")
+    assert "error: 2 files are not valid" in said.stderr.splitlines()[-1]
     assert "\x1b" not in said.output
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["rum"], message_pattern("cli.unknown_schema_known", name="rum")),
-        (["run", "launch"], message_pattern("cli.schema_prints_schema_time", word_count="2")),
-        (["--check"], message_pattern("cli.check_name_run_folder")),
+        (["rum"], "schema 'rum'"),
+        (["run", "launch"], "2 names"),
+        (["--check"], "stdin"),
         (["--as", "run", "x"], re.escape("--as needs --check and a path")),
         (["--check", "--as", "rum", "x"], re.escape("unknown schema 'rum'")),
         (["--check", "/dev/null"], re.escape("/dev/null: unknown schema; add --as NAME")),
         (["--check", "no such file"], re.escape("no such file: no such file or directory")),
-        (["--check", str(ROOT / "tests")], message_pattern("cli.contains_no_run_expected")),
+        (["--check", str(ROOT / "tests")], "or a sweep"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(words, sentence):

@@ -6,7 +6,6 @@ import json
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import has_message
 from made_runs import build_run
 from places import TESTS
 
@@ -59,9 +58,7 @@ def test_an_imported_run_is_shown_with_what_its_times_are(tmp_path):
     imported = bench("import", LOG, "-n", "4", "-o", tmp_path / "run")
     assert imported.exit_code == 0, imported.output
     text = bench("show", tmp_path / "run").stdout
-    assert has_message(text, "report.imported_time_us_median") and not has_message(
-        text, "report.times_maximum_over_ranks"
-    )
+    assert "median of launches" in text and "calls and launches" not in text
     for name in ("long", "csv", "json"):
         assert bench("show", tmp_path / "run", "--format", name).exit_code == 0
     for name in ("nccl", "osu"):

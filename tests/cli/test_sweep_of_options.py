@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.cli.submit import SubmissionRequest, new_sweep, submission_request, submit
 from allreduce_bench.runs.plan import PlanError
@@ -32,7 +31,7 @@ def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node(tmp_path):
 
 
 def test_a_sweep_without_nodes_and_one_without_a_folder_are_refused():
-    with pytest.raises(PlanError, match=message_pattern("cli.nodes_expected_node_counts")):
+    with pytest.raises(PlanError, match="expected node"):
         new_sweep(requested("--sizes", "8", given=set()))
-    with pytest.raises(PlanError, match=message_pattern("cli.resume_needs_folder_sweep")):
+    with pytest.raises(PlanError, match="--resume needs"):
         _ = requested("--resume", given={"resume"}).output

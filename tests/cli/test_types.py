@@ -3,7 +3,6 @@
 import click
 import pytest
 from click.testing import CliRunner
-from has_message import message_pattern
 
 from allreduce_bench.cli import types
 from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options
@@ -31,7 +30,7 @@ def test_words_without_a_value_are_refused_with_their_option():
     option = click.Option(["--within"], type=types.DURATION)
     with pytest.raises(OneLineError, match="^--within: "):
         types.DURATION.convert("soon", option, None)
-    with pytest.raises(ValueError, match=message_pattern("runs.expected_names_algorithms", text=",")):
+    with pytest.raises(ValueError, match="',': expected names"):
         parse_names(",")
 
 
@@ -41,7 +40,7 @@ def test_words_without_a_value_are_refused_with_their_option():
         (ValueError("a reason"), "a reason", 2),
         (FileNotFoundError(2, "No such file or directory", "x.xml"), "x.xml: no such file or directory", 2),
         (KeyboardInterrupt(), "interrupted", 130),
-        (OneLineError("as_said", words="a check failed", exit_code=1), "a check failed", 1),
+        (OneLineError("a check failed", exit_code=1), "a check failed", 1),
     ],
 )
 def test_every_error_is_one_line_and_a_status(error, line, status):

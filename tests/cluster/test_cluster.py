@@ -10,7 +10,6 @@ from pathlib import Path
 
 import private_slurm
 import pytest
-from has_message import has_message
 from interpreters import FULL, in_turn
 from waiting import ended, reached
 
@@ -99,8 +98,8 @@ def test_the_doctor_on_the_login_node_and_in_a_job(cluster, python, tmp_path):
     for said, hosts in ((outside.stdout, "n1, n2"), (inside, "n3, n4")):
         lines = {line[9:19].strip(): (line[:8].strip(), line[21:]) for line in said.splitlines() if line[0] != " "}
         level, text = lines["mpirun"]
-        assert level == "ok" and has_message(text, "launching.ranks_communicate_over", hosts=hosts), said
-        assert has_message(lines["launcher"][1], "launching.auto_selects_works", taken_by_auto="mpirun")
+        assert level == "ok" and f"{hosts} communicate" in text, said
+        assert "selects mpirun" in lines["launcher"][1]
         if "MPICH" in lines["PMI"][1]:
             assert lines["srun pmi2"][0] == "ok" and f"2 ranks on {hosts}" in lines["srun pmi2"][1]
         assert lines["topology"][1] == "4 nodes, 2 on each of 2 switches, 2 levels"

@@ -8,14 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import has_message, message_pattern
 from made_runs import build_run, launch_facts
 from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
 from allreduce_bench.comparison.command import compare as command
 from allreduce_bench.comparison.conditions import SAME
-from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 
 ABSENT = "not planned"  # by a side
@@ -74,9 +72,7 @@ def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
     more = r"\((\d+ more launch(es)?|more than 1000 launches) per side needed"
     expected = rf"4 cells: 1 slower, 1 faster, 1 same, 1 undecided {more}"
     assert re.match(expected, result.stdout.splitlines()[-2])
-    assert result.stdout.splitlines()[-1].startswith(
-        say("comparison.warning_undecided_gate_did", cells="1 cell is", them="")
-    )
+    assert "1 cell is undecided" in result.stdout.splitlines()[-1]
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["verdict"] == "slower"]
     assert cell["low"] < cell["ratio"] < cell["high"] and cell["ratio"] == pytest.approx(1.3, rel=0.03)
     assert cell["ratio"] == pytest.approx(cell["new_s"] / cell["baseline_s"])
@@ -113,9 +109,9 @@ def test_undecided_is_not_green_by_accident(base, tmp_path):
     blind = compare(base, rough)
     assert blind.exit_code == 1
     assert blind.stderr.startswith("error: ") and blind.stderr.count("\n") == 1
-    assert has_message(blind.stderr, "comparison.no_cell_decided_pass")
-    assert has_message(blind.stderr, "comparison.cells_undecided", count=4)
-    assert has_message(blind.stderr, "comparison.per_side_needed_show", found=5)
+    assert "pass nevertheless" in blind.stderr
+    assert "4 cells are undecided" in blind.stderr
+    assert "equal cells" in blind.stderr and "found 5" in blind.stderr
     assert re.search(r"; launches differ by \d+ %: \d+ per side ", blind.stderr)
     passed = compare(base, rough, "--undecided", "pass")
     assert passed.exit_code == 0 and not passed.stderr and "4 undecided" in passed.stdout.splitlines()[-1]
@@ -143,16 +139,10 @@ def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
     for sides in ((base, new), (new, base)):
         found = judged(*sides)
         assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and found["failed"]
-        assert has_message(found["failure"], "comparison.no_cell_decided_pass")
+        assert "pass nevertheless" in found["failure"]
         assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
         before, after = (launches, 5) if sides[0] == new else (5, launches)
-        assert has_message(
-            found["cells"][0]["reason"],
-            "comparison.launches_verdict_needs_per",
-            launches=before,
-            launches_2=after,
-            min_launches="3",
-        )
+        assert all(words in found["cells"][0]["reason"] for words in (f"{before} and {after} launches", "3 per side"))
         assert found["counts"]["undecided"] == found["observed"]["cells"] == 4
         big = max(found["observed"]["directions"], key=lambda direction: direction["most"])
         assert (big["cells"], big["where"]) == (1, "ring 8 B, 2 ranks") and big["most"] == pytest.approx(9, rel=0.05)
@@ -183,8 +173,8 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("a",), message_pattern("comparison.compare_takes_two_runs")),
-        (("a", "b", "c"), message_pattern("comparison.compare_takes_two_runs", argument_count="3")),
+        (("a",), "between baseline"),
+        (("a", "b", "c"), "found 3.*between baseline"),
         (("a", "--"), re.escape("no run after '--'")),
         (("--", "a"), re.escape("no run before '--'")),
         (("a", "--", "b", "--", "c"), re.escape("use '--' only once")),
@@ -210,12 +200,13 @@ def test_an_unknown_format_is_bad_usage(base):
 def test_a_run_is_not_compared_with_itself(base, tmp_path, sides):
     run_of(tmp_path / "new", 2)
     words = [side if side == "--" else tmp_path / side for side in sides]
-    assert has_message(refusal(*words), "comparison.named_twice_run_cannot")
+    assert "run cannot" in refusal(*words)
 
 
 def test_nor_with_its_copy(base, tmp_path):
     copy = run_of(tmp_path / "copy", 1).path
-    assert refusal(base, copy) == say("comparison.holds_same_times_copy", new=copy, baseline=base)
+    told = refusal(base, copy)
+    assert f"{copy} holds" in told and f"{base} (a copy?)" in told
 
 
 def facts(**changes) -> dict:
@@ -242,9 +233,8 @@ def test_what_is_not_comparable_is_refused_by_both_values_unless_accepted(tmp_pa
     base = run_of(tmp_path / "base", 1, facts=facts()).path
     new = run_of(tmp_path / "new", 2, facts=facts(**changes)).path
     says = says.replace("BASE", str(base)).replace("NEW", str(new))
-    assert refusal(base, new) == say(
-        "comparison.not_comparable_compare_nevertheless", sentences=says, missing_words=word
-    )
+    told = refusal(base, new)
+    assert f"comparable: {says}" in told and f"--despite {word}" in told
     other = next(name for name in reversed(SAME) if name != word)
     assert refusal(base, new, "--despite", other).startswith(f"not comparable: {says}")
     for despite in (word, "all", f"time,{word}"):
@@ -284,9 +274,7 @@ def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp
         return [note for note in judged(*sides, "--despite", "library,time")["notes"] if words in note]
 
     (both,) = said(base.path, new.path)
-    assert has_message(
-        both, "comparison.calls_begin_after_library", barriers=f"{base.path} and {new.path}"
-    ) and both.endswith("--sync round_time")
+    assert f"{base.path} and {new.path} begin after" in both and both.endswith("--sync round_time")
     same = run_of(tmp_path / "same", 3, facts=facts())
     assert said(base.path, same.path) == []
     (one,) = said(base.path, by_time(new))
@@ -297,7 +285,7 @@ def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp
 def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(base, tmp_path):
     raw = run_of(tmp_path / "raw", 2)
     by_time(raw)
-    assert has_message(refusal(base, raw.path), "comparison.not_comparable_compare_nevertheless")
+    assert "not comparable" in refusal(base, raw.path)
     assert compare(base, raw.path, "--despite", "time").exit_code == 0
     change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}
     raw = run_of(tmp_path / "other", 3)
@@ -330,13 +318,9 @@ def test_what_is_the_same_at_other_rank_counts_has_not_changed(base, tmp_path):
 
 def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
     new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
-    assert refusal(base, new) == say(
-        "comparison.no_cell_common_baseline", column="dtype", texts="float32", texts_2="float64"
-    )
+    assert refusal(base, new) == "no cell in common: dtype is float32 in the baseline, float64 in the new run"
     new = run_of(tmp_path / "newer", 2, sizes=(16,)).path
-    assert refusal(base, new) == say(
-        "comparison.no_cell_common_baseline", column="size", texts="8 B, 64 KiB", texts_2="16 B"
-    )
+    assert refusal(base, new) == "no cell in common: size is 8 B, 64 KiB in the baseline, 16 B in the new run"
 
 
 def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
@@ -349,9 +333,9 @@ def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
     assert result.exit_code == 0
     lines = [line for line in result.stdout.splitlines() if line.startswith("only ")]
     assert lines == [
-        f"{say('comparison.baseline')}: ring 8 B, 2 ranks (new: skipped, {NO_MEMORY})",
-        f"{say('comparison.baseline')}: two_tree 8 B, 2 ranks (new: {ABSENT})",
-        f"{say('comparison.baseline')}: two_tree 64 KiB, 2 ranks (new: {ABSENT})",
+        f"only in the baseline: ring 8 B, 2 ranks (new: skipped, {NO_MEMORY})",
+        f"only in the baseline: two_tree 8 B, 2 ranks (new: {ABSENT})",
+        f"only in the baseline: two_tree 64 KiB, 2 ranks (new: {ABSENT})",
         f"only new: native 16 B, 2 ranks (baseline: {ABSENT})",
         f"only new: ring 16 B, 2 ranks (baseline: {ABSENT})",
     ]
@@ -378,10 +362,10 @@ def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
     new = run_of(tmp_path / "new", 2, outcome=lambda launch, cell: {} if launch.number < 4 else None).path
     result = compare(base, new)
     assert result.exit_code == 0
-    assert has_message(result.stdout, "comparison.unfinished_cells_missing_finished", run=new, unfinished="2r-4; 2r-5")
+    assert f"{new} is unfinished" in result.stdout and "missing in 2r-4; 2r-5" in result.stdout
     assert {cell["new_launches"] for cell in judged(base, new)["cells"]} == {3}
     nothing = run_of(tmp_path / "nothing", 2, outcome=lambda launch, cell: None).path
-    assert has_message(refusal(base, nothing), "runs.half_written_no_cell")
+    assert "half-written" in refusal(base, nothing)
 
 
 @pytest.mark.parametrize("bad", ["nan", "0.0"])  # 0 is no damage for others
@@ -503,9 +487,5 @@ def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(bas
     new = run_of(tmp_path / "new", 2, call=fell_back).path
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["name"] == "ring 8 B, 2 ranks"]
     assert cell["verdict"] == "undecided"
-    assert has_message(
-        cell["reason"],
-        "comparison.timing_methods_compare_nevertheless",
-        definitions="barrier_max_local, dissemination_max_local",
-    )
+    assert "methods are barrier_max_local, dissemination_max_local" in cell["reason"]
     assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}

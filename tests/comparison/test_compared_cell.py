@@ -4,7 +4,6 @@ import pytest
 from compared_runs import compared_run, row
 
 from allreduce_bench.comparison.judgement import compare
-from allreduce_bench.message import say
 
 
 def cell_of(before: tuple, after: tuple):
@@ -13,7 +12,7 @@ def cell_of(before: tuple, after: tuple):
 
 def test_an_interval_that_nobody_can_read_becomes_words():
     wide = cell_of((1e-6, 1e-4, 1e-2), (1.1e-6, 1.2e-4, 1.3e-2))
-    wider = say("comparison.wider_factor", widest_in_numbers=10)
+    wider = "wider than a factor of 10"
     assert wide.interval == wider and f"[{wider}]" in wide.outcome
     assert wide.estimate and wide.estimate.low < 0.1 and wide.estimate.high > 10  # programs get numbers
 
@@ -24,6 +23,4 @@ def test_numbers_else_and_nothing_where_there_is_no_interval():
     assert low < usual.ratio == pytest.approx(2) and high > 2
     assert usual.outcome == f"2.000 times the baseline [{usual.interval}], 1.000 -> 2.000 us"
     none = cell_of((1e-6,), (1e-6, 2e-6))
-    assert none.interval == "" and none.outcome.endswith(
-        say("comparison.launches_verdict_needs_per", launches=1, launches_2=2, min_launches=3)
-    )
+    assert none.interval == "" and none.outcome.endswith("1 and 2 launches; a verdict needs 3 per side")

@@ -4,11 +4,9 @@ import re
 
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
-from has_message import has_message, message_pattern
 
 from allreduce_bench.comparison.judgement import compare
 from allreduce_bench.evaluation.summary_row import Grade, Reason
-from allreduce_bench.message import say
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import NOT_RELIABLE
 
@@ -33,9 +31,9 @@ def test_too_few_launches_are_undecided():
     comparison = judged([row(FASTER[:1])], [row(SLOWER)])
     (cell,) = comparison.cells
     assert (cell.verdict, cell.more) == ("undecided", 2)
-    assert cell.reason == say("comparison.launches_verdict_needs_per", launches=1, launches_2=3, min_launches=3)
+    assert cell.reason == "1 and 3 launches; a verdict needs 3 per side"
     assert cell.observed == "slower" and comparison.sentence == str(comparison.observed)
-    assert has_message(comparison.failure, "comparison.no_cell_decided_pass") and comparison.is_blind
+    assert "pass nevertheless" in comparison.failure and comparison.is_blind
 
 
 def test_cells_of_too_few_launches_beside_decided_ones_are_counted_apart():
@@ -59,7 +57,7 @@ def test_cells_come_by_ranks_then_size_and_failures_among_them():
 
 
 def test_a_copy_is_refused():
-    with pytest.raises(RunError, match=message_pattern("comparison.holds_same_times_copy", new="new", baseline="base")):
+    with pytest.raises(RunError, match=r"new holds.*base \(a copy\?\)"):
         judged([row(FASTER)], [row(FASTER)])
 
 
@@ -75,9 +73,7 @@ def test_times_of_several_kinds_are_judged_only_if_wanted():
 def test_unfinished_runs_are_named():
     base = compared_run("base", row(FASTER), unfinished=["2r-2"])
     notes = compare([base], [compared_run("new", row(SLOWER))], 0.05).notes
-    assert has_message(notes[0], "comparison.run_per_side_intervals") and has_message(
-        notes[1], "comparison.unfinished_cells_missing_finished", run="base"
-    )
+    assert "run per" in notes[0] and "base is unfinished" in notes[1]
 
 
 WIDE = [row((1e-6, 1.3e-6, 0.8e-6)), row((1.1e-6, 1.3e-6, 0.9e-6))]
@@ -98,22 +94,17 @@ def test_undecided_cells_beside_a_decided_one(undecided, says):
     if undecided != "warn":
         assert not warning
     else:
-        assert (
-            warning.startswith(say("comparison.warning_undecided_gate_did", cells="1 cell is", them=""))
-            and "--undecided" in warning
-        )
+        assert "1 cell is undecided" in warning and "--undecided" in warning
 
 
 def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
     blind = gated(WIDE, undecided="warn")
-    assert f": {say('comparison.cell_undecided')}; launches differ by 2" in blind.failure
-    assert re.match(message_pattern("comparison.no_cell_decided_pass"), blind.failure)
+    assert ": the only cell is undecided; launches differ by 2" in blind.failure
+    assert re.search("pass nevertheless", blind.failure)
     assert not blind.warning and "undecided" in blind.failing
     assert not gated(WIDE, undecided="pass").failure
     nothing = compare([compared_run("base", row())], [compared_run("new", row())], 0.1)
-    assert has_message(nothing.failure, "comparison.no_cell_decided_pass") and has_message(
-        nothing.failure, "comparison.no_cell_measured_both"
-    )
+    assert "pass nevertheless" in nothing.failure and "both sides" in nothing.failure
 
 
 @pytest.mark.parametrize(
@@ -122,7 +113,7 @@ def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
 )
 def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it(fact, words):
     comparison = gated([row(FASTER), row(SLOWER, **fact)], CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == ("undecided", say("comparison.times_not_ranked", doubts=words))
+    assert comparison.cells[0][2:4] == ("undecided", f"its times are not ranked: {words}")
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
 
 

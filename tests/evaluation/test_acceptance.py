@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from made_runs import build_run, waits
 from rank_programs import launch
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.message import say
 from allreduce_bench.runs.plan import Plan, PlanError
 
 MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
@@ -45,7 +43,7 @@ def test_limits_are_read(quantity, text, limits):
 
 @pytest.mark.parametrize("text", ["20", "64M", "64M:fast", "64M:", ":20", "64M:-1", "64M:0", "64M:nan", "@64M:20", ""])
 def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match=message_pattern("evaluation.not_limit_expected")):
+    with pytest.raises(ValueError, match="not a limit"):
         parse_limits("busbw", text)
 
 
@@ -64,13 +62,13 @@ def test_what_is_wrong_with_a_limit_is_said(kind, text, why):
 
 @pytest.mark.parametrize("text", ["15us", "8:15", "8", "8:us", "8:1m30", "8:0us", "x:1us", "8:1us,", "a@b@8:1us"])
 def test_what_is_no_limit_of_time_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match=message_pattern("evaluation.not_limit_expected")):
+    with pytest.raises(ValueError, match="not a limit"):
         parse_limits("time", text)
 
 
 @pytest.mark.parametrize("text", ["80%", "8M:80", "8M:0.8", "8M:%", "8M:0%", "8M:101%", "8M:nan%", "@8M:80%"])
 def test_what_is_no_limit_of_efficiency_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match=message_pattern("evaluation.not_limit_expected")):
+    with pytest.raises(ValueError, match="not a limit"):
         parse_limits("efficiency", text)
 
 
@@ -89,7 +87,7 @@ def test_efficiency_is_the_lower_bound_over_the_time(summary):
     limits = [AcceptanceLimit("efficiency", 1024, value, "ring") for value in (0.499, 0.501)]
     assert [judged.met for judged in judge(limits, plan, rows)] == [True, True, False, False]
     unknown = judge([AcceptanceLimit("efficiency", 1024, 0.1, "native")], plan, rows)[0]
-    assert not unknown.met and has_message(unknown.sentence, "evaluation.no_lower_bound")
+    assert not unknown.met and "no lower" in unknown.sentence
 
 
 def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):
@@ -117,17 +115,17 @@ def plan(**changes) -> Plan:
         (
             AcceptanceLimit("busbw", 64 * MIB, 1e9),
             {},
-            message_pattern("evaluation.run_does_not_measure", option="--min-busbw", nbytes="64 MiB", nearest="1 MiB"),
+            r"--min-busbw: the run.*64 MiB \(nearest size: 1 MiB\)",
         ),
         (
             AcceptanceLimit("time", 8, 1e-6, "rign"),
             {},
-            message_pattern("evaluation.not_measured_run_algorithms", option="--max-time", algorithm="rign"),
+            "--max-time: 'rign' is not measured",
         ),
         (
             AcceptanceLimit("time", 8, 1e-6),
             {"ranks": (1,)},
-            message_pattern("evaluation.single_rank_sends_no", option="--max-time"),
+            "--max-time: a single",
         ),
     ],
 )
@@ -220,9 +218,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     assert [line.split(":")[0] for line in judged] == ["accepted", "FAILED", "accepted"]
     assert judged[1].startswith("FAILED: ring 1 MiB, 2 ranks: busbw ")
     if started == "by us":
-        assert result.stderr.splitlines()[-1].startswith(
-            say("cli.results", failures="error: not accepted: ring 1 MiB, 2 ranks", folder="")
-        )
+        assert "error: not accepted: ring 1 MiB, 2 ranks; results" in result.stderr.splitlines()[-1]
     limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring@1M:1h", "--format", "csv"]
     again = bench(python, "run", "--resume", *limits, "-o", tmp_path / "run", launcher=launcher)
     assert again.returncode == 0, again.stderr
@@ -240,7 +236,4 @@ def test_launches_in_two_states_are_judged_by_the_slow_one(tmp_path):
     judgements = judge([AcceptanceLimit("time", MIB, between_s)], folder.plan(), rows)
     judgements += judge([AcceptanceLimit("busbw", MIB, row["busbw_bytes_per_s"] / 2)], folder.plan(), rows)
     assert [judgement.met for judgement in judgements] == [False, False]
-    assert all(
-        has_message(judgement.sentence, "evaluation.slow_state_launches", high_launche_count="2")
-        for judgement in judgements
-    )
+    assert all("at the slow" in judgement.sentence and "of 2 of" in judgement.sentence for judgement in judgements)

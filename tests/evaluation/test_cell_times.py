@@ -11,7 +11,6 @@ from allreduce_bench.evaluation.cell_times import (
     statistics,
     valid_calls,
 )
-from allreduce_bench.message import say
 from allreduce_bench.runs.schema import REPETITIONS, names
 
 
@@ -70,9 +69,9 @@ def test_no_valid_call_is_no_time():
         "launches": 0,
         "invalid": 1,
         "state": "left out",
-        "reason": say("evaluation.none_calls_valid", invalid=1),
+        "reason": "none of the 1 calls was valid (a rank started late, or its clock ran backwards)",
     }
-    assert statistics({"2r-1": calls_of(0, 0, 1)})["reason"] == say("evaluation.clock_resolution_too_coarse")
+    assert "clock resolution" in statistics({"2r-1": calls_of(0, 0, 1)})["reason"]
 
 
 def test_joined_values_are_split_again():

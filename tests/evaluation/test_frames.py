@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-from has_message import message_pattern
 from made_runs import SIZES, TIMED, WARMUPS, build_run
 
 from allreduce_bench.evaluation import frames
@@ -54,5 +53,5 @@ def test_runs_with_one_name_are_told_apart(tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunError, match=message_pattern("runs.contains_no_run_json")):
+    with pytest.raises(RunError, match=r"no run\.json"):
         frames.summary([RunFolder(tmp_path)])

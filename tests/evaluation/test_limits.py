@@ -22,7 +22,6 @@ from allreduce_bench.evaluation.limits import (
     share_of_limit,
 )
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.message import say
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 from allreduce_bench.schedule import elements
@@ -39,7 +38,7 @@ def stated(rate: float | None, virtual: tuple[float, ...] = ()) -> Plan:
 
 def test_what_a_virtual_link_passes_at_once_is_no_part_of_the_limit():
     link = link_of(stated(12.5e6, (12.5e6, 12.5e6)), [{"wire": "e0=1000"}], [{"nodes": 2, "machines": []}])
-    assert link == NodeLink(12.5e6, ("e0, 100 Mbit/s " + say("evaluation.virtual_hosts")), 9014 + 6250)
+    assert link == NodeLink(12.5e6, ("e0, 100 Mbit/s of the virtual hosts"), 9014 + 6250)
     assert least_s(8192, 2, link) == 0 and least_s(8 << 20, 2, link) == ((8 << 20) - 9014 - 6250) / 12.5e6
     row = {"nodes": 2, "nbytes": 8192, "ranks": 2}
     assert limits_of(row, link, 30e-6) == {LATENCY: 30e-6} and limits_of(row, link, None) == {}
@@ -52,9 +51,7 @@ def test_a_node_sends_and_receives_its_part():
 
 def test_the_slowest_machine_counts_and_little_used_interfaces_do_not():
     link = link_of(stated(None), [{"wire": "hsn0=1000 eth0=100"}], [ATTEMPT])
-    assert link.rate_bytes_per_s == 1e9 and link.words == say(
-        "evaluation.reported_system", label="hsn0", rate="8 Gbit/s"
-    )
+    assert link.rate_bytes_per_s == 1e9 and "hsn0, 8 Gbit/s as reported" in link.words
 
 
 def test_ports_go_before_interfaces():
@@ -74,15 +71,13 @@ def test_on_one_node_there_is_no_link():
 def test_the_limit_takes_the_links_that_carried_the_bytes():
     machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
     two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
-    assert link_of(stated(None), carried, two_nodes) == NodeLink(
-        1e9, say("evaluation.reported_system", label="a0", rate="8 Gbit/s")
-    )
+    assert link_of(stated(None), carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as reported by the system")
     assert link_of(stated(None), [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
     assert link_of(stated(5e8), carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s from --link-rate")
     assert link_of(stated(5e8), carried, [{"nodes": 1, "machines": [machine]}]) is None
     fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
     assert link_of(stated(None), [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
-        25e9, say("evaluation.reported_system", label="mlx5_0:1", rate="200 Gbit/s")
+        25e9, "mlx5_0:1, 200 Gbit/s as reported by the system"
     )
     assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
 

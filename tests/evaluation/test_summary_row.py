@@ -3,7 +3,6 @@
 from typing import get_type_hints
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.evaluation.summary_row import SummaryFacts, SummaryRow, number_of, time_of
 from allreduce_bench.runs.schema import QUANTILES, SUMMARY, names
@@ -27,5 +26,5 @@ def test_every_quantile_is_named_after_its_share():
 
 def test_only_a_measured_row_has_a_time():
     assert time_of({"time_s": 1e-6}) == 1e-6
-    with pytest.raises(ValueError, match=message_pattern("evaluation.bytes_no_time", competitor_of="ring", nbytes=8)):
+    with pytest.raises(ValueError, match="ring of 8 bytes has"):
         time_of({"time_s": None, "algorithm": "ring", "nbytes": 8})

@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench
 
@@ -33,7 +32,7 @@ def test_without_torch_it_is_skipped_with_the_reason(tmp_path):
     python = next(python for python, has_torch in HAVE.items() if not has_torch)
     ended, rows = cells(python, tmp_path / "run", "-n", 2)
     assert list(rows["state"]) == ["skipped", "skipped"]
-    assert has_message(rows["reason"][0], "executing.gloo_without_torch", rank=0), ended.stderr
+    assert "0 has no torch" in rows["reason"][0], ended.stderr
 
 
 @pytest.mark.skipif(True not in HAVE.values(), reason="no interpreter here has an MPI and torch")
@@ -41,7 +40,7 @@ def test_an_interface_that_is_not_there_is_said(tmp_path, monkeypatch):
     python = next(python for python, has_torch in HAVE.items() if has_torch)
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "none7")
     _, rows = cells(python, tmp_path / "run", "-n", 2)
-    assert has_message(rows["reason"][0], "executing.gloo_interface", named="none7", found="none")
+    assert "none7), found none" in rows["reason"][0]
 
 
 def test_native_is_called_from_python_where_gloo_is():

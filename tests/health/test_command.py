@@ -8,7 +8,6 @@ import subprocess
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from places import DATA, ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
@@ -16,7 +15,6 @@ from virtual_hosts import INTERFACE, virtual_hosts
 from allreduce_bench.cli import main
 from allreduce_bench.health.check import nodes_to_check
 from allreduce_bench.health.pairs import Asked, PairFolder
-from allreduce_bench.message import say
 from allreduce_bench.runs.start import expand
 
 H100 = DATA / "pairs_h100"
@@ -25,11 +23,11 @@ H100 = DATA / "pairs_h100"
 @pytest.mark.parametrize(
     "words, said",
     [
-        ([], message_pattern("health.no_nodes_given_add")),
-        (["--hosts", "n1"], message_pattern("health.expected_two_nodes_more", nodes="n1")),
-        (["--hosts", "n1,n2", "--timeout", "100ms"], message_pattern("cli.timeout_would_end_healthy", timeout_s=0.1)),
+        ([], "nodes given"),
+        (["--hosts", "n1"], "expected two nodes.*found n1"),
+        (["--hosts", "n1,n2", "--timeout", "100ms"], r"0\.1 s would end"),
         (["--hosts", "n1,n2", "--failed", "x"], re.escape("--failed: only with --from")),
-        (["--hosts", "n1,n2", "--from", "x.csv"], message_pattern("health.option_not_with_from", option="--hosts")),
+        (["--hosts", "n1,n2", "--from", "x.csv"], "--hosts: --from"),
         (["--from", "x.csv"], re.escape("x.csv: no such file or directory")),
     ],
 )
@@ -56,18 +54,10 @@ def test_a_foreign_table_is_judged_without_an_mpi():
     ]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1, result.output
-    assert has_message(
-        result.stdout,
-        "health.node_pairs_failed_failed",
-        node="cnode2-003",
-        failed=8,
-        tried=16,
-        all_failed=18,
-        expected=2.1176470588235294,
-    )
+    assert all(words in result.stdout for words in ("cnode2-003: 8 of its 16 pairs failed", "18 failed", "2.1 (p ="))
     said = " ".join(result.stdout.split())
     assert "1 bad node: cnode2-003. 30 slow links, 10 failed links" in said
-    assert has_message(said, "health.groups_nodes_pairs_between", names="alltoall_perf, G=8", member_count=2)
+    assert "alltoall_perf, G=8: 2 groups" in said and "between groups" in said
     assert "failed: in alltoall_perf, G=4 (1 of 6 tests), line 140" in result.stdout
     assert "20 more slow links" in result.stdout
     assert "more slow links" not in CliRunner().invoke(main, [*words, "--all"]).stdout
@@ -78,7 +68,7 @@ def test_a_foreign_table_is_judged_without_an_mpi():
 def test_good_pairs_end_with_status_0_and_exclude_nobody(tmp_path):
     words = ["health", "--from", str(H100 / "cluster_10_nodes.csv"), "-o", str(tmp_path / "out")]
     result = CliRunner().invoke(main, words)
-    assert result.exit_code == 0 and (say("health.node_no_link_slower", scope="no") + " 20% or more") in result.stdout
+    assert result.exit_code == 0 and "no node" in result.stdout and "no link" in result.stdout
     assert CliRunner().invoke(main, [*words, "--print-exclude"]).stdout == ""
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"health.png", "health.svg"}
 
@@ -105,7 +95,7 @@ def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, m
 
 def test_a_kept_check_is_judged_again_and_another_folder_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path)])
-    assert result.exit_code == 2 and has_message(result.output, "health.holds_no_check_expected", path=tmp_path)
+    assert result.exit_code == 2 and f"{tmp_path}: holds no check" in result.output
     PairFolder(tmp_path / "kept").begin(Asked(("n1", "n2", "n3", "n4")))
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path / "kept")])
     assert result.exit_code == 0 and "6 pairs are not measured" in result.stdout, result.output
@@ -124,9 +114,7 @@ def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
     monkeypatch.setattr("allreduce_bench.health.check._announce", interrupt)
     result = CliRunner().invoke(main, ["health", "--hosts", "n1,n2", "-o", str(tmp_path / "a b")])
     advice = f"to continue, repeat the command with -o '{tmp_path}/a b'"
-    assert result.exit_code == 130 and result.output == (
-        "error: " + say("health.interrupted_measured_rounds_kept", advice=advice) + "\n"
-    )
+    assert result.exit_code == 130 and "measured rounds" in result.output and f"kept; {advice}" in result.output
 
 
 @pytest.mark.slow
@@ -176,6 +164,6 @@ def test_columns_without_a_unit_or_that_are_not_judged_are_one_sentence_each(tmp
     result = CliRunner().invoke(main, ["health", "--from", str(path)])
     assert result.exit_code == 1 and "1 bad node: n5" in result.stdout
     assert result.stderr.splitlines() == [
-        say("health.no_unit_name_values", without_unit="latency, bandwidth: columns have"),
-        say("health.numbers_not_judged_value", not_judged="score: column has"),
+        "latency, bandwidth: columns have no unit in the name: values are compared with each other only",
+        "score: column has numbers that are not judged; --value COLUMN --value-is rate or time does it",
     ]

@@ -5,7 +5,6 @@ import pytest
 
 from allreduce_bench.health.judgement import PairTable, health_of
 from allreduce_bench.health.map import MOST_NAMED, health_figure, health_title, round_ticks, write_health_figure
-from allreduce_bench.message import say
 
 
 def made(nodes: int, missing: bool = False):
@@ -25,15 +24,15 @@ def test_a_row_per_table_with_units_and_nodes_in_order():
     panels = [axes for axes in figure.axes if axes.get_title()]
     assert [axes.get_title() for axes in panels] == [
         "latency, measured",
-        say("health.link_alone", table="latency"),
+        "latency, of the link alone",
         "bandwidth, measured",
-        say("health.link_alone", table="bandwidth"),
+        "bandwidth, of the link alone",
     ]
     assert [label.get_text() for label in panels[0].get_yticklabels()] == [f"n{number:02}" for number in range(8)]
     assert (panels[0].get_xlabel(), panels[0].get_ylabel()) == ("to node", "from node")
     bars = [axes.get_ylabel() for axes in figure.axes if not axes.get_title()]
     assert {"time (us), log. colour scale", "rate (GB/s), log. colour scale"} < set(bars)
-    assert say("health.times_expected_time_log") in bars
+    assert "times the expected time, log. colour scale" in bars
     low, high = panels[1].images[0].get_clim()
     assert low * high == pytest.approx(1) and panels[1].images[0].get_cmap().name == "RdBu_r"
     assert panels[0].images[0].get_array()[4, 0] == pytest.approx(np.exp(made(8).results[0].table.log_time[3, 7]))

@@ -1,7 +1,6 @@
 """The folder of a check of nodes: what is kept is read back, and a line that was cut off is not there."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.health.pairs import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
 from allreduce_bench.runs.rows import RunError
@@ -47,11 +46,9 @@ def test_a_round_that_was_cut_off_is_measured_again_and_nothing_before_it(folder
 def test_the_same_check_goes_on_and_another_one_is_refused(folder):
     folder.begin(ASKED)
     assert folder.asked() == ASKED
-    with pytest.raises(RunError, match=message_pattern("health.holds_check_choose_another", said="other nodes")):
+    with pytest.raises(RunError, match="check with other nodes"):
         folder.begin(ASKED._replace(nodes=("n1", "n2")))
-    with pytest.raises(
-        RunError, match=message_pattern("health.holds_check_choose_another", said="--repetitions 1, not 7")
-    ):
+    with pytest.raises(RunError, match="check with --repetitions 1, not 7"):
         folder.begin(ASKED._replace(large_repetitions=7))
     for damaged in ("{}", folder.asked_json.read_text().replace('"small_nbytes": ', '"small_nbytes": -')):
         folder.asked_json.write_text(damaged)
@@ -61,7 +58,7 @@ def test_the_same_check_goes_on_and_another_one_is_refused(folder):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(RunError, match=message_pattern("health.already_exists_holds_no")):
+    with pytest.raises(RunError, match="exists and holds"):
         PairFolder(tmp_path).begin(ASKED)
 
 
@@ -82,7 +79,7 @@ def test_what_steers_a_terminal_is_not_read_back(folder):
 def test_two_checks_at_once_in_a_folder_are_refused_until_the_first_has_ended(tmp_path):
     first, second = PairFolder(tmp_path / "new"), PairFolder(tmp_path / "new")
     first.begin(ASKED)
-    with pytest.raises(RunError, match=message_pattern("health.another_check_work")):
+    with pytest.raises(RunError, match="another check"):
         second.begin(ASKED)
     del first
     second.begin(ASKED)

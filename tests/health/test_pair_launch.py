@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
@@ -66,9 +65,7 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
     (pair,) = failed
     assert "h3" in pair and any(words in failed[pair] for words in why), failed
     assert len(whole_pairs(folder.rows(), folder.asked())) == 5
-    assert has_message(printed, "health.node_pairs_failed_failed", node="nobody", failed=4, tried=4) and has_message(
-        printed, "health.host_does_not_respond", name="nobody"
-    )
+    assert "nobody: 4 of its 4 pairs failed" in printed and "'nobody' does not" in printed
     assert f"link {'+'.join(sorted(pair))} failed: " in printed
 
 
@@ -93,5 +90,5 @@ def test_many_nodes_have_two_rounds_and_suspects_are_measured_again_alone(python
     assert result.returncode == 1 and "node h3: slow in bandwidth" in result.stdout, result.stdout + result.stderr
     rounds = {row.round for row in folder.rows() if not row.alone}
     alone = [{row.source, row.dest} for row in folder.rows() if row.alone]
-    assert rounds == {1, 2} and has_message(result.stderr, "health.nodes_up_pairs_same", round_count="4")
+    assert rounds == {1, 2} and "4 pairs" in result.stderr and "link carries" in result.stderr
     assert any("h3" in pair for pair in alone) and any("h3" not in pair for pair in alone)

@@ -1,10 +1,10 @@
 """Foreign tables of pairs: the real ones of H100 nodes, what columns are called, and odd files in one line."""
 
+import re
 from itertools import combinations
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 from places import DATA
 
 from allreduce_bench.health.judgement import failing_nodes, judged
@@ -67,9 +67,9 @@ def test_rates_and_times_are_told_by_their_column(tmp_path, head, is_rate):
 def test_a_column_that_tells_nothing_is_named_by_options(tmp_path):
     path = write(tmp_path, "a,b,x\nn1,n2,4\n")
     assert read_pair_tables(path, "x", "rate").tables[0].is_rate
-    with pytest.raises(LogError, match=message_pattern("health.column_may_rate_time", name="x")):
+    with pytest.raises(LogError, match="'x' may be"):
         read_pair_tables(path, "x")
-    with pytest.raises(LogError, match=message_pattern("health.value_no_such_column", value="y", head="a, b, x")):
+    with pytest.raises(LogError, match="--value y: no such column; it has: a, b, x"):
         read_pair_tables(path, "y")
 
 
@@ -98,8 +98,8 @@ def test_odd_files_end_in_one_line(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nothing\n", message_pattern("health.expected_lines_pairs_such")),
-        ("(n1, n9)\n", message_pattern("health.line_node_not_table", number="1", pair="n9")),
+        ("nothing\n", "found none"),
+        ("(n1, n9)\n", "1: node 'n9'.*in the table"),
     ],
 )
 def test_a_list_of_failures_without_known_pairs_is_refused(tmp_path, text, said):
@@ -138,16 +138,14 @@ def test_a_file_whose_tables_would_fill_the_memory_is_refused(tmp_path):
     lines = [f"n{node},n{(node + 1) % 300},{node},1.0" for node in range(300)]
     with pytest.raises(
         LogError,
-        match=message_pattern(
-            "health.tests_nodes_make_values", count=300, node_count=300, size=27000000, most_values=20000000
-        ),
+        match="300 tests.*300 nodes.*27000000 values.*most 20000000",
     ):
         read_pair_tables(write(tmp_path, "\n".join(["src,dst,size,bw", *lines, ""])))
 
 
 @pytest.mark.parametrize("value", ["1e-320", "1e308", "2e18"])
 def test_a_value_beyond_any_link_is_refused_with_its_line(tmp_path, value):
-    with pytest.raises(LogError, match=message_pattern("health.column_found_correct_remove", column="bw", word=value)):
+    with pytest.raises(LogError, match=re.escape(f"bw, found '{value}'")):
         read_pair_tables(write(tmp_path, f"src,dst,bw\nn1,n2,1\nn1,n3,{value}\n"))
 
 
@@ -179,7 +177,7 @@ def test_every_column_of_values_is_a_test_of_its_own_kind_and_unit(tmp_path):
     assert [*named(path, value="latency_us")] == ["latency_us"]
     with pytest.raises(
         LogError,
-        match=message_pattern("health.value_expected_column_values", kind="rate", names="latency_us, bandwidth_MBps"),
+        match="--value-is rate.*found latency_us, bandwidth_MBps; add --value",
     ):
         read_pair_tables(path, kind="rate")
     assert read_pair_tables(path).without_unit == read_pair_tables(path).not_judged == ()

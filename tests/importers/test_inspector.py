@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from has_message import has_message, message_pattern
 from made_inspector import Job, write_job
 
 from allreduce_bench.importers import LogError, LogWarning
@@ -82,9 +81,7 @@ def test_ranks_without_a_file_and_with_fewer_calls_are_named(tmp_path):
     with pytest.warns(LogWarning) as said:
         one = chosen([paths[0], paths[2], paths[3]])
     words = " ".join(str(warning.message) for warning in said)
-    assert has_message(words, "importers.communicator_no_file_rank", absent="1") and has_message(
-        words, "importers.communicator_not_every_rank", calls=8, listed="rank 3 6, 2 overwritten"
-    )
+    assert "no file" in words and "1" in words and "8 calls: rank 3 6, 2 overwritten" in words
     table = call_table(one, (ALLREDUCE,))
     assert len(table.nbytes) == 6 and np.isnan(table.time_s[:, 1]).all() and table.has_stamps.all()
     assert table.is_next.tolist() == [False, True, False, True, False, True]
@@ -97,32 +94,27 @@ def test_two_communicators_are_one_sentence_that_says_how_to_choose(tmp_path):
     said = str(error.value)
     assert (
         "2 communicators" in said
-        and has_message(said, "importers.communicators_expected_choose_communicator", id="0xe62dedaa97644a")
+        and "communicators" in said
+        and "--communicator 0xe62dedaa97644a" in said
         and "0xab (DP Group 0), 2 ranks" in said
     )
     assert chosen(paths, "0xab").ranks == 2
-    with pytest.raises(LogError, match=message_pattern("importers.no_communicator", wanted="0xffff")):
+    with pytest.raises(LogError, match="no communicator 0xffff"):
         chosen(paths, "0xffff")
-    with pytest.raises(LogError, match=message_pattern("importers.no_several_ranks_recorded", collectives="AllGather")):
+    with pytest.raises(LogError, match="AllGather of several ranks"):
         chosen(paths, None, ("AllGather",))
 
 
 def test_files_of_two_jobs_are_one_sentence(tmp_path):
     paths = write_job(tmp_path / "a", JOB)
     other = write_job(tmp_path / "b", JOB._replace(ranks=2))
-    with pytest.raises(
-        LogError, match=message_pattern("importers.communicator_ranks_give_files", ranks=2, other_ranks=4)
-    ):
+    with pytest.raises(LogError, match="2 ranks, but 4 in.*job only"):
         chosen([*paths, *other])
     edit(other[0], lambda record: record["header"].update(n_ranks=4) or record["metadata"].update(pid=1))
-    with pytest.raises(
-        LogError, match=message_pattern("importers.rank_communicator_give_files", rank=0, id="0xe62dedaa97644a")
-    ):
+    with pytest.raises(LogError, match="0 of communicator 0xe62dedaa97644a is also"):
         chosen([*paths, other[0]])
     edit(paths[2], lambda record: record.get("coll_perf", {}).update(coll_msg_size_bytes=8))
-    with pytest.raises(
-        LogError, match=message_pattern("importers.line_coll_sn_bytes", key=0, key_2="AllReduce", nbytes=8, rank=2)
-    ):
+    with pytest.raises(LogError, match="0 of AllReduce has 8 bytes on rank 2"):
         call_table(chosen(paths), (ALLREDUCE,))
 
 
@@ -138,7 +130,7 @@ def test_no_call_in_common_is_one_sentence(tmp_path):
     paths = write_job(tmp_path, JOB)
     for rank, path in enumerate(paths):
         edit(path, lambda record, rank=rank: number(record) in (None, rank))
-    with pytest.warns(LogWarning), pytest.raises(LogError, match=message_pattern("importers.no_call_recorded_every")):
+    with pytest.warns(LogWarning), pytest.raises(LogError, match="rank of communicator"):
         call_table(chosen(paths), (ALLREDUCE,))
 
 

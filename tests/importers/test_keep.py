@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from made_runs import build_run
 from places import DATA, LOGS
 from rechecked import change_json
@@ -21,7 +20,6 @@ from allreduce_bench.cli.types import INTERRUPTED
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.importers import Asked, read
-from allreduce_bench.message import say
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import ImportedPlan
@@ -123,7 +121,7 @@ def test_each_of_several_logs_may_have_ranks_of_its_own(tmp_path):
         (CSV.replace("two,8,4", "two,8,2"), re.escape("line 4: nodes is 4, 2 at 8 ranks"), "--where nodes=4"),
         (
             CSV.replace("ranks,", "mood,"),
-            message_pattern("importers.number_ranks_not_log", place="line 2"),
+            "line 2: the number",
             "--ranks N",
         ),
     ],
@@ -176,12 +174,10 @@ def page(path: Path) -> str:
 def test_the_report_says_where_the_numbers_come_from_and_what_is_missing(tmp_path):
     run("import", OSU, "-n", 64, "-o", tmp_path / "run")
     text = page(tmp_path / "run")
-    assert f"Imported from OSU Micro-Benchmarks 5.6.3, {OSU}" in text and has_message(
-        text, "report.times_median_over_launches"
-    )
-    assert (say("report.type_elements") + ", " + say("report.place_out_place") + ", nodes, hosts, MPI library") in text
+    assert f"Imported from OSU Micro-Benchmarks 5.6.3, {OSU}" in text and "median over" in text
+    assert "place or out" in text
     assert "Import it again" in text and "Repeat this run" not in text and "fresh mpiruns" not in text
-    assert "type unknown, sum" in text and not has_message(text, "report.times_maximum_over_ranks")
+    assert "type unknown, sum" in text and "calls and launches" not in text
 
 
 def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):
@@ -202,11 +198,11 @@ def test_imported_runs_are_compared(tmp_path):
     for name, log in (("good", GOOD), ("bad", BAD)):
         run("import", log, "-o", tmp_path / name)
     said = run("compare", tmp_path / "good", tmp_path / "bad", status=1)
-    assert has_message(said, "comparison.no_cell_decided_pass") and "unfinished" not in said
-    assert has_message(said, "comparison.no_cell_decided_pass")
+    assert "pass nevertheless" in said and "unfinished" not in said
+    assert "pass nevertheless" in said
     run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
     said = run("compare", tmp_path / "good", tmp_path / "osu", status=2)
-    assert has_message(said, "comparison.not_comparable_compare_nevertheless") and "--despite" in said
+    assert "not comparable" in said and "--despite" in said
 
 
 def test_a_damaged_file_costs_itself_and_not_its_folder(tmp_path):
@@ -232,21 +228,21 @@ def test_a_damaged_file_costs_itself_and_not_its_folder(tmp_path):
 def test_a_folder_without_any_log_is_one_line(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
-    assert has_message(run("import", logs, "-o", tmp_path / "run", status=2), "importers.holds_no_file", folder=logs)
+    assert f"{logs}: holds no file" in run("import", logs, "-o", tmp_path / "run", status=2)
     for name in ("a", "b"):
         write(logs / name, "hello\n")
     said = run("import", logs, "-o", tmp_path / "run", status=2)
-    assert has_message(said, "importers.no_file_could_read", folder=logs, file_count=2)
+    assert f"{logs}: no file" in said and "first of 2" in said
     assert said.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
 def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
     logs = tmp_path / "logs"
     inner = build_run(logs / "mine", ranks=(2,), sizes=(8,), launches=1).path
-    assert has_message(run("import", logs, "-o", tmp_path / "run", status=2), "importers.runs_below", runs=inner)
+    assert f"import: {inner}" in run("import", logs, "-o", tmp_path / "run", status=2)
     write(logs / OSU.name, OSU.read_text())
     said = run("import", logs, "-n", 64, "-o", tmp_path / "run")
-    assert has_message(said, "importers.runs_below", runs=inner) and said.count("warning: ") == 1
+    assert f"import: {inner}" in said and said.count("warning: ") == 1
     (unread,) = RunFolder(tmp_path / "run").imported()["unread"]
     assert unread["name"] == str(logs)
 
@@ -288,7 +284,7 @@ def test_archives_are_imported_with_their_digests_and_mixed_libraries_are_said(t
     text = "ranks,bytes,time_us,mpi,job\n2,8,1,A 1,1\n2,8,2,A 2,2\n"
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
     words = "A 1 (2 ranks), A 2 (2 ranks)"
-    assert has_message(said, "importers.several_libraries", count=2, words=words)
+    assert "2 libraries" in said and f"one run: {words}" in said
     assert "--where 'library=A 1'" in said and "2 ranks, A 1, A 2\n" in said
 
 
@@ -296,7 +292,7 @@ def test_an_imported_run_cannot_be_resumed(tmp_path):
     run("import", FLUX, "-o", tmp_path / "run")
     said = run("run", "--resume", "-o", tmp_path / "run", status=2)
     assert said.count("\n") == 1
-    assert has_message(said, "cli.imported_cannot_continued", folder=tmp_path / "run", tool="OSU Micro-Benchmarks")
+    assert f"{tmp_path / 'run'}: imported from OSU Micro-Benchmarks" in said
 
 
 def test_a_run_made_here_is_not_imported(tmp_path):
@@ -317,27 +313,21 @@ def test_what_we_print_needs_no_import(tmp_path, layout):
     folder = build_run(tmp_path / "run")
     log = write(tmp_path / "a.txt", FORMATS[layout](Result.of(folder, summarise(folder))))
     said = run("import", log, "-o", tmp_path / "back", status=2)
-    assert (
-        has_message(said, "importers.printed_allreduce_bench_whose", path=log)
-        and "report RUN" in said
-        and len(said.splitlines()) == 1
-    )
+    assert f"{log}: printed" in said and "report RUN" in said and len(said.splitlines()) == 1
     assert not (tmp_path / "back").exists()
 
 
 def test_a_run_needs_no_import(tmp_path):
     folder = build_run(tmp_path / "run")
     said = run("import", folder.path, "-o", tmp_path / "back", status=2)
-    assert has_message(said, "importers.printed_allreduce_bench_whose", path=folder.path)
+    assert f"{folder.path}: printed" in said
     assert len(said.splitlines()) == 1 and not (tmp_path / "back").exists()
 
 
 def test_the_calls_of_a_launch_need_no_import(tmp_path):
     folder = build_run(tmp_path / "run")
     calls = next(path for path in folder.launches.glob("*.csv") if ".cells." not in path.name)
-    assert has_message(
-        run("import", calls, "-o", tmp_path / "back", status=2), "importers.printed_allreduce_bench_whose", path=calls
-    )
+    assert f"{calls}: printed" in run("import", calls, "-o", tmp_path / "back", status=2)
 
 
 def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
@@ -358,7 +348,7 @@ def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path)
         text += "".join(f"{ranks},ring,{nbytes},{ranks + nbytes / 100},{library}\n" for nbytes in (8, 1024, 65536))
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
     words = "A 1 (2, 4 ranks), A 2 (8, 16 ranks)"
-    assert has_message(said, "importers.several_libraries", count=2, words=words)
+    assert "2 libraries" in said and f"one run: {words}" in said
     assert "2 ranks, A 1\n" in said and "16 ranks, A 2\n" in said
     for fitted in (tmp_path / "two", tmp_path / "two.csv"):
         said = run("fit", fitted, "--format", "json")
@@ -370,11 +360,11 @@ def test_a_log_counts_once_however_often_it_is_named(tmp_path):
     (tmp_path / "logs").mkdir()
     path = write(tmp_path / "logs" / "a.csv", CSV)
     said = run("import", path, path, "-o", tmp_path / "no", status=2)
-    assert has_message(said, "importers.log_named_twice", file=path) and not (tmp_path / "no").exists()
+    assert f"{path}: named" in said and not (tmp_path / "no").exists()
     for number, paths in enumerate([(path.parent, path), (path, path.parent)]):
         write(path.parent / "b.csv", CSV.replace("here,two", "here,three"))
         said = run("import", *paths, "-o", tmp_path / str(number))
-        assert has_message(said, "importers.log_named_twice", file=path)
+        assert f"{path}: named" in said
         assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["algorithm"] == "tree"} == {2}
 
 
@@ -416,7 +406,7 @@ def test_a_copy_of_a_log_is_no_launch_of_its_own(tmp_path):
     unread = RunFolder(tmp_path / "run").imported()["unread"]
     assert [Path(file["name"]).name for file in unread] == ["1.out.bak", "old.out"]
     refused = run("import", logs / "1.out", logs / "old.out", "-o", tmp_path / "no", status=2)
-    assert has_message(refused, "importers.copy_same_bytes_no") and not (tmp_path / "no").exists()
+    assert "same bytes" in refused and not (tmp_path / "no").exists()
 
 
 def test_a_run_without_any_time_has_a_report(tmp_path):
@@ -426,7 +416,7 @@ def test_a_run_without_any_time_has_a_report(tmp_path):
 
 def test_ranks_that_follow_from_the_rates_are_said_to(tmp_path):
     run("import", LOGS / "nccl_msccl_leaderboard_headerless.txt", "-o", tmp_path / "run")
-    assert has_message(page(tmp_path / "run"), "importers.busbw_algbw_rows")
+    assert "is 2(p-1)/p" in page(tmp_path / "run")
 
 
 def test_the_command_of_the_page_imports_the_same_again(tmp_path, monkeypatch):

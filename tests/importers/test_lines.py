@@ -4,7 +4,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from made_logs import CSV, IMB, NCCL, OSU, log
 
 from allreduce_bench.importers import Asked, LogError, LogWarning, read
@@ -66,7 +65,7 @@ def test_a_header_says_the_unit_of_times(text, said, tmp_path):
     first, *_ = read(log(tmp_path, text), asked)
     (in_ms, *_) = read(log(tmp_path, text.replace(said, f"{said[0]}ms{said[-1]}")), asked)
     assert in_ms.time_s == pytest.approx(1000 * first.time_s)
-    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'ticks'")):
+    with pytest.raises(LogError, match="times is 'ticks'"):
         read(log(tmp_path, text.replace(said, f"{said[0]}ticks{said[-1]}")), asked)
 
 

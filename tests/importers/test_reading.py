@@ -1,9 +1,9 @@
 """Any log: what stands in every file of data/logs, counted by hand, and what logs do to their readers."""
 
 import random
+import re
 
 import pytest
-from has_message import message_pattern
 from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
 from places import LOGS
 
@@ -92,20 +92,16 @@ def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path
     assert (row.ranks, row.nodes, row.dtype, row.count, row.algorithm) == (64, 2, "float64", 1, "native:ring")
     with pytest.raises(
         LogError,
-        match=message_pattern("importers.bytes_not_whole_number", place=f"{path}, line 4", nbytes=4, dtype="float64"),
+        match=re.escape(f"{path}, line 4: 4 bytes are") + ".*float64 elements",
     ):
         read(path, Asked(dtype="float64"))
-    with pytest.raises(
-        LogError, match=message_pattern("importers.log_states_leave_out", name="ranks", value=2, in_log=24576)
-    ):
+    with pytest.raises(LogError, match="--ranks 2, but the.*24576; leave --ranks"):
         read(LOGS / "osu_v5.8_eks_256nodes_24576ranks.out", Asked(ranks=2))
     with pytest.raises(LogError, match="2 ranks on 4 nodes"):
         read(path, Asked(ranks=2, nodes=4))
     with pytest.raises(LogError, match="no column 'mood'"):
         read(path, Asked(where={"mood": "good"}))
-    with pytest.raises(
-        LogError, match=message_pattern("importers.none_rows", path=path, row_count=3, wanted="nbytes=5")
-    ):
+    with pytest.raises(LogError, match=re.escape(f"{path}: none") + ".*3 rows has nbytes=5"):
         read(path, Asked(where={"nbytes": "5"}))
     with pytest.raises(LogError, match="--in-place"):
         read(path, Asked(in_place=True))
@@ -124,7 +120,7 @@ def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_pa
     path = tmp_path / "log.txt"
     path.write_text(texts[above] + texts[below])
     tools = {"OSU": "osu", "IMB": "imb", "NCCL": "nccl-tests"}
-    said = message_pattern("importers.line_reduce_below_cut", path=path, second=tools[below], first=tools[above])
+    said = re.escape(f"{path}, line") + ".*" + re.escape(f"{tools[below]} below one of {tools[above]}")
     with pytest.raises(LogError, match=said):
         read(path, Asked(ranks=2))
 
@@ -188,5 +184,5 @@ def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
 def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_read", lambda path, asked, more: [])
     for asked in (Asked(), Asked(where={"system": "*"})):
-        with pytest.raises(LogError, match=message_pattern("importers.no_whole_row_reduce")):
+        with pytest.raises(LogError, match="no whole"):
             read(tmp_path / "a.log", asked)

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.lab.lab import Lab, LabError, rates_to_enter, refuse_lab_in_lab, with_lab
 from allreduce_bench.runs.command_of_plan import repeat_command
@@ -40,14 +39,14 @@ def test_a_run_enters_the_hosts_that_it_is_asked_for():
 def test_inside_it_enters_nothing_and_refuses_other_hosts(inside):
     asked = {**OPTIONS, "virtual_rates_bytes_per_s": 3, "link_rate_bytes_per_s": LAB.rates_bytes_per_s}
     assert rates_to_enter(asked) == () == rates_to_enter(OPTIONS)
-    with pytest.raises(LabError, match=message_pattern("lab.virtual_hosts_link_rate")):
+    with pytest.raises(LabError, match="--link-rate differ"):
         rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 3})
-    with pytest.raises(LabError, match=message_pattern("lab.command_runs_virtual_host")):
+    with pytest.raises(LabError, match="command runs"):
         refuse_lab_in_lab()
 
 
 def test_hosts_are_named_once():
-    with pytest.raises(LabError, match=message_pattern("lab.virtual_hosts_both_name", given="hostfile")):
+    with pytest.raises(LabError, match="--hostfile both name"):
         rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "hostfile": "hosts"})
 
 
@@ -57,7 +56,7 @@ def test_ranks_start_on_the_hosts_around():
     assert (start.remote_shell, start.interface, start.ranks_per_node) == ("/dev/shm/agent", "e0", 2)
     assert with_lab(Start(hosts=("h2:4", "h1")), LAB.variables()).virtual_rates_bytes_per_s == (RATE / 2, RATE)
     assert with_lab(Start(), {}) == Start()
-    with pytest.raises(LabError, match=message_pattern("lab.host_not_lab_hosts", unknown="h4", names="h1, h2, h3")):
+    with pytest.raises(LabError, match="'h4' is not.*this lab.*hosts: h1, h2, h3"):
         with_lab(Start(hosts=("h4",)), LAB.variables())
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from measured_runs import bench, nobody_is_left, one_line_error, wait_for_cells, with_package
 
@@ -30,21 +29,19 @@ def python(request) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "--virtual-hosts", "0"], message_pattern("lab.virtual_hosts_expected_least", hosts="0")),
+        (["run", "--virtual-hosts", "0"], "0 virtual.*least 1"),
         (["run", "--virtual-hosts", "2", "--hosts", "n1"], re.escape("--virtual-hosts and --hosts both name hosts")),
-        (["run", "-n", "2", "--link-rate", "1Mbit,2Mbit"], message_pattern("cli.link_rate_several_rates")),
+        (["run", "-n", "2", "--link-rate", "1Mbit,2Mbit"], "several rates"),
         (
             ["lab", "run"],
-            message_pattern(
-                "lab.lab_run_expected_commands", commands="run, workload, health, doctor, exec, survive, which"
-            ),
+            "commands run, workload, health, doctor, exec, survive, which",
         ),
         (
             ["lab", "run", "--", "bash"],
             re.escape("one of the commands run, workload, health, doctor, exec, survive, which, found 'bash'"),
         ),
         (["lab", "run", "--rate", "1mbit,2mbit", "--", "run"], re.escape("2 rates for 4 virtual hosts")),
-        (["lab", "shell", "--hosts", "99"], message_pattern("lab.virtual_hosts_expected_most", hosts="99")),
+        (["lab", "shell", "--hosts", "99"], "99 virtual.*they share"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path):
@@ -62,14 +59,8 @@ def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_by
     result = bench(python, "lab", "run", "--hosts", 2, "--rate", rates, "--", "run", "--ranks-per-node", 2, *words[2:])
     assert result.returncode == 0, result.stderr
     assert "4 ranks on 2 nodes" in result.stdout and "4 of 4 cells done, 0 wrong elements." in result.stdout
-    assert has_message(result.stdout, "report.bytes_nodes_over")
-    assert has_message(
-        result.stderr,
-        "machine.virtual_host_machine_links",
-        hosts=2,
-        value="s",
-        links="100 Mbit/s to 200 Mbit/s: 4 ranks on",
-    )
+    assert "N nodes" in result.stdout
+    assert "2 virtual hosts" in result.stderr and "links of 100 Mbit/s to 200 Mbit/s: 4 ranks on" in result.stderr
     run = RunFolder(folder)
     assert run.plan().start.virtual_rates_bytes_per_s == (25e6, 12.5e6) and run.plan().ranks == (4,)
     (facts,) = run.attempts()
@@ -105,14 +96,10 @@ def test_a_run_that_was_interrupted_is_resumed_on_virtual_hosts_of_its_own(pytho
     wait_for_cells(process, folder, 1)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130 and has_message(said, "report.allreduce_bench_run_resume", fspath=folder)
+    assert process.returncode == 130 and f"allreduce-bench run --resume -o {folder}" in said
     nobody_is_left(folder)
     other = bench(python, "lab", "run", "--hosts", 3, "--", "run", "--resume", "-o", folder)
-    assert has_message(
-        one_line_error(other),
-        "lab.measured_continue_allreduce_bench",
-        where="2 virtual hosts of one machine, links of 100 Mbit/s",
-    )
+    assert "measured on 2 virtual hosts of one machine, links of 100 Mbit/s" in one_line_error(other)
     resumed = bench(python, "run", "--resume", "-o", folder)
     assert resumed.returncode == 0 and "8 of 8 cells done" in resumed.stdout, resumed.stderr
 
@@ -145,6 +132,4 @@ def test_a_shell_is_on_the_first_host(python):
     typed = "hostname; tc qdisc show dev e0; exit 4\n"
     result = subprocess.run(command, env=environ, input=typed, capture_output=True, text=True, timeout=60)
     assert result.returncode == 4 and result.stdout.startswith("h1\n") and "rate 50Mbit" in result.stdout
-    assert has_message(
-        result.stderr, "lab.shell_exit_ends", describe="2 virtual hosts of one machine, links of 50 Mbit/s"
-    )
+    assert "h1 of 2 virtual hosts of one machine, links of 50 Mbit/s" in result.stderr

@@ -1,24 +1,23 @@
 """The demo's part on virtual hosts: it measures, compares with the rate that was set, or says in a line why not."""
 
 import pytest
-from has_message import has_message
 from interpreters import interpreters
 
 from allreduce_bench.lab import command
-from allreduce_bench.message import say
 
 
 def test_where_there_can_be_none_a_line_says_so(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command, "why_no_lab", lambda: "virtual hosts need root")
     assert command.measure_lab(tmp_path / "lab") is None and not (tmp_path / "lab").exists()
-    assert capsys.readouterr().err == (say("lab.demo_leaves_out_virtual", reason="virtual hosts need root") + "\n")
+    said = capsys.readouterr().err
+    assert "demo leaves" in said and "hosts: virtual hosts need root" in said
 
 
 def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command, "why_no_lab", str)
     monkeypatch.setattr(command, "_run", lambda *words: 1)
     assert command.measure_lab(tmp_path / "lab") is None
-    assert has_message(capsys.readouterr().err, "lab.run_over_virtual_hosts")
+    assert "run over" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("needs_lab")
@@ -30,6 +29,4 @@ def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, 
     folder = command.measure_lab(tmp_path / "lab")
     said = capfd.readouterr()
     assert folder is not None and len(folder.plan().start.virtual_rates_bytes_per_s) == 3
-    assert "ping-pong: 8 B take " in said.out and has_message(
-        said.err, "lab.set_beta_ps_byte", set_s_per_byte=80590.07599463568
-    )
+    assert "ping-pong: 8 B take " in said.out and "80590 ps/byte" in said.err

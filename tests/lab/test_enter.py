@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab, shell_in_lab
@@ -40,9 +39,7 @@ def test_one_host_reaches_another_through_the_agent(capfd):
 
 
 def test_a_signal_that_ends_the_command_is_its_status_and_is_said():
-    with pytest.raises(
-        LabEnded, match=message_pattern("lab.killed_run_resume_folder", what="the command", signal_name="SIGTERM")
-    ) as ended:
+    with pytest.raises(LabEnded, match="the command was killed by SIGTERM") as ended:
         run_in_lab([RATE], ["bash", "-c", "kill -TERM $$"], os.environ)
     assert ended.value.exit_code == 128 + signal.SIGTERM
 
@@ -59,7 +56,7 @@ def test_a_lab_that_is_killed_is_said_and_leaves_nothing(tmp_path, who):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with pytest.raises(LabEnded, match=message_pattern("lab.virtual_hosts_ended_outside")) as ended:
+    with pytest.raises(LabEnded, match="hosts were ended") as ended:
         run_in_lab([RATE], ["bash", "-c", f"touch {ready}; sleep 4321.5"], os.environ)
     killer.join()
     assert ended.value.exit_code == 128 + signal.SIGKILL

@@ -7,7 +7,6 @@ from made_runs import build_run
 
 from allreduce_bench.cli import main
 from allreduce_bench.lab.command import _beta_of_long_messages, _name
-from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.runs.start import Start
@@ -24,14 +23,7 @@ def test_a_run_on_virtual_hosts_is_held_against_its_links(tmp_path):
     result = fit(tmp_path / "a")
     assert result.exit_code == 0, result.output
     line = result.stderr.splitlines()[-1]
-    assert line.startswith(
-        say(
-            "machine.virtual_host_machine_links",
-            hosts="a: 2",
-            value="s",
-            links="100 Mbit/s: they are set to a beta of 80590",
-        )
-    )
+    assert line.startswith("a: 2 virtual hosts of one machine, links of 100 Mbit/s: they are set to a beta of 80590")
     fitted = line.partition("fitted: ")[2]
     assert "ring " in fitted and fitted.endswith("%)")
 

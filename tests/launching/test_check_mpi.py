@@ -8,7 +8,6 @@ from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher
 from allreduce_bench.machine import findings
 from allreduce_bench.machine.findings import pypi_finding, singletons
-from allreduce_bench.message import say
 
 NODE = {"interfaces": [], "fabric_devices": []}
 HELLO = (
@@ -53,7 +52,7 @@ def test_a_slow_import_is_named(ranks):
 )
 def test_ranks_that_fail_are_quoted(ranks, program, why):
     (check,) = ranks(program)
-    assert check.level == "severe" and check.text == say("launching.two_ranks_started", why=f"exit {why}")
+    assert check.level == "severe" and f"started: exit {why}" in check.text
     assert check.advice.startswith(check_mpi.BY_HAND)
 
 

@@ -9,7 +9,6 @@ import time
 import measured_runs
 import pandas
 import pytest
-from has_message import message_pattern
 from interpreters import FULL, contract, libraries
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
@@ -51,9 +50,7 @@ def test_its_own_algorithms_are_measured_where_it_takes_their_names(python, tmp_
         return
     command = measured_runs.mpirun(python, 2, "run", *words[:-3], "--identify=never", "-o", tmp_path / "other")
     refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert refused.returncode == 2 and re.search(message_pattern("runs.forced_at_start"), refused.stderr), (
-        refused.stderr
-    )
+    assert refused.returncode == 2 and "let run" in refused.stderr, refused.stderr
 
 
 @contract
@@ -78,7 +75,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_all_end(python, tmp_path, name):
 def test_the_doctor_starts_its_ranks(python):
     result = bench(python, "doctor")
     assert re.search(rf"^ok +MPI +{libraries()[python]} \d", result.stdout, re.MULTILINE), result.stdout
-    communicate = message_pattern("launching.two_ranks_communicate_over")
+    communicate = "ranks communicate"
     line = re.search(rf"^(ok|warning) +ranks +{communicate}", result.stdout, re.MULTILINE)
     assert line, result.stdout
 

@@ -1,9 +1,9 @@
 """Which variables let an MPI use one network interface."""
 
+import re
 import socket
 
 import pytest
-from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.launching.launcher import InterfaceError, interface_variables, ucx_device, variables_of
@@ -31,10 +31,10 @@ def test_what_the_user_decided_is_not_overridden():
     for name in ("FI_TCP_IFACE", "OMPI_MCA_btl_tcp_if_exclude"):
         with pytest.raises(
             InterfaceError,
-            match=message_pattern("launching.interface_environment_set", interface=LO, name=name, value="other"),
+            match=re.escape(f"{LO}, but {name}=other in the") + ".*set only",
         ):
             interface_variables(LO, {name: "other"})
-    with pytest.raises(InterfaceError, match=message_pattern("launching.interface_no_such_interface")):
+    with pytest.raises(InterfaceError, match="no such interface"):
         interface_variables("nope0", {})
 
 

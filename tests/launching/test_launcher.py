@@ -1,7 +1,6 @@
 """What all launchers share."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.launching.launcher import Launcher, LaunchError, on_one_node, refuse, remote_shell, with_variables
 from allreduce_bench.runs.start import Start
@@ -45,5 +44,5 @@ def test_another_remote_shell_has_its_whole_path():
     assert remote_shell(Start()) is None
     program, *arguments = remote_shell(Start(remote_shell="env -u A"))
     assert program.startswith("/") and program.endswith("/env") and arguments == ["-u", "A"]
-    with pytest.raises(LaunchError, match=message_pattern("launching.remote_shell_program_not", shell="no-such-shell")):
+    with pytest.raises(LaunchError, match="'no-such-shell' not found"):
         remote_shell(Start(remote_shell="no-such-shell"))

@@ -7,13 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, VirtualHosts, virtual_hosts
 
 from allreduce_bench.lab.lab import AGENT_SCRIPT
-from allreduce_bench.message import say
 
 UNRESOLVED = re.search(r'echo "(.*)\$1"', AGENT_SCRIPT)[1]
 
@@ -93,7 +91,7 @@ def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
     assert run_on(hosts, python, *words).returncode == 0
     assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
     other = run_on(hosts, python, *words, "--hosts", "h2,h1")
-    assert other.returncode == 2 and has_message(other.stderr, "cli.resume_uses_run_found", name="hosts")
+    assert other.returncode == 2 and "run's hosts" in other.stderr
 
 
 def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, tmp_path):
@@ -101,7 +99,7 @@ def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, 
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert re.search(
-        "error: " + message_pattern("launching.host_does_not_respond", names="nobody") + rf" \({UNRESOLVED}nobody\)",
+        "error: .*'nobody' does not" + ".*" + rf" \({UNRESOLVED}nobody\)",
         result.stderr,
     )
     assert not (tmp_path / "run").exists()
@@ -111,6 +109,4 @@ def test_ssh_is_asked_for_hosts_and_its_answer_is_quoted(hosts, tmp_path):
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2", "--remote-shell", "ssh"]
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert (say("launching.host_does_not_respond", names="h2") + " (ssh: ") in result.stderr and has_message(
-        result.stderr, "launching.check_host_names_works"
-    )
+    assert "'h2' does not" in result.stderr and "works without" in result.stderr

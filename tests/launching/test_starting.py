@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, here, mpirun, one_line_error, script, with_package
 
@@ -81,9 +80,7 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, 
 def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
     environ = {**with_package(), "UCX_NET_DEVICES": "mlx5_0:1"}
     said = one_line_error(bench(interpreters()[0], "run", "--interface", LO, cwd=tmp_path, env=environ))
-    assert has_message(
-        said, "launching.interface_environment_set", interface=LO, name="UCX_NET_DEVICES", value="mlx5_0:1"
-    )
+    assert f"{LO}, but UCX_NET_DEVICES=mlx5_0:1 in the" in said and "set only" in said
 
 
 def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):

@@ -13,7 +13,6 @@ from allreduce_bench.machine.core_load import (
     watch_cores,
     watch_node,
 )
-from allreduce_bench.message import say
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 FREQUENCY = "sys/devices/system/cpu/cpu{}/cpufreq/{}"
@@ -97,9 +96,7 @@ def test_each_trouble_is_found_alone(node, expected):
 def test_the_worst_node_is_said_and_those_concerned_are_named():
     nodes = [{**counted(others_s=share), "host": f"n{number}"} for number, share in enumerate((0.1, 8.0, 2.0))]
     (one,) = findings_of_nodes(nodes)
-    assert one["text"] == say(
-        "machine.other_processes_used_hardware", others="about 40 %", cpus=2, on_nodes=" on n1, n2"
-    )
+    assert one["text"] == "other processes used about 40 % of 2 hardware threads during the launch on n1, n2"
 
 
 def test_throttled_clocks_are_those_of_the_launch(put):

@@ -2,7 +2,6 @@
 
 from allreduce_bench.machine.findings import findings
 from allreduce_bench.machine.node import describe, virtual_finding
-from allreduce_bench.message import say
 
 RATE = 12.5e6
 MACHINE = {"host": "h1", "cores": 2, "threads": 2, "timer": {"step_s": 1e-8, "resolution_s": 1e-9, "cost_s": 1e-8}}
@@ -10,11 +9,9 @@ PYPI = {"library": "MPICH 5.0.2", "from_pypi": True}
 
 
 def test_hosts_and_links_are_said():
-    assert describe([RATE] * 4) == say("machine.virtual_host_machine_links", hosts="4", value="s", links="100 Mbit/s")
-    assert describe([RATE / 2, RATE]) == say(
-        "machine.virtual_host_machine_links", hosts=2, value="s", links="50 Mbit/s to 100 Mbit/s"
-    )
-    assert describe([RATE]) == say("machine.virtual_host_machine_links", hosts="1", value="", links="100 Mbit/s")
+    assert describe([RATE] * 4) == "4 virtual hosts of one machine, links of 100 Mbit/s"
+    assert describe([RATE / 2, RATE]) == "2 virtual hosts of one machine, links of 50 Mbit/s to 100 Mbit/s"
+    assert describe([RATE]) == "1 virtual host of one machine, links of 100 Mbit/s"
 
 
 def test_more_ranks_than_cores_are_a_caution():

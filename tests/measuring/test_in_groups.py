@@ -2,12 +2,10 @@
 
 import csv
 import json
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench, mpirun, nobody_is_left
 from virtual_hosts import virtual_hosts
@@ -134,11 +132,7 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
     page = tmp_path / "report.html"
     assert bench(python, "report", folder, "-o", page).returncode == 0
     text = page.read_text()
-    assert (
-        "<h2>Groups</h2>" in text
-        and has_message(text, "report.several_groups_share_links_same")
-        and "2 groups of 2 ranks (consecutive)" in text
-    )
+    assert "<h2>Groups</h2>" in text and "several groups" in text and "2 groups of 2 ranks (consecutive)" in text
 
 
 @needs_mpi
@@ -190,9 +184,9 @@ def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
     words = ["-n", 4, "--sizes", "60", "-a", mine, "--groups", "2", *QUICK, "--timeout", "2s", "-o", folder]
     result = bench(python, "run", *words)
     assert result.returncode == 1
-    assert re.search(message_pattern("cli.finished_cells_kept"), result.stderr), result.stderr
+    assert "finished cells" in result.stderr, result.stderr
     partner = {2: 3, 1: 0}[victim]
-    assert has_message(result.stderr, "watching.waits_step", rank=partner, partner=victim, step=2), result.stderr
+    assert f"{partner} waits" in result.stderr and f"{victim} in step 2" in result.stderr, result.stderr
     nobody_is_left(folder)
 
 

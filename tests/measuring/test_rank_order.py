@@ -1,7 +1,6 @@
 """Runs whose ranks are in another order than the launcher's, on virtual hosts: who is rank 0, and what is refused."""
 
 import pytest
-from has_message import has_message
 from interpreters import in_turn, interpreters
 from measured_runs import bench, one_line_error
 
@@ -30,8 +29,8 @@ def test_schedules_are_verified_and_run_in_the_order(python, tmp_path, number, o
     (facts,) = RunFolder(folder).attempts()
     assert facts["order"] == ranks and facts["hosts"] == ["h1", "h1", "h2", "h2", "h3", "h3"]
     assert RunFolder(folder).plan().order == tuple(order.split(","))
-    code, values = ("report.order_cyclic", {}) if order == "cyclic" else ("report.order_hosts", {"hosts": "h3, h1, h2"})
-    assert has_message(result.stdout, code, **values)
+    is_said = ("host follows" in result.stdout) if order == "cyclic" else ("h3, h1, h2 (--order)" in result.stdout)
+    assert is_said
     marks = {mark["algorithm"]: mark for mark in RunFolder(folder).marks() if mark["nbytes"] == "65536"}
     crossing = int(marks["ring"]["internode_nbytes"])
     assert crossing == 65536 * 10 // 6 * (6 if order == "cyclic" else 3) or crossing > 0
@@ -44,4 +43,4 @@ def test_an_order_of_other_hosts_is_refused_before_anything_is_measured(python, 
     folder = tmp_path / "run"
     words = ["--virtual-hosts", 2, "--order", "h1,h7", "-a", "ring", "--sizes", 8, *QUICK, "-o", folder]
     said = one_line_error(bench(python, "run", *words))
-    assert has_message(said, "runs.order_host_not_there", host="h7", hosts="h1, h2") and not folder.exists()
+    assert "order names host h7" in said and "ranks on h1, h2" in said and not folder.exists()

@@ -1,16 +1,15 @@
 """`run --check bits` over a real MPI: promises and measurements agree, and where they do not, that is an error."""
 
 import csv
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.agreement import BETWEEN, BUG
-from allreduce_bench.message import say
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.schedule.algorithm import Topology
@@ -130,8 +129,8 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
     for name in names:
         derived = same_at_any_length(builtin()[name], 4, Topology.one_node(4), (1024, 2048))
         assert (shorter[name]["same_bits_lengths"], rows[name]["same_bits_lengths"]) == ("", str(int(derived)))
-    assert say("evaluation.same_bits_in_longer", names="parameter_server, tree") in result.stdout
-    assert say("evaluation.other_bits_in_longer", names="parameter_server_sharded, ring") in result.stdout
+    assert "vector: parameter_server, tree" in result.stdout
+    assert "vector: parameter_server_sharded, ring" in result.stdout
     assert all(row["same_bits_launches"] == "1" and row["bits"] for row in rows.values())
     assert rows["ring"]["bits"] != rows["tree"]["bits"] != rows["parameter_server"]["bits"] != rows["ring"]["bits"]
     assert "equal on all {}, {} and {}".format(*BETWEEN.values()) in result.stdout
@@ -153,7 +152,7 @@ def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path)
     folder = tmp_path / "run"
     result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, "-d", "int32")
     assert result.returncode == 0, result.stderr
-    assert has_message(result.stdout, "evaluation.reductions_exact_any_order", dtype="bits: int32")
+    assert "bits: int32 reductions" in result.stdout
     (row,) = rows_of(folder / "summary.csv")
     assert row["same_bits"] == row["same_bits_calls"] == row["bits"] == ""
     assert row["promised_same_bits"] == "1" and row["promised_depth"] == "1"
@@ -169,32 +168,29 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "fault, column, code",
+    "fault, column, broken",
     [
         (
             "if comm.rank == 1: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits",
-            "evaluation.schedule_guarantees_equal_bits",
+            "schedule guarantees",
         ),
         (
             "if calls[0] == 3: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits_calls",
-            "evaluation.schedule_fixes_order_reduction",
+            "repeated calls",
         ),
     ],
     ids=["ranks", "calls"],
 )
-def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, code):
+def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, broken):
     in_turn(column == "same_bits", python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + BROKEN.replace("FAULT", fault))
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)
     assert result.returncode == 1
-    assert (
-        has_message(result.stderr, "cli.bits_differ_although_schedule", broken="doubling")
-        and "Traceback" not in result.stderr
-    )
-    assert f"BROKEN PROMISE: doubling: {say(code)}: {BUG}" in result.stdout
+    assert "determines them: doubling" in result.stderr and "Traceback" not in result.stderr
+    assert re.search(f"BROKEN PROMISE: doubling: .*{broken}.*: {re.escape(BUG)}", result.stdout)
     (row,) = rows_of(folder / "summary.csv")
     assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
     if FULL or column == "same_bits":
@@ -207,7 +203,7 @@ def test_a_result_that_no_order_of_additions_gives_is_wrong(python, tmp_path):
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + BROKEN.replace("FAULT", "recvbuf[:3] += np.float32(1e-3)"))
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "1K", "--launches", 1)
-    assert result.returncode == 1 and has_message(result.stderr, "cli.check_failed_see_table")
+    assert result.returncode == 1 and "check failed" in result.stderr
     (row,) = rows_of(folder / "summary.csv")
     assert (row["state"], row["wrong"], row["time_s"]) == ("wrong", "3", "")
     words = "on random floats 3 of 256 elements are further from the exact sum than additions of depth 1 can end"

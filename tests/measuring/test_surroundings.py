@@ -5,7 +5,6 @@ import re
 import subprocess
 
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from measured_runs import bench
 
@@ -53,9 +52,7 @@ def test_ranks_that_do_not_see_each_other_are_refused():
     from allreduce_bench.measuring.surroundings import refuse_other_ranks
 
     refuse_other_ranks(LAUNCH, 8)
-    with pytest.raises(
-        RunError, match=message_pattern("measuring.launch", launch="8r-2", text="8 ranks were started, but MPI sees 1")
-    ):
+    with pytest.raises(RunError, match="launch 8r-2: 8 ranks were started, but MPI sees 1"):
         refuse_other_ranks(LAUNCH, 1)
 
 
@@ -75,10 +72,8 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
     result = bench(python, "run", *options, *given)
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.returncode == 2 and len(errors) == 1, result.stderr
-    assert has_message(
-        errors[0], "measuring.launch_expected_nodes_ranks", launch="2r-1", expected=2, each="1 rank", nodes="1 node"
-    )
-    assert result.stderr.splitlines()[-1] == errors[0] and not has_message(result.stderr, "cli.finished_cells_kept")
+    assert "2r-1: expected 2" in errors[0] and "1 rank (--ranks-per-node), found 1 node" in errors[0]
+    assert result.stderr.splitlines()[-1] == errors[0] and "finished cells" not in result.stderr
     assert not (tmp_path / "run").exists()
 
 

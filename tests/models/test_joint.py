@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, series
 
 from allreduce_bench.models.forms import Form
@@ -18,7 +17,7 @@ def _fitted(*frames):
 def test_gamma_is_refused_for_one_algorithm_and_found_with_two():
     theta, form = (ALPHA_S, BETA_S_PER_BYTE, 3e-10), Form(reduced=True)
     both = [series(name, form=form, theta=theta, noise=0.03) for name in ("ring", "recursive_doubling")]
-    with pytest.raises(TooFewPoints, match=message_pattern("models.gamma_cannot_separated_beta")):
+    with pytest.raises(TooFewPoints, match="gamma cannot"):
         joint(_fitted(both[0]))
     (found,), refused = joints(_fitted(*both))
     assert not refused and found.algorithms == ("ring", "recursive_doubling") and found.condition < 10

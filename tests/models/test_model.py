@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from allreduce_bench.message import say
 from allreduce_bench.models.machine import Machine, bare_machine
 from allreduce_bench.models.model import without_rates_above
 from allreduce_bench.models.prediction import predict
@@ -21,7 +20,7 @@ def test_a_rate_beyond_a_node_s_link_is_no_price():
     slower = without_rates_above(ring, 5e9)
     (beta,) = (one for one in slower.parts[0].parameters if one.name == "beta_s_per_byte")
     assert (beta.identified, beta.low, beta.high) == (False, None, 2e-10)
-    assert slower.notes == (say("models.rate_above_link", rate="80 Gbit/s", link="40 Gbit/s"),)
+    assert slower.notes == ("a beta that would be 80 Gbit/s, beyond the 40 Gbit/s of a node's link, is not identified",)
     assert without_rates_above(ring, 9.5e9) == ring  # within the error of a fit
     shared = replace(ring, ranks_per_node=4)  # most of its bytes may stay within nodes
     assert without_rates_above(shared, 5e9) == shared

@@ -4,11 +4,9 @@ from dataclasses import replace
 from math import log, sqrt
 
 import pytest
-from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
-from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, SizeTime, bounds
@@ -160,16 +158,16 @@ def test_a_name_is_ours_or_the_logs():
             Machine((RING, TREE)),
             "naive",
             MachineError,
-            message_pattern("models.not_fitted_machine_file", name="naive", fitted="ring, two_tree"),
+            "naive was not.*file has ring, two_tree",
         ),
-        (Machine((RING,)), "native", MachineError, message_pattern("models.not_fitted_machine_file", name="native")),
+        (Machine((RING,)), "native", MachineError, "native was not fitted"),
         (
             Machine((RING,)),
             "rign",
             AlgorithmError,
-            message_pattern("models.unknown_algorithm_machine_file", name="rign"),
+            "algorithm 'rign'",
         ),
-        (Machine(()), "ring", MachineError, message_pattern("models.not_fitted_machine_file", name="ring")),
+        (Machine(()), "ring", MachineError, "ring was not fitted"),
     ],
 )
 def test_what_was_not_fitted_is_refused(machine, name, kind, words):
@@ -186,7 +184,7 @@ def test_two_levels_need_to_know_the_nodes():
     links = [(name, link) for link in ("within", "between") for name in ("alpha_s", "beta_s_per_byte")]
     prices = tuple(Parameter(name, link, 0.0, 1e-6, None, None, True) for name, link in links)
     machine = Machine((replace(RING, parts=(ModelPart("ring", Form(levels=2), prices),)),))
-    with pytest.raises(MachineError, match=message_pattern("models.model_distinguishes_links_within", series="ring")):
+    with pytest.raises(MachineError, match="ring: its model"):
         predict(machine, [8], [64])
     assert predict(machine, [8], [64], ranks_per_node=4)[0].nodes == 2
     known = replace(machine.models[0], ranks_per_node=2.0)
@@ -204,8 +202,10 @@ def test_beyond_four_times_the_measured_sizes_there_is_no_time_unless_requested(
     group, farther = CompetingModels([RING]), CompetingModels([RING], FARTHER)
     near, far = group.at("ring", 4, 64 * M), group.at("ring", 4, 65 * M)
     assert near.prediction.speculative and near.prediction.size_factor == 4 and not near.cannot
-    assert far.prediction is None and far.cannot == say(
-        "models.size_far_beyond_measured", series="ring", most_size=4, measured="8 B to 16 MiB"
+    assert (
+        far.prediction is None
+        and far.cannot
+        == "ring: no time beyond 4 times the measured sizes (8 B to 16 MiB) unless --extrapolate is given"
     )
     assert farther.at("ring", 4, 65 * M).prediction.time_s > near.prediction.time_s
     assert not group.at("ring", 4, 16 * M).prediction.speculative and group.at("ring", 4, 2).prediction.speculative

@@ -1,12 +1,10 @@
 """Points of launches in two states are known, and no model is fitted to them."""
 
 import pandas as pd
-from has_message import has_message
 from made_runs import SIZES, WAITS_FROM, build_run, waits
 from places import DATA
 
 from allreduce_bench.importers import points as points_of_log
-from allreduce_bench.message import say
 from allreduce_bench.models.points import in_two_states, points
 from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series
 
@@ -29,18 +27,11 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path):
     ring, native = sorted(fit_series(points([run])), key=lambda series: isinstance(series, FittedSeries))
     assert isinstance(native, FittedSeries) and isinstance(ring, UnfittedSeries)
     assert native.model.notes[0] == (
-        say(
-            "models.points_left_out",
-            left_out_count="15",
-            point_count=50,
-            reason="their launches are bimodal: two levels (64 KiB to 4 MiB at 4 ranks), and their median "
-            "represents neither level",
-        )
+        "15 of 50 points left out: their launches are bimodal: two levels (64 KiB to 4 MiB at 4 ranks), and their "
+        "median represents neither level"
     )
     assert len(native.observed.ranks) == 7
-    assert ring.reason.startswith(
-        say("models.points_left_out", left_out_count="no usable points; 50", point_count=50, reason="their launches")
-    )
+    assert ring.reason.startswith("no usable points; 50 of 50 points left out: their launches")
     assert all(isinstance(series, FittedSeries) for series in fit_series(points([whole])))
 
 
@@ -48,4 +39,4 @@ def test_logs_and_frames_with_any_index_are_judged_alike():
     frame = points_of_log(DATA / "logs_two_states" / "gke_size-4.osu_allreduce.out").assign(ranks=352)
     assert in_two_states(frame).sum() == 9 * 5
     (series,) = fit_series(pd.concat([frame[:40], frame[40:].reset_index(drop=True)]))
-    assert has_message(series.reason, "models.points_left_out", left_out_count=45, point_count=95)
+    assert "45 of 95 points left" in series.reason

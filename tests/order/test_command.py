@@ -4,7 +4,6 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from places import DATA
 
 from allreduce_bench.cli import main
@@ -42,11 +41,11 @@ def test_the_order_of_a_check_avoids_the_pair_that_cannot_talk(check, tmp_path):
     file = tmp_path / "order.txt"
     result = order(check, "--size", "4M", "-o", file)
     assert result.exit_code == 0, result.output
-    assert "waits for ever" in result.stdout and has_message(result.stdout, "order.broken_left_out", pairs=1)
+    assert "waits for ever" in result.stdout and "pairs: 1" in result.stdout
     hosts = parse_order(str(file))
     around = list(zip(hosts, (*hosts[1:], hosts[0])))
     assert sorted(hosts) == list(NODES) and not {("h1", "h4"), ("h4", "h1")} & set(around)
-    assert has_message(result.stdout, "order.use_order", path=file, ranks=4)
+    assert f"run --order {file} -n 4" in result.stdout
     same = order(check / "pairs.csv", "--size", "4M")
     assert same.exit_code == 0 and same.stdout.splitlines()[-1] == ",".join(hosts)
 
@@ -57,13 +56,13 @@ def test_a_map_of_switches_needs_no_measurement(tmp_path):
     result = order("--map", file)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] in ("h1,h3,h2,h4", "h1,h3,h4,h2", "h1,h2,h4,h3", "h1,h4,h2,h3")
-    assert has_message(" ".join(result.stdout.split()), "order.map_is_assumed", factor=2.0)
+    assert all(words in " ".join(result.stdout.split()) for words in ("Nothing", "2 times"))
 
 
 def test_a_table_of_another_tool_is_compared_without_a_unit():
     result = order(DATA / "pairs_h100" / "cluster_10_nodes.csv")
     assert result.exit_code == 0, result.output
-    assert has_message(" ".join(result.stdout.split()), "order.unit_unknown")
+    assert "The unit" in " ".join(result.stdout.split())
     assert len(result.stdout.splitlines()[-1].split(",")) == 10
 
 
@@ -90,19 +89,19 @@ def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], message_pattern("order.no_source")),
-        (["x", "--map", "y"], message_pattern("order.both_sources", source="x", map="y")),
-        (["--map", "none"], message_pattern("pages.map_cannot_be_read", path="none")),
-        (["--map", "map", "--value", "c"], message_pattern("order.only_of_table", option="--value")),
-        (["--map", "one"], message_pattern("order.expected_hosts", path="one", found=1, most=512)),
-        (["--map", "odd"], message_pattern("order.not_a_host", path="odd", number=2, host="$(x)")),
-        (["--map", "map", "--format", "srun"], message_pattern("order.format_needs_output", format="srun")),
-        (["--map", "map", "-a", "native"], message_pattern("order.is_none_of_steps", name="native")),
-        (["--map", "map", "-a", "tree", "--ranks-per-node", "200"], message_pattern("order.most_ranks", most=256)),
+        ([], "nothing says"),
+        (["x", "--map", "y"], "x and --map y say what"),
+        (["--map", "none"], "--map none: cannot be read"),
+        (["--map", "map", "--value", "c"], "--value: belongs"),
+        (["--map", "one"], "one: hosts: 1.*2 to 512"),
+        (["--map", "odd"], r"odd, host 2: '\$\(x\)'.*example n1"),
+        (["--map", "map", "--format", "srun"], "srun makes a file"),
+        (["--map", "map", "-a", "native"], "native is the.*order is found"),
+        (["--map", "map", "-a", "tree", "--ranks-per-node", "200"], "256 ranks.*ring takes"),
         (["--map", "odd3", "-a", "torus:2x2"], "torus"),
         (["none.csv"], re.escape("none.csv: no such file or directory")),
-        (["empty"], message_pattern("health.holds_no_check_expected", path="empty")),
-        (["map"], message_pattern("health.line_expected_two_columns")),
+        (["empty"], "empty: holds no check"),
+        (["map"], "two columns"),
     ],
 )
 def test_bad_usage_is_one_sentence(words, said, tmp_path):

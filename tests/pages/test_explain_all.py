@@ -4,7 +4,6 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.pages.gallery import site
@@ -37,11 +36,11 @@ def test_a_gallery_is_written_and_its_first_page_told(tmp_path, asked):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--all"], message_pattern("pages.writes_folder_pages_add")),
+        (["--all"], "--all writes"),
         (["--all", "ring", "-o", "site"], re.escape("leave out ring")),
         (["--all", "--count", "3", "-o", "site"], re.escape("leave out --count")),
         (["--all", "--compare", "-o", "site"], re.escape("leave out --compare")),
-        (["--all", "-n", "2,3", "-o", "site"], message_pattern("pages.explain_takes_single_rank")),
+        (["--all", "-n", "2,3", "-o", "site"], "explain takes"),
         (["ring"], re.escape("missing option '-n'")),
     ],
 )

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.pages.notebook import explain
 from allreduce_bench.schedule.algorithm import AlgorithmError
@@ -24,7 +23,7 @@ def test_it_need_not_move(tmp_path):
     assert shown.names == ("GPU1", "GPU2") and "data:image/png;base64,iVBOR" in shown._repr_html_()
     shown.save(tmp_path / "ring.png")
     assert (tmp_path / "ring.png").read_bytes() == shown.image()
-    with pytest.raises(ValueError, match=message_pattern("pages.expected_name_ends_2", ending=".png")):
+    with pytest.raises(ValueError, match=r"expected.*ends in \.png"):
         shown.save(tmp_path / "ring.gif")
 
 

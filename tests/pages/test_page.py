@@ -5,7 +5,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.pages.page import page
 from allreduce_bench.schedule.algorithm import AlgorithmError
@@ -76,7 +75,7 @@ def test_an_algorithm_of_a_hostile_name_is_text(tmp_path):
 
 
 def test_too_many_ranks_are_refused():
-    with pytest.raises(AlgorithmError, match=message_pattern("pages.picture_shows_most_ranks", most_ranks=32)):
+    with pytest.raises(AlgorithmError, match="32 ranks.*txt file"):
         page(["ring"], 33)
 
 

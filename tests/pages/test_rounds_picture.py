@@ -3,7 +3,6 @@
 import io
 
 import pytest
-from has_message import message_pattern
 from PIL import Image
 
 from allreduce_bench.pages.drawing import drawing, rank_names
@@ -36,7 +35,5 @@ def test_few_places_stay_empty(panels, shape):
 
 
 def test_too_many_rounds_are_refused_in_one_sentence():
-    with pytest.raises(
-        AlgorithmError, match=message_pattern("pages.rounds_png_file_shows", algorithm="two_tree", most_panels=100)
-    ):
+    with pytest.raises(AlgorithmError, match="two_tree.*fewer than 100"):
         png(drawing("two_tree", 32, segment=1, count=64), rank_names(32))

@@ -1,7 +1,6 @@
 """Which schedules are shown when little is said."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.pages.drawing import even_count, subject
 from allreduce_bench.schedule import Parts
@@ -31,5 +30,5 @@ def test_a_file_of_two_algorithms_and_one_that_is_no_all_reduce_are_refused(tmp_
     with pytest.raises(Refusal, match="ends without"):
         subject(str(file), 2)
     file.write_text(head + one.format("first") + one.format("second"), encoding="utf-8")
-    with pytest.raises(AlgorithmError, match=message_pattern("pages.holds_algorithms_picture_shows", chosen_count=2)):
+    with pytest.raises(AlgorithmError, match="2 algorithms"):
         subject(str(file), 2)

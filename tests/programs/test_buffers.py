@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
 
-from has_message import message_pattern
 from mpi4py import MPI  # noqa: E402
 
 
@@ -55,7 +54,7 @@ def test_operations_have_names(operation_of):
     ]  # fmt: skip
     assert operation_of(MPI.LAND) is operation_of(MPI.MINLOC) is None
     for op in ("median", None):
-        with pytest.raises(ValueError, match=message_pattern("programs.allreduce_operation_not_known")):
+        with pytest.raises(ValueError, match="or 'avg'"):
             operation_of(op)
 
 
@@ -156,27 +155,27 @@ class CopiedByNumpy:
 @pytest.mark.parametrize(
     ("sendbuf", "recvbuf", "words"),
     [
-        (3, np.zeros(1), message_pattern("programs.allreduce_type_expected_array")),
+        (3, np.zeros(1), r"array or \[array"),
         (np.zeros(1), None, "recvbuf is of type NoneType"),
         (np.zeros(2), np.zeros(3), "sendbuf has 2 elements, recvbuf 3"),
         (np.zeros(2), np.zeros(2, "f4"), "sendbuf is float64, recvbuf float32"),
         ([np.zeros(2), 3], np.zeros(3), "a count of 3 does not fit"),
-        ([np.zeros(3), "x y"], np.zeros(3), message_pattern("programs.allreduce_no_type_mpi")),
-        ([bytearray(9), MPI.DOUBLE], np.zeros(1), message_pattern("programs.allreduce_type_does_not", dtype="float64")),
+        ([np.zeros(3), "x y"], np.zeros(3), "no type"),
+        ([bytearray(9), MPI.DOUBLE], np.zeros(1), "its type float64 does not"),
         (
             [np.zeros(3), 1, 4, "d"],
             np.zeros(1),
-            message_pattern("programs.allreduce_elements_displacement_does", size="3", displacement="4"),
+            "3 elements.*4 does not",
         ),
         ([np.zeros(3), 2, 2, "d"], np.zeros(2), "a count of 2 from element 2 on does not fit"),
         ([1.0, 2.0, 3.0], np.zeros(3), "expected \\[array, count, type\\]"),
         (np.zeros(6)[::2], np.zeros(3), "not contiguous"),
         (np.zeros((2, 3), order="F"), np.zeros((2, 3)), "sendbuf is in the order of Fortran"),
         ([np.zeros((2, 3)), MPI.DOUBLE], np.zeros((2, 3), order="F"), "recvbuf in that of Fortran"),
-        (np.zeros(3, ">f8"), np.zeros(3, ">f8"), message_pattern("programs.allreduce_another_byte_order")),
-        ([np.zeros(3), ">f8"], np.zeros(3), message_pattern("programs.allreduce_no_type_mpi")),
-        (np.zeros(1), np.float64(0), message_pattern("programs.allreduce_type_numpy_makes", found="float64")),
-        (np.zeros(2), CopiedByNumpy(), message_pattern("programs.allreduce_type_numpy_makes", found="CopiedByNumpy")),
+        (np.zeros(3, ">f8"), np.zeros(3, ">f8"), "another byte"),
+        ([np.zeros(3), ">f8"], np.zeros(3), "no type"),
+        (np.zeros(1), np.float64(0), "type float64.*numpy makes"),
+        (np.zeros(2), CopiedByNumpy(), "type CopiedByNumpy.*numpy makes"),
     ],
 )
 def test_what_is_none_is_refused_in_one_sentence(vectors_of, sendbuf, recvbuf, words):
@@ -186,7 +185,7 @@ def test_what_is_none_is_refused_in_one_sentence(vectors_of, sendbuf, recvbuf, w
 
 def test_overlap_and_read_only_are_refused(vectors_of):
     total = np.zeros(8)
-    with pytest.raises(ValueError, match=message_pattern("programs.allreduce_sendbuf_recvbuf_overlap")):
+    with pytest.raises(ValueError, match="recvbuf overlap"):
         vectors_of(total[:4], total[2:6])
     with pytest.raises(ValueError, match="overlap"):
         vectors_of(total, total)

@@ -10,7 +10,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from allreduce_bench.message import BadValue
 from allreduce_bench.programs.checkpoint_costs import CostsSince, Loss, read_costs
 from allreduce_bench.programs.checkpoints import CheckpointError, Checkpoints
 from allreduce_bench.runs.start import RESTART_VARIABLE
@@ -103,7 +102,7 @@ def test_objects_are_neither_written_nor_unpickled(checkpoints, capsys):
     trap[0] = Trap()
     with pytest.raises(CheckpointError) as refused:
         checkpoints.save(40, weights=trap)
-    assert refused.value.code == "programs.checkpoint_of_objects"
+    assert "holds objects" in str(refused.value)
     content = io.BytesIO()
     np.savez(content, weights=trap)
     checksum = hashlib.sha256(content.getvalue()).hexdigest()[:16]
@@ -124,14 +123,14 @@ def test_objects_are_neither_written_nor_unpickled(checkpoints, capsys):
 def test_one_of_another_network_is_refused(checkpoints, like):
     with pytest.raises(CheckpointError) as refused:
         checkpoints.newest(like)
-    assert refused.value.code == "programs.checkpoint_of_another"
+    assert "another program" in str(refused.value)
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError) as refused:
         Checkpoints(Comm(), tmp_path / "file" / "ckpt").save(1, weights=WEIGHTS)
-    assert refused.value.code == "programs.checkpoint_os_error"
+    assert "0 can" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["reached", "history.jsonl"])
@@ -142,7 +141,7 @@ def test_what_is_in_the_way_of_notes_is_one_sentence(tmp_path, name, make):
     with pytest.raises(CheckpointError) as refused:
         kept.save(1, weights=WEIGHTS)
         kept.done(1)
-    assert refused.value.code == "programs.checkpoint_os_error" and name in str(refused.value)
+    assert "0 can" in str(refused.value) and name in str(refused.value)
 
 
 @pytest.mark.parametrize("step", [-1, 10**18, 1.0, "7", None])
@@ -151,7 +150,7 @@ def test_a_step_that_no_name_can_hold_is_refused_on_all_ranks(checkpoints, step)
     for keep in (lambda: checkpoints.save(step, weights=WEIGHTS), lambda: checkpoints.done(step)):
         with pytest.raises(CheckpointError) as refused:
             keep()
-        assert refused.value.code == "programs.checkpoint_step"
+        assert "are done" in str(refused.value)
 
 
 def test_steps_may_be_of_numpy_and_names_are_free(checkpoints):
@@ -168,7 +167,7 @@ def test_what_numpy_would_read_as_another_type_is_not_written(checkpoints, monke
     monkeypatch.setattr(np.lib.format, "dtype_to_descr", lambda dtype: "<V2")  # as of bfloat16
     with pytest.raises(CheckpointError) as refused:
         checkpoints.save(40, weights=WEIGHTS)
-    assert refused.value.code == "programs.checkpoint_of_type"
+    assert "not keep" in str(refused.value)
 
 
 def npz_that_states(shape):
@@ -196,7 +195,7 @@ def test_a_whole_file_of_something_else_is_left_out(checkpoints, content, capsys
 def test_like_may_be_lists_and_what_fails_on_rank_0_fails_on_all(checkpoints):
     with pytest.raises(CheckpointError) as refused:
         checkpoints.newest({"weights": [1.0, 2.0]})
-    assert refused.value.code == "programs.checkpoint_of_another"
+    assert "another program" in str(refused.value)
     told = []
     checkpoints.comm.bcast = lambda value, root: told.append(value) or value
     with pytest.raises(AttributeError):
@@ -215,9 +214,9 @@ def test_a_file_that_another_start_is_writing_stays(checkpoints):
 
 def test_a_folder_is_of_one_exec_at_a_time(checkpoints):
     first = CostsSince(checkpoints.folder)
-    with pytest.raises(BadValue) as refused:
+    with pytest.raises(ValueError) as refused:
         CostsSince(checkpoints.folder)
-    assert refused.value.code == "programs.checkpoints_of_two"
+    assert "another exec" in str(refused.value)
     del first
     CostsSince(checkpoints.folder)
 
@@ -226,7 +225,7 @@ def test_no_folder_is_one_sentence(monkeypatch):
     monkeypatch.delenv("ALLREDUCE_BENCH_CHECKPOINT", raising=False)
     with pytest.raises(CheckpointError) as refused:
         Checkpoints(Comm())
-    assert refused.value.code == "programs.no_checkpoint_folder"
+    assert "exec --checkpoint" in str(refused.value)
 
 
 def test_a_loss_is_counted_in_steps_and_seconds(checkpoints, monkeypatch):

@@ -2,13 +2,12 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from places import ROOT
 
-from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.candidates import algorithms_of
@@ -98,8 +97,8 @@ def test_what_says_nothing_is_refused(tmp_path, content, words):
 def test_an_unknown_executor_is_damage(saved):
     saved.write_text(saved.read_text().replace("pipelined", "hurried"))
     known = "native, sendrecv, pipelined, compiled or compiled-pipelined"
-    error = say("runs.found_expected", value="'hurried'", expected=known)
-    with pytest.raises(ChoiceError, match=message_pattern("runs.name_error", name="executor", error=error)):
+    error = f"found 'hurried', expected {known}"
+    with pytest.raises(ChoiceError, match=re.escape(f"executor: {error}")):
         lookup_of(saved)
 
 
@@ -130,7 +129,7 @@ def saved_own(tmp_path, version: int, **fields: object):
 def test_files_of_code_are_never_run(tmp_path, version, how):
     code = tmp_path / "mine.py"
     code.write_text(MINE)
-    with pytest.raises(ChoiceError, match=message_pattern("programs.algorithm_file_choices_never")):
+    with pytest.raises(ChoiceError, match="choices never"):
         lookup_of(saved_own(tmp_path, version, **{how: str(code)}))
     assert not (tmp_path / "was_run").exists()
 
@@ -143,10 +142,10 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
     kept = {"file": own["mine"].path, "sha256": own["mine"].sha256}
     for path in (saved_own(tmp_path, 3, **kept), saved_own(tmp_path, 2)):
         assert lookup_of(path, own)(shape(8), FOUR).candidate.name == "mine"
-        with pytest.raises(ChoiceError, match=message_pattern("programs.algorithm_none_version_your")):
+        with pytest.raises(ChoiceError, match="is none"):
             lookup_of(path)
     code.write_text(MINE + "# changed")
-    with pytest.raises(ChoiceError, match=message_pattern("programs.not_when_algorithm_chosen", name="mine")):
+    with pytest.raises(ChoiceError, match="'mine' was chosen"):
         lookup_of(saved_own(tmp_path, 3, **kept), own_files(algorithms_of([str(code)]).values()))
 
 

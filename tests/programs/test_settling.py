@@ -76,7 +76,7 @@ class PlayedHome:
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> PlayedBound:
         self.now_s += PREPARED_S
         if candidate.algorithm in self.unfit:
-            raise AlgorithmError("as_said", words="does not fit")
+            raise AlgorithmError("does not fit")
         self.bound.append(PlayedBound(self, candidate))
         return self.bound[-1]
 

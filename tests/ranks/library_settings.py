@@ -39,20 +39,20 @@ def lengths(comm: MPI.Comm) -> list[int]:
 
 
 def error_of(comm: MPI.Comm, settings: Mapping[str, Value]) -> str:
-    """The code of what `forced` raises; empty: nothing."""
+    """What `forced` refuses; empty: nothing."""
     try:
         with forced(comm, settings):
             return ""
     except NoControl as error:
-        return error.code
+        return str(error)
 
 
 def sent(comm: MPI.Comm) -> list | str:
-    """The pml, messages and bytes of one all-reduce, or the code of why they are not counted."""
+    """The pml, messages and bytes of one all-reduce; `not counted`: the library does not tell."""
     try:
         return list(counted(comm, lambda: comm.Allreduce(vector, total)))
-    except NotCounted as error:
-        return error.code
+    except NotCounted:
+        return "not counted"
 
 
 def main() -> None:

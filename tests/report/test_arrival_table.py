@@ -2,7 +2,6 @@
 
 from html import unescape
 
-from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
@@ -52,7 +51,7 @@ def test_the_verdict_the_models_and_the_table_take_cells_without_delays_alone(tm
 def test_the_page_has_the_table_and_says_what_was_injected(tmp_path, words_only):
     page = write_report([delayed_run(tmp_path / "run")], tmp_path / "page.html").read_text()
     assert "<h2>Arrival patterns</h2>" in page and "least affected" in page
-    assert has_message(unescape(page), "report.injected_patterns_beside_none", arrivals="ramp")
+    assert "patterns ramp" in unescape(page)
     plain = build_run(tmp_path / "plain", ranks=(2,), sizes=(1024,), launches=3)
     page = write_report([plain], tmp_path / "page.html").read_text()
-    assert "Arrival patterns" not in page and has_message(page, "report.not_seen_ranks_enter")
+    assert "Arrival patterns" not in page and "not seen" in page

@@ -4,7 +4,6 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.message import say
 from allreduce_bench.report.bandwidths import difference_of
 
 
@@ -28,11 +27,29 @@ def test_times_at_two_bandwidths_stand_side_by_side():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--bandwidth", "10Gbit,10000Mbit"], say("cli.bandwidths_equal", text="10Gbit,10000Mbit")),
-        (["--bandwidth", "1Gbit,2Gbit,3Gbit"], say("cli.bandwidths_one_or_two", text="1Gbit,2Gbit,3Gbit", count=3)),
-        (["--bandwidth", "1Gbit,2Gbit", "--map"], say("cli.two_bandwidths_table", option="--map")),
-        (["--bandwidth", "1Gbit,2Gbit", "--format", "csv"], say("cli.two_bandwidths_table", option="--format csv")),
-        (["--bandwidth", "1Gbit,2Gbit", "--beta", "1ns"], say("cli.beta_bandwidth_same_meaning", option="")),
+        (
+            ["--bandwidth", "10Gbit,10000Mbit"],
+            "'10Gbit,10000Mbit': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit",
+        ),
+        (
+            ["--bandwidth", "1Gbit,2Gbit,3Gbit"],
+            "'1Gbit,2Gbit,3Gbit': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found 3",
+        ),
+        (
+            ["--bandwidth", "1Gbit,2Gbit", "--map"],
+            "--bandwidth: two bandwidths are compared in a table of text; leave --map out, or name one bandwidth",
+        ),
+        (
+            ["--bandwidth", "1Gbit,2Gbit", "--format", "csv"],
+            (
+                "--bandwidth: two bandwidths are compared in a table of text; leave --format csv out, or name one "
+                "bandwidth"
+            ),
+        ),
+        (
+            ["--bandwidth", "1Gbit,2Gbit", "--beta", "1ns"],
+            "--beta and --bandwidth have the same meaning; use only one of them",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(words, sentence):

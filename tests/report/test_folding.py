@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from hand_models import hand_models
 
-from allreduce_bench.message import say
 from allreduce_bench.models.model import Errors
 from allreduce_bench.report.page import of_models, of_ran, of_rivals
 
@@ -23,20 +22,20 @@ def test_models_that_miss_left_out_rank_counts_are_folded(error, is_open):
 
 
 def test_no_model_has_nothing_to_fold():
-    assert of_models([]) == (True, say("report.none_could_fitted"))
+    assert of_models([]) == (True, "none could be fitted")
 
 
 def test_what_the_library_ran_is_folded_where_that_is_known_nowhere():
     assert of_ran({"lines": [1]}).is_open
-    assert of_ran({"lines": []}) == (False, say("report.ran_nowhere_known"))
+    assert of_ran({"lines": []}) == (False, "unknown")
 
 
 def test_faster_rivals_are_counted_once_and_open_where_times_are_reliable():
     rivals = {"compared": [1, 2, 3], "lines": [{"against": "ring"}, {"against": "ring"}, {"against": "tree"}]}
-    assert of_rivals(rivals, "good") == (True, say("report.rivals_faster_native_somewhere", faster="2"))
+    assert of_rivals(rivals, "good") == (True, "2 of the rivals faster than native somewhere")
     assert not of_rivals(rivals, "not reliable").is_open
     assert of_rivals({"compared": [1], "lines": []}, "good") == (
         False,
-        say("report.rivals_faster_native_somewhere", faster="none"),
+        "none of the rivals faster than native somewhere",
     )
-    assert of_rivals({"compared": [], "lines": []}, "good").line == say("report.none_could_compared")
+    assert "none could" in of_rivals({"compared": [], "lines": []}, "good").line

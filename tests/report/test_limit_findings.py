@@ -4,13 +4,11 @@ import csv
 import json
 
 import pytest
-from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import record_summary, summarise
-from allreduce_bench.message import say
 from allreduce_bench.models.curves import NO_OWN
 from allreduce_bench.report.caveats import limit_findings
 from allreduce_bench.report.figure import FigureData
@@ -51,7 +49,7 @@ def test_a_time_that_the_links_allow_has_a_share_and_no_finding(tmp_path):
     run = run_on_two_nodes(tmp_path / "a", RIGHT)
     rows = summarise(run)
     assert all(0 < row["of_limit"] <= 1 for row in rows) and limit_findings(rows) == []
-    assert not has_message(table(run.plan(), rows, "an MPI"), "report.faster_links_allow")
+    assert "links allow" not in table(run.plan(), rows, "an MPI")
     assert json.loads(FORMATS["json"](Result.of(run, rows)))["findings"] == []
 
 
@@ -66,15 +64,13 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     (found,) = limit_findings(rows)
     assert found["text"].startswith(f"faster than the link allows ({LINK.format('40 Gbit/s')}), up to 1.3")
     assert "ring (1 MiB, 4 MiB)" in found["text"] and "at 4 ranks" in found["text"]
-    assert all(cause in found["effect"] for cause in CAUSES) and has_message(
-        found["effect"], "report.exclude_limit_wrong_other", whose="the intervals"
-    )
+    assert all(cause in found["effect"] for cause in CAUSES) and "the intervals exclude" in found["effect"]
     text = table(run.plan(), rows, "an MPI")
     assert text.splitlines().count(found["text"]) == text.splitlines().count(found["effect"]) == 1
     shares = shares_of_table(text)
     assert all(share.endswith("%") for share in shares[:3]) and shares[3:] == ["-", "-"]
     page = write_report([run], tmp_path / "report.html").read_text()
-    assert say("report.faster_links_allow") in page and CAUSES[0] in page and "efficiency</th>" in page
+    assert "links allow" in page and CAUSES[0] in page and "efficiency</th>" in page
     content = json.loads(FORMATS["json"](Result.of(run, rows)))
     assert content["findings"] == [found] and found["code"] == "limit" and found["ranks"] == 4
     assert [cell["of_limit"] for cell in content["results"]] == [row["of_limit"] for row in rows]
@@ -98,7 +94,7 @@ def test_noise_may_pass_a_limit_that_the_interval_holds(tmp_path):
     row = large(rows := summarise(run), name)
     assert row["time_s"] < row["limit_s"] < row["time_high_s"] and row["of_limit"] is None
     (found,) = limit_findings(rows)
-    assert has_message(found["effect"], "report.intervals_contain_limit_may") and "exclude" not in found["effect"]
+    assert "intervals contain" in found["effect"] and "exclude" not in found["effect"]
 
 
 @pytest.mark.parametrize(("rate", "passes"), [(RIGHT, False), (TOO_LOW, True)])
@@ -106,7 +102,7 @@ def test_what_is_accepted_beyond_the_limit_says_so(tmp_path, rate, passes):
     run = run_on_two_nodes(tmp_path / "a", rate)
     (judgement,) = judge([AcceptanceLimit("busbw", 4 * MIB, 5e9)], run.plan(), summarise(run))
     assert judgement.met and judgement.sentence.startswith("accepted: native 4 MiB, 4 ranks: busbw")
-    assert (has_message(judgement.sentence, "evaluation.faster_link_allows_see")) == passes
+    assert ("link allows" in judgement.sentence) == passes
 
 
 @pytest.mark.parametrize(("rate", "passes"), [(RIGHT, False), (TOO_LOW, True)])
@@ -114,4 +110,4 @@ def test_the_line_of_full_links_stays_where_points_pass_it_and_the_caption_says_
     drawing = draw_bandwidth(FigureData(frames.summary([run_on_two_nodes(tmp_path / "a", rate)]), [], NO_OWN))
     (label,) = [text for axes in drawing.figure.axes for text in axes.texts if text.get_text() == "link rate"]
     assert label.get_position()[1] == pytest.approx(1.5 * rate / 1e9)  # 2(p-1)/p over 2(N-1)/N
-    assert (has_message(drawing.caption, "report.faster_links_allow")) == passes
+    assert ("links allow" in drawing.caption) == passes

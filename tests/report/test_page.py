@@ -13,14 +13,12 @@ import matplotlib.image
 import pandas as pd
 import pytest
 from hand_models import hand_models
-from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.machine import forks
-from allreduce_bench.message import say
 from allreduce_bench.report import page as report
 from allreduce_bench.report.caveats import Caveat, Note, warnings
 from allreduce_bench.report.figure import MODELS, TIMES
@@ -177,7 +175,7 @@ def test_the_first_screen_has_three_numbers_and_the_map_of_winners(page, run):
     time, factor, efficiency = re.findall(r"<li><strong>(.*?)</strong> <span>(.*?)</span>", page.source)
     assert time == (
         format_time(row["time_s"]),
-        say("report.headline_time", name=row["algorithm"], place="1 MiB on 4 ranks"),
+        f"{row['algorithm']} takes for 1 MiB on 4 ranks: the lowest time",
     )
     assert re.fullmatch(r"[\d.]+ times", factor[0]) and efficiency[0].endswith(" %")
     told = [cell["data-words"] for cell in page.all("td") if "data-words" in cell]
@@ -263,7 +261,7 @@ def test_captions_say_how_the_numbers_came_about(page):
     )
     assert page.text.count(how) == len(FIGURES)
     assert "Regret: median 1.0" in page.text and "90 % prediction interval" in page.text
-    assert has_message(page.text, "report.fastest_algorithm_determined_cells")
+    assert "Fastest algorithm" in page.text
 
 
 def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
@@ -285,11 +283,9 @@ def test_says_which_rivals_are_faster(tmp_path, words_only):
     """Native takes the messages and bytes of the bounds, and thrice as long at 1 MiB; ring moves as many bytes."""
     bad = build_run(tmp_path / "bad", factor=lambda launch, cell: 3.0 if is_bad(cell) else 1.0)
     text = Page(write_report([bad], tmp_path / "report.html")).text
-    assert has_message(text, "models.native_slower_rival_comparisons") and has_message(
-        text, "models.native_slower_rival_comparisons", against="ring", nbytes="1 MiB"
-    )
+    assert "worst" in text and "worst" in text and "slower than ring at 1 MiB" in text
     good = Page(write_report([build_run(tmp_path / "good")], tmp_path / "good.html"))
-    assert not has_message(good.text, "models.native_slower_rival_comparisons", against="ring")
+    assert not all(words in good.text for words in ("worst", "than ring at"))
 
 
 def is_bad(cell) -> bool:
@@ -300,11 +296,11 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     one = build_run(tmp_path / "one", ranks=(4,))
     text = Page(write_report([one], tmp_path / "report.html")).text
     assert not (tmp_path / "report_figures" / "ranks.csv").exists()
-    assert has_message(text, "report.time_against_ranks_not") and "found 4 ranks" in text
-    assert has_message(text, "report.ran_unknown", ranks="4 ranks")
+    assert "against ranks" in text and "found 4 ranks" in text
+    assert "Unknown at 4 ranks" in text
     alone = build_run(tmp_path / "alone", algorithms=["ring"])
     page = Page(write_report([alone], tmp_path / "alone.html", figures=PICTURES))
-    assert has_message(page.text, "report.native_not_measured")
+    assert "native was" in page.text
     assert "Nothing could be compared: native has no rival" in page.text
     assert {image["src"][:18] for image in page.all("img")} == {"data:image/svg+xml"}
     drawn = {path.stem for path in (tmp_path / "alone_figures").glob("*.png")}
@@ -348,8 +344,8 @@ def test_says_what_it_does(tmp_path, run, monkeypatch):
     monkeypatch.setattr(forks, "cores", lambda: 1)
     doing: list[str] = []
     write_report([run], tmp_path / "report.html", progress=doing.append)
-    assert doing[0] == say("report.reads_and_fits", path=run.path)
-    assert say("report.draws", of=run.path, stem="latency") in doing
+    assert f"{run.path}: reads" in doing[0]
+    assert f"{run.path}: draws latency" in doing
 
 
 def test_quotes_what_is_hostile(troubled_page):
@@ -362,8 +358,8 @@ def test_quotes_what_is_hostile(troubled_page):
 def test_names_everything_that_was_not_measured(troubled_page):
     text = troubled_page.text
     assert "WRONG RESULTS: ring" in text and "17 wrong elements" in text
-    assert has_message(text, "evaluation.launch_not_finished")
-    assert has_message(text, "report.cells_not_measured", absent=4, row_count=30)
+    assert "not ended" in text
+    assert "4 of 30 cells not measured" in text
     assert "replicas diverge: two_tree" in text
     assert "fewer than 3 launches" in text
     cells = [attributes for attributes in troubled_page.all("td") if attributes.get("class") == "bad"]
@@ -386,7 +382,7 @@ def test_one_rank_and_empty_vectors_have_a_page(tmp_path):
 def test_one_rank_alone_has_times_and_no_verdict(tmp_path):
     run = build_run(tmp_path / "run", ranks=(1,), sizes=(8,))
     text = Page(write_report([run], tmp_path / "report.html")).text
-    assert "Only single ranks" in text and not has_message(text, "report.launch_measured_again_since")
+    assert "Only single ranks" in text and "again since" not in text
 
 
 def test_nothing_measured_is_said(tmp_path):

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.message import say
 from allreduce_bench.report import page as report
 from allreduce_bench.report.page import default_page, fingerprints
 from allreduce_bench.runs.folder import RunFolder
@@ -91,9 +89,7 @@ def test_what_stands_in_the_way_is_named_in_one_line(runs, tmp_path):
 def test_a_page_has_the_name_of_a_page(runs, name):
     kept = runs[0].run_json.read_bytes()
     result = CliRunner().invoke(main, ["report", "a", "-o", f"a/{name}"])
-    assert result.exit_code == 2 and result.stderr == (
-        "error: " + say("cli.expected_name_ends_html", output=f"a/{name}") + "\n"
-    )
+    assert result.exit_code == 2 and f"error: -o a/{name}" in result.stderr
     assert runs[0].run_json.read_bytes() == kept
 
 
@@ -101,7 +97,5 @@ def test_figures_are_not_written_through_a_link(runs, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "page_figures").symlink_to("elsewhere")
     result = CliRunner().invoke(main, ["report", "a", "-o", "page.html"])
-    assert result.exit_code == 2 and (
-        "page_figures" in result.stderr and has_message(result.stderr, "report.no_folder_figures_need")
-    )
+    assert result.exit_code == 2 and ("page_figures" in result.stderr and "figures need" in result.stderr)
     assert not list((tmp_path / "elsewhere").iterdir()) and not (tmp_path / "page.html").exists()

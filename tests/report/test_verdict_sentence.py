@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.evaluation.verdict import Advantage, HandOver, Stretch, Verdict
 from allreduce_bench.report.verdict_sentence import REASONS, lines
@@ -76,7 +75,7 @@ def test_without_a_winner_the_sentence_says_why(reason):
     "grade, words",
     [
         ("good", re.escape("711 times faster than native [700, 720] (95 %)")),
-        ("provisional", message_pattern("report.more_times_faster", most_factor="10")),
+        ("provisional", "10 times faster"),
     ],
 )
 def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from has_message import has_message
 from interpreters import in_turn, interpreters
 from measured_runs import with_package
 from places import ANALYSIS
@@ -104,4 +103,4 @@ def test_a_training_goes_on_by_ulfm_from_the_same_step():
         command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
     )
     assert re.search(WENT_ON, done.stdout, re.MULTILINE), done.stdout + done.stderr
-    assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)
+    assert "3 ranks" in done.stderr and "0; 2 go on" in done.stderr

@@ -1,7 +1,6 @@
 """Traces of arrivals: read in any order of lines, and refused in one sentence where they cannot be replayed."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.runs.injected import (
     LARGEST_NBYTES,
@@ -35,11 +34,11 @@ def test_steps_come_in_the_order_of_their_numbers_and_ranks_in_columns(tmp_path)
         ("step,rank,late_s\n0,0,0\n0,1,0\n1,0,0\n", "step 1 lacks rank 1"),
         ("step,rank,late_s\n0,1,0\n", "step 0 lacks rank 0"),
         ("step,rank,late_s\n0,0,0\n0,0,1\n", "line 3: step 0 of rank 0 is there twice"),
-        ("step,rank,late_s\n0,0,nan\n", message_pattern("runs.line_found_expected_step", line="2")),
-        ("step,rank,late_s\n0,0,-1\n", message_pattern("runs.line_found_expected_step")),
-        ("step,rank,late_s\n0,0\n", message_pattern("runs.line_found_expected_step")),
-        ("step,rank,late_s\n0,0,1,2\n", message_pattern("runs.line_found_expected_step")),
-        ("step,rank,late_s\n0,99999999999,1\n", message_pattern("runs.line_found_expected_step")),
+        ("step,rank,late_s\n0,0,nan\n", "line 2.*expected step"),
+        ("step,rank,late_s\n0,0,-1\n", "expected step"),
+        ("step,rank,late_s\n0,0\n", "expected step"),
+        ("step,rank,late_s\n0,0,1,2\n", "expected step"),
+        ("step,rank,late_s\n0,99999999999,1\n", "expected step"),
     ],
 )
 def test_other_files_are_one_sentence(tmp_path, text, words):
@@ -49,9 +48,7 @@ def test_other_files_are_one_sentence(tmp_path, text, words):
 
 
 def test_what_is_no_file_or_too_large_is_said(tmp_path):
-    with pytest.raises(
-        TraceError, match=message_pattern("runs.expected_trace_arrivals", reason="no such file or directory")
-    ):
+    with pytest.raises(TraceError, match="no such file or directory; expected a trace"):
         read_trace(tmp_path / "steps.csv")
     with open(tmp_path / "large.csv", "wb") as file:
         file.truncate(LARGEST_NBYTES + 1)
@@ -64,8 +61,8 @@ def test_a_trace_is_that_of_the_plan_and_of_as_many_ranks(tmp_path):
     digest = digest_of_trace(path)
     assert traces_of(("ramp", path)) == [path]
     assert refuse_traces(("ramp", path), (digest,), (2,)) == 0.5 and refuse_traces(("ramp",), (), (4,)) == 0
-    with pytest.raises(TraceError, match=message_pattern("runs.trace_ranks_expected_use", shape=2, other=4)):
+    with pytest.raises(TraceError, match="2 ranks, expected 4; use -n 2"):
         trace_for(path, digest, (2, 4))
     written(tmp_path, TWO_STEPS + "\n")
-    with pytest.raises(TraceError, match=message_pattern("runs.changed_since_run_planned")):
+    with pytest.raises(TraceError, match="changed since"):
         trace_for(path, digest, (2,))

@@ -1,6 +1,7 @@
 """A result file is whole or absent, and what is no regular file stays what it is."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -9,7 +10,6 @@ from errno import ENOSPC
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from special_files import MAKERS, identity, make_null
 
 from allreduce_bench.runs.files import is_stream, refuse_given, write_atomically, write_given, written_together
@@ -29,7 +29,7 @@ def test_what_is_no_regular_file_is_never_replaced(tmp_path, kind):
     MAKERS[kind](path)
     before = identity(path)
     with pytest.raises(
-        OSError, match=message_pattern("runs.never_replaced_name_new", kind=kind.replace("dead", "a symbolic"))
+        OSError, match=re.escape(f"{kind.replace('dead', 'a symbolic')}, which is never replaced")
     ) as refusal:
         write_atomically(path, "page")
     assert refusal.value.filename == str(path) and identity(path) == before
@@ -48,7 +48,7 @@ def test_a_user_may_not_name_it_either(tmp_path, kind):
 def test_a_fifo_is_written_through_and_one_that_nobody_reads_is_refused(tmp_path):
     path, read = tmp_path / "fifo", []
     os.mkfifo(path)
-    with pytest.raises(OSError, match=message_pattern("runs.fifo_without_reader_start")):
+    with pytest.raises(OSError, match="FIFO without"):
         write_given(path, "text")
     reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
     reader.start()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from has_message import has_message, message_pattern
 
 from allreduce_bench.runs import dtypes
 from allreduce_bench.runs.dtypes import (
@@ -31,10 +30,10 @@ def test_precision_is_that_of_numpy(name):
 def test_only_16_bit_types_have_a_finding():
     assert {name for name in DTYPES if arithmetic_findings(name)} == {name for name in DTYPES if narrow(name)}
     (finding,) = arithmetic_findings("bfloat16")
-    assert finding["code"] == "arithmetic" and has_message(finding["text"], "runs.numpy_mpi_no_such")
+    assert finding["code"] == "arithmetic" and "no such type" in finding["text"]
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(dtypes.PACKAGE_OF, "bfloat16", "no_such_package")
-    with pytest.raises(DtypeError, match=message_pattern("runs.dtype_needs_package", package_of="no_such_package")):
+    with pytest.raises(DtypeError, match="needs the package no_such_package"):
         teach_numpy("bfloat16")

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message
 from made_runs import WARMUPS, build_run
 from rechecked import change_json, recheck
 
@@ -36,16 +35,16 @@ def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_
     change_json(folder.run_json, schema_version=SCHEMA_VERSION + 1)
     assert f"schema version {SCHEMA_VERSION + 1}" in refusal(folder)
     change_json(folder.run_json, schema_version=0)
-    assert has_message(refusal(folder), "runs.schema_version_no_longer", version=0)
+    assert "0 is no longer supported" in refusal(folder)
     change_json(folder.run_json, schema_version=SCHEMA_VERSION, plan={"sizes": [8]})
     assert "damaged: the plan" in refusal(folder)
     folder.run_json.write_text(good)
     for path in folder.launches.glob("*.cells.csv"):
         path.write_text(path.read_text().splitlines(keepends=True)[0])
     recheck(folder)
-    assert has_message(refusal(folder), "runs.half_written_no_cell")
+    assert "half-written" in refusal(folder)
     folder.run_json.unlink()
-    assert has_message(refusal(folder), "runs.contains_no_run_json")
+    assert "no run.json" in refusal(folder)
     assert "no such folder" in refusal(RunFolder(tmp_path / "nothing"))
 
 

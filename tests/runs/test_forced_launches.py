@@ -67,4 +67,4 @@ def test_only_chooses_them_by_their_way(text, names):
 def test_only_refuses_a_way_that_the_run_has_not():
     with pytest.raises(PlanError) as refused:
         chosen_launches(PLAN, "2r-1-ring")
-    assert refused.value.code == "runs.run_no_such_launch" and "-forced" in refused.value.values["ways"]
+    assert "no such launch" in str(refused.value) and "-forced" in str(refused.value)

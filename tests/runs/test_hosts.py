@@ -1,7 +1,8 @@
 """Hosts as users and batch systems write them, and how ranks fill them."""
 
+import re
+
 import pytest
-from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ def test_hosts_of_the_command_line():
 
 @pytest.mark.parametrize("text", ["", "a,", "-a", "a b", "a:0", "a:x", "a:1:2", "$(id)", "a;b", "a/b", "ä"])
 def test_what_is_no_host_is_refused(text):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_host_expected_example")):
+    with pytest.raises(ValueError, match="not a host"):
         parse_hosts(text)
 
 
@@ -24,9 +25,7 @@ def test_hosts_of_a_file(tmp_path):
     path.write_text("# ours\nn1\nn2 slots=4   # big\n\nn3:2\nn1\n")
     assert read_hostfile(path) == ("n1:2", "n2:4", "n3:2")
     path.write_text("n1\n# comment\nn2 slots=0\n")
-    with pytest.raises(
-        ValueError, match=message_pattern("runs.not_host_expected_example", source=f"{path}, line 3", word="n2:0")
-    ):
+    with pytest.raises(ValueError, match=re.escape(f"{path}, line 3: 'n2:0' is not a host")):
         read_hostfile(path)
     path.write_text("# nobody\n")
     with pytest.raises(ValueError, match="no host found"):

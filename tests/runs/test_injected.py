@@ -1,7 +1,8 @@
 """What is injected before calls: words as they are kept, and what makes no sense, each in a sentence."""
 
+import re
+
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.runs.cell import Cell
 from allreduce_bench.runs.injected import (
@@ -27,7 +28,7 @@ def test_a_slowdown_is_kept_in_one_form(words, kept):
 
 @pytest.mark.parametrize("words", ["5", "5:12", "-1:5%", "x:5%", "5:0%", "5:-3%", "5:12%@9", "5:nan%", ""])
 def test_other_words_are_refused(words):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_slowdown_expected_rank", text=words)):
+    with pytest.raises(ValueError, match=re.escape(f"'{words}' is not") + ".*share above"):
         parse_slowdown(words)
 
 
@@ -43,12 +44,12 @@ def test_only_the_named_rank_is_slower():
     [
         (
             {"compute_s": 0.01, "inject_slowdown": ("5:12%",)},
-            message_pattern("runs.inject_slowdown_launch_rank", size="4", plural="s", outside="5"),
+            "--inject-slowdown 5.*4 ranks.*rank 5",
         ),
         ({"compute_s": 0.01, "inject_slowdown": ("8:12%",), "ranks": (8,)}, "has no rank 8"),
-        ({"compute_s": 0.01, "inject_slowdown": ("1:12%", "1:5%")}, message_pattern("runs.inject_slowdown_names_rank")),
+        ({"compute_s": 0.01, "inject_slowdown": ("1:12%", "1:5%")}, "--inject-slowdown names"),
         ({"inject_slowdown": ("1:12%",)}, "add one with --compute"),
-        ({"work": "sleep"}, message_pattern("runs.work_kind_compute_add", work="sleep")),
+        ({"work": "sleep"}, "sleep is a.*--compute 10ms"),
         ({"compute_s": 0.01, "groups": "2"}, "leave out --groups"),
         ({"compute_s": 0.01, "work": "dance"}, "work"),
     ],
@@ -101,13 +102,13 @@ def test_a_lateness_is_a_factor_or_a_time(words, kept, meaning):
 
 def test_a_phase_of_work_has_a_unit():
     assert parse_phase("20ms") == 0.02 and parse_phase("1m30s") == 90 and parse_phase("0") == 0
-    with pytest.raises(ValueError, match=message_pattern("runs.no_unit_expected_such", text="20", text_2="20")):
+    with pytest.raises(ValueError, match="'20' has no.*such as 20ms, 20us or 20s"):
         parse_phase("20")
 
 
 @pytest.mark.parametrize("words", ["0x", "0s", "x", "soon", "-1ms", "2", ""])
 def test_other_lateness_is_refused(words):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_lateness_expected_time")):
+    with pytest.raises(ValueError, match="not a lateness"):
         parse_late_by(words)
 
 
@@ -119,11 +120,11 @@ def test_how_long_a_rank_may_wait_is_known_where_it_is_a_time():
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        ({"arrival": ("ramp",), "compute_s": 0.1}, message_pattern("runs.compute_lets_ranks_become")),
-        ({"late_by": "2x"}, message_pattern("runs.late_how_late_patterns")),
+        ({"arrival": ("ramp",), "compute_s": 0.1}, "--compute lets"),
+        ({"late_by": "2x"}, "one-late"),
         (
             {"arrival": ("/a/s.csv", "/b/s.csv"), "arrival_digests": ("", "")},
-            message_pattern("runs.arrival_names_two_traces"),
+            "--arrival names",
         ),
         ({"arrival": ("ramp",), "groups": "2"}, "leave out --groups"),
     ],

@@ -1,7 +1,8 @@
 """--only: launches are chosen by ranks, by number, or both; an unknown one is refused with the known ones."""
 
+import re
+
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.runs.launch_choice import chosen_launches, parse_only
 from allreduce_bench.runs.plan import Plan, PlanError
@@ -31,9 +32,7 @@ def test_no_words_choose_all(text):
 
 @pytest.mark.parametrize("text", ["9r", "8r-4", "-4", "8r,9r-1", "-0"])
 def test_a_word_that_chooses_nothing_names_what_there_is(text):
-    with pytest.raises(
-        PlanError, match=message_pattern("runs.run_no_such_launch", ranks="4r, 8r, 16r", numbers="-1 to -3")
-    ):
+    with pytest.raises(PlanError, match="no such launch; known: 4r, 8r, 16r.*-1 to -3"):
         chosen_launches(PLAN, text)
 
 
@@ -41,5 +40,5 @@ def test_a_word_that_chooses_nothing_names_what_there_is(text):
     "text", ["8", "r", "8r-", "8r-1-2", "8r 2", "all", "8r;rm", "²r", "-", "8r-\n1", "1" * 10 + "r"]
 )
 def test_other_words_are_refused(text):
-    with pytest.raises(PlanError, match=message_pattern("runs.expected_example", word=text)):
+    with pytest.raises(PlanError, match=re.escape(f"--only {text}") + ".*example 8r"):
         parse_only(text)

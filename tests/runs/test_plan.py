@@ -1,10 +1,10 @@
 """A plan decides once what a run measures; it refuses what makes no sense and survives the way through JSON."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
-from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are not a whole number of float64 elements of 8 bytes"),
         ({"executors": ("sendrcv",)}, "unknown executor .sendrcv.; did you mean sendrecv?"),
         ({"executors": ("native",)}, "unknown executor 'native'"),
-        ({"segment_nbytes": 0}, message_pattern("runs.segment_segment_holds_least")),
+        ({"segment_nbytes": 0}, "found 0"),
         ({"groups": "2", "ranks": (8, 5)}, "unequal groups, of 2 and 3 ranks, out of 5"),
         ({"window": 4}, "a window belongs to the executors pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
@@ -53,7 +53,7 @@ def test_a_launch_is_found_again_by_its_name(ranks, number):
     "text", ["", "4", "4r", "r-2", "-2", "4r-0", "0r-2", "04r-2", "4r-2.1", "4r--2", " 4r-2", "4r-2\n"]
 )
 def test_what_is_no_name_of_a_launch_is_refused(text):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_name_launch_expected", text=text)):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + ".*example 4r-2"):
         Launch.named(text)
 
 

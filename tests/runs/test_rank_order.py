@@ -1,13 +1,11 @@
 """The order of ranks: words, files, and what is no permutation of the hosts that are there."""
 
 import pytest
-from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.message import BadValue
 from allreduce_bench.runs.plan import Plan, PlanError
-from allreduce_bench.runs.rank_order import parse_order, ranks_in_order
+from allreduce_bench.runs.rank_order import OrderError, parse_order, ranks_in_order
 
 HOSTS = ("h1", "h1", "h2", "h2", "h3", "h3")
 
@@ -43,16 +41,16 @@ def test_any_permutation_of_the_hosts_is_kept(hosts_and_order):
 
 
 @pytest.mark.parametrize(
-    ("order", "code", "values"),
+    ("order", "said"),
     [
-        (("h1", "h9"), "runs.order_host_not_there", {"host": "h9", "hosts": "h1, h2, h3"}),
-        (("h1", "h2"), "runs.order_leaves_out", {"host": "h3", "ranks": 2}),
-        (("h1", "h1", "h2", "h3"), "runs.order_no_permutation", {"host": "h2", "times": 1, "ranks": 2}),
-        (("h1", "h1", "h1", "h2", "h2", "h3"), "runs.order_no_permutation", {"host": "h1", "times": 3, "ranks": 2}),
+        (("h1", "h9"), "order names host h9.*ranks on h1, h2, h3"),
+        (("h1", "h2"), "order leaves.*host h3.*2 ranks"),
+        (("h1", "h1", "h2", "h3"), "h2 1 times.*2 ranks.*host once"),
+        (("h1", "h1", "h1", "h2", "h2", "h3"), "h1 3 times.*2 ranks.*host once"),
     ],
 )
-def test_an_order_that_is_no_permutation_is_refused(order, code, values):
-    with pytest.raises(BadValue, match=message_pattern(code, **values)):
+def test_an_order_that_is_no_permutation_is_refused(order, said):
+    with pytest.raises(OrderError, match=said):
         ranks_in_order(order, HOSTS)
 
 
@@ -64,25 +62,25 @@ def test_words_lists_and_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
+    ("text", "said"),
     [
-        ("n1\n$(touch x)\n", "runs.order_not_a_host"),
-        ("n1:2\nn2\n", "runs.order_not_a_host"),
-        ("n1\n--host\n", "runs.order_not_a_host"),
-        ("# nothing\n", "runs.order_too_short"),
-        ("n1\n", "runs.order_too_short"),
+        ("n1\n$(touch x)\n", "expected a host"),
+        ("n1:2\nn2\n", "expected a host"),
+        ("n1\n--host\n", "expected a host"),
+        ("# nothing\n", "two hosts"),
+        ("n1\n", "two hosts"),
     ],
 )
-def test_a_file_of_other_lines_is_refused(text, code, tmp_path):
+def test_a_file_of_other_lines_is_refused(text, said, tmp_path):
     file = tmp_path / "order.txt"
     file.write_text(text)
-    with pytest.raises(BadValue, match=message_pattern(code)):
+    with pytest.raises(OrderError, match=said):
         parse_order(str(file))
-    with pytest.raises(BadValue, match=message_pattern("runs.order_cannot_be_read")):
+    with pytest.raises(OrderError, match="expected block"):
         parse_order(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("beside", [{"groups": "2"}, {"pretend_ranks_per_node": 2}])
 def test_an_order_beside_groups_or_made_up_nodes_is_refused(beside):
-    with pytest.raises(PlanError, match=message_pattern("runs.order_beside")):
+    with pytest.raises(PlanError, match="--order belongs"):
         Plan(algorithms=("ring",), sizes=(8,), ranks=(4,), order=("block",), **beside)

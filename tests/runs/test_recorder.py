@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from made_runs import launch_facts
 
 from allreduce_bench.runs.folder import RunFolder
@@ -43,7 +42,7 @@ def folder(tmp_path) -> RunFolder:
 
 def test_a_run_is_created_once_and_holds_its_plan(folder):
     assert folder.plan() == PLAN
-    with pytest.raises(RunError, match=message_pattern("runs.run_exists")):
+    with pytest.raises(RunError, match="or continue"):
         create_run(folder, PLAN, [])
     assert [path.name for path in folder.path.parent.iterdir()] == ["run"]
 

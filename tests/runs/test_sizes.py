@@ -1,7 +1,6 @@
 """The sizes of a sweep grow by one factor, and end."""
 
 import pytest
-from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +26,7 @@ def test_geometric_sizes_reach_the_last_in_spite_of_rounding():
 @pytest.mark.parametrize(
     "first, last, factor, words",
     [
-        (64, 8, 2, message_pattern("runs.smallest_size_bytes_above")),
+        (64, 8, 2, "smallest size"),
         (8, 64, 1, "must be above 1"),
         (8, 64, float("nan"), "must be above 1"),
         (8, 64, 1.0000001, "makes more than 1000 sizes"),

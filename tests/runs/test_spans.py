@@ -3,7 +3,6 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.plan import Launch
 
@@ -29,7 +28,7 @@ def damaged(folder: RunFolder) -> list[tuple[str, str]]:
 def test_rows_that_were_deleted_cost_their_cell_and_no_other(folder):
     before = list(folder.repetitions())
     change(folder, 1, 4)
-    assert damaged(folder) == [("native", say("runs.rows_cell_changed"))]
+    assert damaged(folder) == [("native", "the rows of a cell were changed")]
     gone = {key_of(row) for row in before} - {key_of(row) for row in folder.repetitions()}
     assert len(gone) == 1 and folder.cells_left(folder.plan(), FIRST) == 1
     assert list(folder.repetitions()) == [row for row in before if key_of(row) not in gone]
@@ -37,7 +36,7 @@ def test_rows_that_were_deleted_cost_their_cell_and_no_other(folder):
 
 def test_all_rows_of_a_cell_may_be_gone(folder):
     change(folder, 11, 21)
-    assert [found for _, found in damaged(folder)] == [say("runs.rows_cell_lost")]
+    assert [found for _, found in damaged(folder)] == ["the rows of a cell are lost"]
 
 
 def test_a_changed_digit_is_noticed(folder):
@@ -46,14 +45,14 @@ def test_a_changed_digit_is_noticed(folder):
     place = text.index("e-06")
     digit = "1" if text[place - 1] != "1" else "2"
     path.write_text(text[: place - 1] + digit + text[place:])
-    assert damaged(folder) == [("native", say("runs.rows_cell_changed"))]
+    assert damaged(folder) == [("native", "the rows of a cell were changed")]
 
 
 def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupted(folder):
     path = folder.launches / "2r-1.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[-1]]))
-    assert damaged(folder) == [("", say("runs.bytes_do_not_belong", surplus_nbytes=len(lines[-1])))]
+    assert damaged(folder) == [("", f"{len(lines[-1]):,} bytes do not belong to any cell")]
     killed = build_run(folder.path / "killed", sizes=(8,), ranks=(2,), launches=1, unsealed=True)
     with open(killed.launches / "2r-1.1.csv", "a") as file:
         file.write(lines[-1] * 3 + lines[-1][:20])
@@ -62,7 +61,7 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
 
 def test_another_header_costs_the_launch(folder):
     change(folder, 0, 1, "launch,attempt\n")
-    assert [found for _, found in damaged(folder)] == [say("runs.first_line_not_header")]
+    assert [found for _, found in damaged(folder)] == ["the first line is not the header of this schema version"]
     assert folder.cells_left(folder.plan(), FIRST) == 6
 
 
@@ -70,5 +69,5 @@ def test_changed_and_missing_stamps_cost_their_cells(folder):
     first, second, *_ = sorted((folder.launches / "2r-1.1.stamps").iterdir())
     first.write_bytes(first.read_bytes()[:-1] + b"\1")
     second.unlink()
-    assert [found for _, found in damaged(folder)] == [say("runs.file_changed"), say("runs.file_missing")]
+    assert [found for _, found in damaged(folder)] == ["the file was changed", "the file is missing"]
     assert folder.cells_left(folder.plan(), FIRST) == 2

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.runs.start import UNASKED, Start, StartError
 
@@ -30,10 +29,10 @@ def test_known_launchers_and_templates(launcher):
         ({"launcher": "start {nodes}"}, re.escape("or a template with {ranks} such as 'flux run -n {ranks}'")),
         ({"launcher": "{ranks} {0}"}, "launcher"),
         ({"launcher": ""}, "launcher"),
-        ({"launcher": "start {ranks"}, message_pattern("runs.launcher_template_write_literal")),
+        ({"launcher": "start {ranks"}, "literal brace"),
         ({"launcher_args": "--tag 'x"}, re.escape("launcher arguments '--tag 'x': No closing quotation")),
-        ({"remote_shell": " "}, message_pattern("runs.remote_shell_empty_expected")),
-        ({"hosts": ("n1", "--evil")}, message_pattern("runs.not_host_expected_example_2", host="--evil")),
+        ({"remote_shell": " "}, "remote shell"),
+        ({"hosts": ("n1", "--evil")}, "'--evil' is not a host"),
     ],
 )
 def test_what_makes_no_sense_is_refused(choices, words):

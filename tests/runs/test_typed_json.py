@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import pytest
-from has_message import message_pattern
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +86,7 @@ def test_exact_objects_say_every_field_and_no_other():
     assert read_as(Inner, {"name": "x", "pair": [1]}, exact=True) == Inner("x", Pair(1))
     with pytest.raises(JsonError, match="missing: pair"):
         read_as(Inner, {"name": "x"}, exact=True)
-    with pytest.raises(JsonError, match=message_pattern("runs.unknown_version", unknown="colour")):
+    with pytest.raises(JsonError, match="version: colour"):
         read_as(Inner, {"name": "x", "pair": None, "colour": 1}, exact=True)
 
 

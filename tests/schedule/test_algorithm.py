@@ -1,7 +1,8 @@
 """What an algorithm declares: the ranks and nodes that it needs, its cost, and how far its generator is trusted."""
 
+import re
+
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.schedule import Step
 from allreduce_bench.schedule.algorithm import MAX_STEPS, AlgorithmError, Cost, Hops, Topology, algorithm
@@ -28,7 +29,7 @@ def test_what_an_algorithm_needs_is_said_in_words(needs, size, layout, words):
 def test_an_unknown_need_is_refused():
     with pytest.raises(
         AlgorithmError,
-        match=message_pattern("schedule.unknown_need_known", unknown="prime", needs="equal-nodes, even, power-of-two"),
+        match="unknown need prime; known: equal-nodes, even, power-of-two",
     ):
         algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0", needs={"prime"})
 
@@ -53,13 +54,11 @@ def test_a_generator_that_fails_or_has_no_end_is_named_with_its_rank():
     one_node = Topology.one_node(2)
     with pytest.raises(
         AlgorithmError,
-        match=message_pattern(
-            "schedule.failed", name="failing", place="rank 1 of 2, 8 elements", type___name__="KeyError", error="'lost'"
-        ),
+        match="failing: rank 1 of 2, 8 elements: failed: KeyError: 'lost'",
     ):
         declared(failing).schedule(1, 2, one_node, 8, 8)
     with pytest.raises(
         AlgorithmError,
-        match=message_pattern("schedule.rank_more_steps_does", name="endless", rank=0, size=2, max_steps=MAX_STEPS),
+        match="endless: rank 0 of 2.*" + re.escape(f"{MAX_STEPS} steps") + r".*terminate\?",
     ):
         declared(endless).schedule(0, 2, one_node, 8, 8)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from allreduce_bench.message import say
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
@@ -30,13 +29,6 @@ def test_a_launch_that_needs_more_nodes_than_the_job_has_is_refused_in_a_sentenc
     with pytest.raises(RunError) as caught:
         refuse_few_nodes(here, plan, [Launch(4, 1), Launch(9, 1)])
     assert str(caught.value) == (
-        say(
-            "slurm.launch_ranks_per_node",
-            launch="9r-1",
-            ranks=9,
-            ranks_per_node=4,
-            nodes_needed=3,
-            job="12",
-            node_count=2,
-        )
+        "launch 9r-1: 9 ranks at 4 per node need 3 nodes, but job 12 has 2; submit it with --nodes=3, or choose other "
+        "launches with --only"
     )

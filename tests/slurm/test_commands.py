@@ -1,10 +1,10 @@
 """Slurm's commands: how they are called, and what becomes of their complaints."""
 
+import re
 from pathlib import Path
 from shlex import quote
 
 import pytest
-from has_message import message_pattern
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.slurm import commands
@@ -50,15 +50,13 @@ def test_slurms_own_words_in_one_line(slurm, lines, sentence):
 
 def test_without_slurm_it_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SlurmError, match=message_pattern("slurm.not_found_path_no", program="scontrol")):
+    with pytest.raises(SlurmError, match="scontrol not found.*no Slurm"):
         commands.ping()
 
 
 def test_a_controller_that_does_not_answer_is_not_waited_for(slurm):
     slurm.answer("scontrol", "exec sleep 30")
-    with pytest.raises(
-        SlurmError, match=message_pattern("slurm.no_response_within", program="scontrol", patience_s=0.2)
-    ):
+    with pytest.raises(SlurmError, match="scontrol: no response within 0 s"):
         commands.ping(patience_s=0.2)
 
 
@@ -91,7 +89,7 @@ def test_a_queue_that_has_forgotten_its_jobs_is_no_error_but_a_controller_that_i
         "scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller (connect failure)' >&2; exit 1"
     )
     complaint = "slurm_ping: error: Unable to contact slurm controller (connect failure)"
-    with pytest.raises(SlurmError, match=message_pattern("cli.name_habit", name="scontrol", habit=complaint)):
+    with pytest.raises(SlurmError, match=re.escape(f"scontrol: {complaint}")):
         commands.jobs(["101"])
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from allreduce_bench.message import say
 from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_files import StartRecord
 from allreduce_bench.slurm.job_states import (
@@ -125,7 +124,7 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
     both = JobTask("7", "4n", 4, ".", "8r", 1, None, (first, again))
     assert ending(both, SILENT).kind == DONE and both.restarts == 1
     once = JobTask("7", "4n", 4, ".", "8r", 1, None, (first,))
-    assert ending(once, SILENT) == Ending(UNSURE, say("slurm.requeued_not_restarted_yet"))
+    assert ending(once, SILENT) == Ending(UNSURE, "was requeued and has not restarted yet")
     assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED
 

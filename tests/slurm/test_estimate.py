@@ -1,7 +1,6 @@
 """How long a job is expected to take, and the limits that follow."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.slurm.submit import (
@@ -73,7 +72,7 @@ def test_limits_are_read_as_sbatch_reads_them_or_with_units(text, limit_s):
 
 @pytest.mark.parametrize("text", ["", "0", "0:00", "-5", "UNLIMITED", "1:2:3:4", "5 minutes", "$(id)", "400-00"])
 def test_what_is_no_limit_is_refused(text):
-    with pytest.raises(ValueError, match=message_pattern("slurm.not_time_limit_expected")):
+    with pytest.raises(ValueError, match="expected minutes"):
         parse_limit(text)
 
 

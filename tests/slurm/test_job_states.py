@@ -51,7 +51,7 @@ def test_each_array_is_asked_for_once_and_what_is_forgotten_is_over(tmp_path, mo
 
 def test_without_slurm_there_is_what_it_told_earlier(tmp_path, monkeypatch):
     def jobs(numbers) -> dict[str, SlurmJob]:
-        raise commands.SlurmError("as_said", words="no answer")
+        raise commands.SlurmError("no answer")
 
     monkeypatch.setattr(commands, "jobs", jobs)
     keep_states(JobStates({"12": ENDED}), tmp_path)

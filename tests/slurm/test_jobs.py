@@ -1,7 +1,6 @@
 """The jobs of a sweep: one for each run and number of nodes, for what is left there."""
 
 import pytest
-from has_message import message_pattern
 from made_runs import build_run
 
 from allreduce_bench.runs.folder import RunFolder
@@ -43,11 +42,7 @@ def test_what_is_finished_needs_no_job(tmp_path):
 
 def test_ranks_that_fill_no_whole_nodes_are_refused(tmp_path):
     odd = Plan(("ring",), (8,), (3,), 1, 1, start=Start(ranks_per_node=2))
-    with pytest.raises(
-        PlanError, match=message_pattern("slurm.not_whole_number_nodes", layout="3 ranks, 2 on each node")
-    ):
+    with pytest.raises(PlanError, match="3 ranks, 2 on each node: not a.*number of nodes"):
         jobs_of(tmp_path, [(RunFolder(tmp_path), odd)])
-    with pytest.raises(
-        PlanError, match=message_pattern("slurm.not_whole_number_nodes", layout="a plan without --ranks-per-node")
-    ):
+    with pytest.raises(PlanError, match="a plan without --ranks-per-node: not a.*number of nodes"):
         jobs_of(tmp_path, [(RunFolder(tmp_path), Plan(("ring",), (8,), (2,), 1, 1))])

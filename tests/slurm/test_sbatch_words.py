@@ -1,7 +1,6 @@
 """Words for sbatch behind the --."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.slurm.submit import check_sbatch_words, for_collecting
 
@@ -57,7 +56,7 @@ def test_what_submit_says_itself_is_refused(words, advice):
     ],
 )
 def test_what_sbatch_would_take_for_the_script_is_refused(words):
-    with pytest.raises(ValueError, match=message_pattern("slurm.after_expected_option_sbatch")):
+    with pytest.raises(ValueError, match="--qos=high"):
         check_sbatch_words(words)
 
 
@@ -79,5 +78,5 @@ def test_the_job_that_collects_takes_any_node(words):
 
 
 def test_control_characters_are_refused():
-    with pytest.raises(ValueError, match=message_pattern("slurm.after_contains_control_character")):
+    with pytest.raises(ValueError, match="control character"):
         check_sbatch_words(["--comment=a\nb"])

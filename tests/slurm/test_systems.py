@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message, message_pattern
 from hostile import HOSTILE
 from places import JOBS
 
@@ -125,13 +124,7 @@ def test_an_own_file_comes_before_one_of_the_user_and_that_before_a_shipped_one(
 def test_other_programs_files_are_no_systems(places):
     (places / "here" / "setup.cfg").write_text("[metadata]\nname = x\n")
     assert "setup" not in known_systems()
-    assert has_message(
-        refusal(find_system, "setup"),
-        "slurm.unknown_valid",
-        kind="section",
-        unknown="metadata",
-        valid="[sbatch], [site], [variables]",
-    )
+    assert "section 'metadata'; valid: [sbatch], [site], [variables]" in refusal(find_system, "setup")
 
 
 def test_an_unknown_one_names_the_known_and_the_places(places):
@@ -154,13 +147,13 @@ def test_hostile_names_are_refused_in_one_line(places):
         ("[sight]\n", re.escape("unknown section 'sight'; valid: [sbatch], [site], [variables]")),
         ("[DEFAULT]\nmodules = x\n", re.escape("unknown section 'DEFAULT'")),
         ("[site]\nmodule = x\n", re.escape("unknown key 'module'; valid: modules, launcher, ")),
-        ("[site]\nranks_per_node = 0\n", message_pattern("slurm.ranks_per_node_expected")),
+        ("[site]\nranks_per_node = 0\n", "or nothing"),
         ("[site]\nranks_per_node = many\n", re.escape("ranks_per_node 'many': expected")),
         (
             "[sbatch]\nntasks-per-node = 4\n",
-            message_pattern("slurm.sbatch_every_job_sets", of_submit="ntasks-per-node"),
+            r"\[sbatch\] ntasks-per-node",
         ),
-        ("[sbatch]\noutput = x\n", message_pattern("slurm.sbatch_every_job_sets", of_submit="output")),
+        ("[sbatch]\noutput = x\n", r"\[sbatch\] output"),
         ("[site]\nvenv = a\nvenv = b\n", re.escape("already exists")),
         ("modules = x\n", re.escape("no section headers")),
         ("[site]\nmodules\n", re.escape("parsing errors")),

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.stragglers.monitor.step_monitor import (
     StepMonitor,
@@ -17,17 +16,17 @@ from allreduce_bench.stragglers.monitor.step_monitor import (
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"every": 0}, message_pattern("stragglers.stepmonitor_every_expected_number")),
+        ({"every": 0}, "every is"),
         ({"every": 2.5}, "every is 2.5"),
         ({"every": True}, "every is True"),
-        ({"stall_after": "soon"}, message_pattern("core.not_duration_expected_seconds", text="soon")),
+        ({"stall_after": "soon"}, "'soon' is not.*duration"),
         ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
         ({"stall_after": float("nan")}, "stall_after is nan"),
         ({"stall_after": True}, "stall_after is True"),
         ({"textfile": "metrics.txt"}, "must end in .prom"),
-        ({"textfile": ".prom"}, message_pattern("stragglers.stepmonitor_no_name_before", suffix=".prom")),
-        ({"textfile": ""}, message_pattern("stragglers.stepmonitor_expected_name_file")),
-        ({"log": ""}, message_pattern("stragglers.stepmonitor_expected_name_file")),
+        ({"textfile": ".prom"}, r"no name before \.prom.*steps\.prom"),
+        ({"textfile": ""}, "expected the name"),
+        ({"log": ""}, "expected the name"),
         ({"on_alert": 5}, "on_alert is 5; expected a function"),
     ],
 )

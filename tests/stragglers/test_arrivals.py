@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.importers.common_ends import aligned_by_common_end
 from allreduce_bench.stragglers.arrivals import waits
@@ -78,5 +77,5 @@ def test_nothing_is_aligned_to_nothing():
     assert aligned_by_common_end(np.empty((0, 3)), np.empty((0, 3)))[1] == 0.0
     aligned_s, error_s = aligned_by_common_end(np.ones((2, 2)), np.full((2, 2), np.nan))
     assert np.isnan(aligned_s).all() and error_s == 0.0
-    with pytest.raises(ValueError, match=message_pattern("importers.ready_times_ends_not")):
+    with pytest.raises(ValueError, match="not both"):
         aligned_by_common_end(np.ones((2, 2)), np.ones((2, 3)))

@@ -1,7 +1,6 @@
 """Skew over time and the map of ranks and steps."""
 
 import numpy as np
-from has_message import has_message
 from made_arrivals import judgement
 
 from allreduce_bench.stragglers.section import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
@@ -26,8 +25,8 @@ def test_the_map_has_the_latest_rank_in_its_row():
 def test_many_ranks_and_steps_are_put_together_and_it_is_said():
     one, drawing = drawn(ranks=300, steps=900, slow=299)
     assert len(drawing.numbers) == 100 * 300 <= MOST_ROWS * MOST_COLUMNS
-    assert has_message(drawing.caption.lower(), "stragglers.neighbouring_steps_show_median")
-    assert has_message(drawing.caption, "stragglers.neighbouring_ranks_show_latest")
+    assert "neighbouring steps" in drawing.caption.lower()
+    assert "neighbouring ranks" in drawing.caption
     shown = binned(lateness(one.arrivals))
     assert np.nanmedian(shown[-1]) > np.nanmedian(shown[0])
 

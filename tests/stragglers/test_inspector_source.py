@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 from made_inspector import Job, write_job
 
 from allreduce_bench.importers import LogError, LogWarning
@@ -35,7 +34,7 @@ def test_a_job_without_a_slow_rank_names_nobody(tmp_path):
 
 def test_a_rank_without_a_file_is_not_known(tmp_path):
     paths = write_job(tmp_path, JOB)
-    with pytest.warns(LogWarning, match=message_pattern("importers.communicator_no_file_rank", absent="2")):
+    with pytest.warns(LogWarning, match="no file.*2"):
         _, arrivals = arrivals_of_logs([*paths[:2], *paths[3:]], None)
     assert np.isnan(arrivals.ready_s).all(axis=0).tolist() == [rank == 2 for rank in range(8)]
     assert straggler_report(arrivals).suspects[0].ranks == (5,)
@@ -44,5 +43,5 @@ def test_a_rank_without_a_file_is_not_known(tmp_path):
 def test_lines_without_stamps_say_nothing_of_lateness(tmp_path):
     with pytest.raises(LogError, match="NCCL_INSPECTOR_DUMP_VERBOSE=1"):
         arrivals_of_logs(write_job(tmp_path, JOB._replace(verbose=False)), None)
-    with pytest.raises(LogError, match=message_pattern("stragglers.no_two_successive_calls")):
+    with pytest.raises(LogError, match="no two"):
         arrivals_of_logs(write_job(tmp_path / "one", JOB._replace(steps=1)), None)

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from has_message import message_pattern
 from made_traces import TORCH, of_nccl, without, write_traces
 
 from allreduce_bench.importers import LogError
@@ -49,11 +48,11 @@ def _only_kernels(rank, document):
 @pytest.mark.parametrize(
     "edit, said",
     [
-        (_without("distributedInfo"), message_pattern("stragglers.line_no_distributedinfo_rank")),
-        (_without("traceEvents"), message_pattern("stragglers.line_no_object_traceevents")),
+        (_without("distributedInfo"), "no distributedInfo"),
+        (_without("traceEvents"), "what export_chrome_trace"),
         (without("c10d", "gloo"), "no collective call that all ranks meet in"),
         (_only_kernels, "a kernel waits in its stream and is no entry of the host"),
-        (_with_event(ts="soon"), message_pattern("stragglers.ts_dur_expected_microseconds")),
+        (_with_event(ts="soon"), "dur 0"),
         (_with_event(dur=float("nan")), "expected microseconds"),
         (_with_event(dur=-5.0), "expected microseconds, dur 0 or more"),
         (lambda rank, document: document["distributedInfo"].update(rank=4), "rank is '4', expected .* from 0 to 3"),
@@ -69,6 +68,6 @@ def test_other_traces_of_chrome_are_told_and_refused(tmp_path):
     path = tmp_path / "chrome.json"
     path.write_text(json.dumps([{"ph": "X", "name": "gloo:all_reduce", "ts": 1, "dur": 2}]))
     assert recognises(path.read_text())
-    with pytest.raises(LogError, match=message_pattern("stragglers.line_no_object_traceevents")):
+    with pytest.raises(LogError, match="what export_chrome_trace"):
         traced(path)
     assert not recognises('{"entries": []}') and not recognises("step,rank,late_s")

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from has_message import has_message, message_pattern
 from made_traces import RANKS, of_nccl, two_hosts, without, write_traces
 from places import RANK_PROGRAMS
 
@@ -46,7 +45,7 @@ def test_clocks_of_two_hosts_meet_at_the_ends_of_calls(tmp_path):
 
 
 def test_without_ends_one_host_has_one_clock(tmp_path):
-    with pytest.warns(LogNote, match=message_pattern("stragglers.no_end_call_recorded")):
+    with pytest.warns(LogNote, match="step lasts"):
         _, arrivals = arrivals_of_traces(write_traces(tmp_path, without("gloo")))
     assert arrivals.clock_error_s == HOST_CLOCK_ERROR_S
     assert late_s(arrivals)[LATE] == pytest.approx(LATE_S, rel=0.1) and suspects(arrivals) == [[LATE]]
@@ -68,7 +67,7 @@ def test_clock_sync_events_of_chrome_are_a_common_clock(tmp_path):
         _, arrivals = arrivals_of_traces(write_traces(tmp_path, edit))
     assert 1e-6 < arrivals.clock_error_s < 1e-4 and suspects(arrivals) == [[LATE]]
     del ids["last"]
-    with pytest.raises(LogError, match=message_pattern("stragglers.no_common_clock_file")):
+    with pytest.raises(LogError, match="no common"):
         arrivals_of_traces(write_traces(tmp_path, edit))
 
 
@@ -86,7 +85,7 @@ def test_calls_of_nccl_are_matched_by_number_and_group(tmp_path):
     paths = write_traces(tmp_path, edit)
     with pytest.warns(LogWarning) as said:
         what, arrivals = arrivals_of_traces(paths)
-    assert has_message(str(said[0].message), "stragglers.every_rank_recorded_calls", common=27)
+    assert "27 calls; further ones" in str(said[0].message)
     assert what == "process group dp, 4 ranks, 27 all_reduce" and suspects(arrivals) == [[LATE]]
 
 
@@ -98,7 +97,7 @@ def test_hosts_that_run_ahead_of_their_gpus_say_nothing_of_ranks(tmp_path):
 
     with (
         pytest.warns(LogNote),
-        pytest.raises(LogError, match=message_pattern("stragglers.hosts_enter_calls_before", ahead_s="5.00 ms")),
+        pytest.raises(LogError, match=r"5\.00 ms before.*GPUs begin"),
     ):
         arrivals_of_traces(write_traces(tmp_path, edit))
 
@@ -113,9 +112,7 @@ def test_of_several_groups_one_is_chosen(tmp_path):
     paths = write_traces(tmp_path, edit)
     with pytest.raises(
         LogError,
-        match=message_pattern(
-            "stragglers.process_groups_expected_choose", candidate_count=3, listed="dp, tp0, tp1", filter="dp"
-        ),
+        match="3 process.*expected: dp, tp0, tp1.*--communicator dp",
     ):
         arrivals_of_traces(paths)
     with pytest.warns(LogNote):
@@ -142,7 +139,7 @@ def test_calls_that_overlap_are_one_step(tmp_path):
 
 
 def test_ranks_without_a_file_are_named(tmp_path):
-    with pytest.warns(LogWarning, match=message_pattern("stragglers.no_file_rank", named="1")):
+    with pytest.warns(LogWarning, match="no file.*1"):
         _, arrivals = arrivals_of_traces([path for path in write_traces(tmp_path) if "_1" not in path.name])
     assert np.isnan(arrivals.ready_s[:, 1]).all() and suspects(arrivals) == [[LATE]]
     assert arrivals.nodes == ("vm", "unknown")
@@ -215,7 +212,7 @@ def test_what_has_no_common_clock_is_refused_with_the_reason(tmp_path, edit, sai
 
 
 def test_one_file_says_nothing_of_lateness(tmp_path):
-    with pytest.raises(LogError, match=message_pattern("stragglers.file_rank_nobody_said", rank=0, ranks=4)):
+    with pytest.raises(LogError, match="rank 0 of 4, so nobody"):
         arrivals_of_traces(write_traces(tmp_path)[:1])
 
 

@@ -5,11 +5,9 @@ import random
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
-from allreduce_bench.message import say
 from allreduce_bench.stragglers.monitor_log import recognises, sessions
 
 
@@ -49,7 +47,7 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
 
 def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
-    with pytest.warns(LogNote, match=message_pattern("stragglers.line_monitor_noticed_no", number=5)):
+    with pytest.warns(LogNote, match="line 5.*monitor noticed"):
         sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
         (session,) = sessions(tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90])
@@ -70,9 +68,7 @@ def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
 )
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
     lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
-    with pytest.raises(
-        LogError, match=message_pattern("stragglers.line_expected_line", number=1, schema="allreduce-bench-steps-1")
-    ):
+    with pytest.raises(LogError, match="line 1.*expected a line of allreduce-bench-steps-1"):
         sessions(tmp_path / "s.jsonl", "\n".join([json.dumps({**json.loads(lines[0]), **change}), *lines[1:]]))
 
 
@@ -95,11 +91,11 @@ def test_two_jobs_in_one_file_are_read_apart(tmp_path):
         for number, file in enumerate(files)
     ]
     text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
-    with pytest.warns(LogWarning, match=message_pattern("stragglers.line_several_jobs_wrote", number=3)):
+    with pytest.warns(LogWarning, match="line 3.*jobs wrote"):
         mixed = sessions(tmp_path / "mixed.jsonl", text)
     for session, file in zip(mixed, files):
         assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
-    with pytest.warns(LogWarning, match="line 2: " + say("stragglers.start_job_not_file")):
+    with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
         sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
 
 

@@ -1,10 +1,8 @@
 """Why nobody is named, with figures that do not contradict the table."""
 
 import numpy as np
-from has_message import has_message
 from made_arrivals import arrivals, judgement
 
-from allreduce_bench.message import say
 from allreduce_bench.stragglers.sentences import SILENCE, judged, rank_table, verdict_sentences, z_words
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE, TOO_ALIKE
@@ -16,9 +14,9 @@ def test_every_silence_has_its_words():
     assert all(words(one.arrivals, one.report) for words in SILENCE.values())
     loud = one.report._replace(noise_share=0.9, slower_by=np.full(8, 0.2))
     said = SILENCE[BELOW_NOISE](one.arrivals, loud)
-    assert has_message(said, "stragglers.ranks_wait_time_steps_last")
+    assert "steadily" in said
     louder = SILENCE[BELOW_NOISE](one.arrivals, loud._replace(noise_share=4.7))
-    assert has_message(louder, "stragglers.below_not_told_noise", noise_share="a whole step")
+    assert "a whole step is not told" in louder
 
 
 def test_ranks_that_are_often_last_and_do_not_stand_out_are_told():
@@ -33,9 +31,7 @@ def test_what_steps_are_worth_that_depend_on_each_other():
     one = judged("", made)
     assert one.report.silence == TOO_ALIKE and one.report.worth_steps < 5 < 100 < one.report.steps_needed
     said = verdict_sentences(one)[0]
-    assert has_message(said, "stragglers.ranks_late_step_late", steps=100) and has_message(
-        said, "stragglers.ranks_late_step_late", fewest_worth=5
-    )
+    assert "next ones" in said and "100 steps" in said and "next ones" in said and "5 are the" in said
     endless = SILENCE[TOO_ALIKE](made, one.report._replace(steps_needed=np.nan))
     assert endless.endswith("and 5 are the least")
 
@@ -45,7 +41,7 @@ def test_a_step_that_was_held_up_once_is_told_first():
     made.ready_s[50, 2] += 9.0
     made.step_s[50] += 9.0
     said = verdict_sentences(judged("", made))
-    assert said[0].startswith(say("stragglers.no_rank_slow_many", stall_words="rank 2 held up step 50 once, for 9"))
+    assert "steps, but rank 2 held up step 50 once, for 9" in said[0]
     assert said[0].endswith(" % of all waiting")
 
 
@@ -54,15 +50,13 @@ def test_without_ready_times_there_is_no_table():
     one = judged("", made._replace(ready_s=np.full(made.ready_s.shape, np.nan)))
     said = verdict_sentences(one)
     assert one.report.silence == NO_READY_TIMES and rank_table(one, Screen(None)) == []
-    assert len(said) == 1 and has_message(said[0], "stragglers.no_step_arrivals_two_ranks")
+    assert len(said) == 1 and "program never" in said[0]
 
 
 def test_steps_of_one_rank_each_are_no_steps():
     made = arrivals(steps=30)
     made.ready_s[:, 1:] = np.nan
-    assert verdict_sentences(judged("", made)) == [
-        say("stragglers.no_rank_named", why="no step has the arrivals of two ranks or more")
-    ]
+    assert verdict_sentences(judged("", made)) == ["no rank is named: no step has the arrivals of two ranks or more"]
 
 
 def test_figures_without_noise_are_capped():

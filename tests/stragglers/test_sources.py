@@ -5,7 +5,6 @@ import pickle
 import random
 
 import pytest
-from has_message import message_pattern
 from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_logs import OSU, log
@@ -35,7 +34,7 @@ def test_files_of_one_job_are_one_source(tmp_path):
 
 def test_a_trace_needs_the_length_of_a_step(tmp_path):
     path = log(tmp_path, trace_text(arrivals(steps=20)), "t.csv")
-    with pytest.raises(LogError, match=message_pattern("stragglers.arrival_trace_does_not")):
+    with pytest.raises(LogError, match="arrival trace"):
         sources_of([path])
     (source,) = sources_of([path], step_s=1.0)
     assert source.kind == TRACE and source.arrivals.step_s.sum() == 20
@@ -61,7 +60,7 @@ def test_anything_else_is_one_sentence(tmp_path):
     }.items():
         with pytest.raises(LogError, match=said):
             sources_of([path])
-    with pytest.raises(LogError, match=message_pattern("stragglers.communicator_chooses_nccl_inspector")):
+    with pytest.raises(LogError, match="--communicator chooses"):
         sources_of([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")
 
 
@@ -86,7 +85,7 @@ def test_odd_values_are_read_or_refused_in_one_line(tmp_path):
 def test_a_pickle_is_never_unpickled(tmp_path):
     path = tmp_path / "rank_0"
     path.write_bytes(pickle.dumps(Exploding(), protocol=2))
-    with pytest.raises(LogError, match=message_pattern("importers.line_pickle_not_read")):
+    with pytest.raises(LogError, match="runs what"):
         sources_of([path])
     with pytest.raises(ZeroDivisionError):
         pickle.loads(path.read_bytes())

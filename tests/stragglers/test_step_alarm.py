@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.stragglers.step_alarm import GROUPS, MOST_BLOCKS, RECOVERED, SLOW, StepAlarm, TooLittle
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
@@ -128,9 +127,9 @@ def test_what_is_not_known_is_no_evidence():
 
 def test_one_rank_has_nobody_to_be_compared_with_and_shapes_must_fit():
     assert StepAlarm(1, (0,)).update(np.ones((50, 1)), np.ones(50)) == []
-    with pytest.raises(ValueError, match=message_pattern("stragglers.ranks_nodes", ranks=3, node_of_count=2)):
+    with pytest.raises(ValueError, match="3 ranks, and nodes of 2"):
         StepAlarm(3, (0, 1))
-    with pytest.raises(ValueError, match=message_pattern("stragglers.ready_times_not_step", steps=5, ranks=3)):
+    with pytest.raises(ValueError, match=r"not \[step.*5 steps.*3 ranks"):
         StepAlarm(3, (0, 0, 0)).update(np.ones((5, 2)), np.ones(5))
 
 

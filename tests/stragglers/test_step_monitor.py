@@ -8,7 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import with_package
 from places import ROOT
@@ -66,22 +65,15 @@ def test_it_is_offered_by_the_package():
 
 def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
     step = StepMonitor(every=2)
-    with pytest.raises(StepMonitorError, match=message_pattern("stragglers.only_inside_with")):
+    with pytest.raises(StepMonitorError, match="StepMonitor watches"):
         step()
     with step:
         step.ready()
         step.ready()
         step.ready()
-        assert (
-            len(
-                re.findall(
-                    message_pattern("stragglers.step_rank_called_ready", step="0", rank="0"), capfd.readouterr().err
-                )
-            )
-            == 1
-        )
+        assert len(re.findall(r"0: rank 0 called ready\(\)", capfd.readouterr().err)) == 1
         step()
-        with pytest.raises(StepMonitorError, match=message_pattern("stragglers.step_step_came_without", steps=1)):
+        with pytest.raises(StepMonitorError, match="step 1.*came without"):
             step()
     with pytest.raises(StepMonitorError, match="has ended"):
         step.ready()
@@ -90,7 +82,7 @@ def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
     alone.usable = True
     with StepMonitor(every=2) as step:
         step()
-        with pytest.raises(StepMonitorError, match=message_pattern("stragglers.step_ready_came_not")):
+        with pytest.raises(StepMonitorError, match="earlier steps"):
             step.ready()
         alone.usable = False
         with pytest.raises(StepMonitorError, match="was freed"):
@@ -124,7 +116,7 @@ def test_two_threads_that_end_a_step_at_once_are_refused(alone, monkeypatch):
         refused = []
 
         def meanwhile():
-            with pytest.raises(StepMonitorError, match=message_pattern("stragglers.step_called_two_threads")):
+            with pytest.raises(StepMonitorError, match="two threads"):
                 step()
             refused.append(True)
 
@@ -151,9 +143,7 @@ def test_files_that_cannot_be_written_are_told_once(alone, tmp_path, capfd):
         for _ in range(7):
             step()
     told = [line for line in capfd.readouterr().err.splitlines() if "1 rank: " not in line]
-    assert len(told) == 2 and all(
-        has_message(line, "stragglers.cannot_write_program_goes", strerror="No such file or directory") for line in told
-    )
+    assert len(told) == 2 and all("No such file or directory; the program" in line for line in told)
 
 
 def test_an_exception_is_kept_and_nothing_is_asked_of_other_ranks(alone, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from has_message import message_pattern
 from measured_runs import with_package
 from places import RANK_PROGRAMS, ROOT
 from shown_commands import blocks
@@ -15,12 +14,8 @@ from shown_commands import blocks
 from allreduce_bench.stragglers.monitor.torch_transport import TorchTransport
 from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
-SLOWER = "^StepMonitor: " + (
-    message_pattern("stragglers.slower_others", who="WHO", share="SHARE")
-    .replace("WHO", r"step \d+: rank 3 is")
-    .replace("SHARE", r"\d+ %")
-)
-STALLED = message_pattern("stragglers.no_step_ended_step", step=7, causes="rank 3 is not ready")
+SLOWER = r"^StepMonitor: step \d+: rank 3 is \d+ % slower"
+STALLED = "7 is in progress: rank 3 is not ready"
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
@@ -49,7 +44,7 @@ def test_the_slowed_rank_and_the_stall_are_named_in_a_job_of_torchrun(tmp_path):
     assert ["slow", 3] in alerts
     assert re.search(SLOWER, result.stderr, re.MULTILINE)
     assert re.search(STALLED + "$", result.stderr, re.MULTILINE), result.stderr
-    assert re.search(message_pattern("stragglers.step_ended_after_stall", step=7), result.stderr)
+    assert "7 has ended after" in result.stderr
     kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
     assert kinds.count("start") == kinds.count("end") == 2 and kinds.count("stall") == 2
 
@@ -69,5 +64,5 @@ def test_the_example_of_the_page_runs(tmp_path):
 
 def test_without_torch_a_communicator_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(StepMonitorError, match=message_pattern("stragglers.stepmonitor_none_watches_job")):
+    with pytest.raises(StepMonitorError, match="under MPI"):
         TorchTransport()

@@ -1,10 +1,5 @@
 """What is said, word for word."""
 
-from functools import partial
-
-from has_message import has_message
-
-from allreduce_bench.message import say
 from allreduce_bench.stragglers.monitor.output import (
     alert_sentence,
     alert_sentences,
@@ -24,49 +19,32 @@ HERE = namer((0,) * 6, ("n1",))
 
 def test_a_slow_rank_and_its_recovery():
     slow = Alert("slow", 5, 240, 0.118, 9.13, 228)
-    assert alert_sentence(slow, NAME) == say(
-        "stragglers.slower_others",
-        who="step 240: rank 5 on node n3 is",
-        share="12 %",
-        since=SINCE + "228",
-        z=9.1,
-        others="",
+    assert (
+        alert_sentence(slow, NAME)
+        == f"step 240: rank 5 on node n3 is 12 % slower than the others {SINCE + '228'} (z 9.1)"
     )
-    assert alert_sentence(slow._replace(node=1), HERE).endswith("(z 9.1)" + say("stragglers.most_ranks_node"))
-    assert alert_sentence(Alert("recovered", 5, 300, 0.0, 0.1, 290), HERE) == say(
-        "stragglers.fast_others_again", who="step 300: rank 5 is", since=SINCE + "290"
-    )
+    assert "z 9.1" in alert_sentence(slow._replace(node=1), HERE)
+    said = alert_sentence(Alert("recovered", 5, 300, 0.0, 0.1, 290), HERE)
+    assert "step 300: rank 5 is as fast" in said and f"others again {SINCE + '290'}" in said
 
 
 def test_two_groups_and_many_ranks_at_once_are_one_sentence():
     groups = Alert("groups", 2, 40, 0.6, 9.13, 0, ranks=(2, 3))
     assert alert_sentences([groups], HERE) == [
-        say(
-            "stragglers.step_ranks_two_groups",
-            step=40,
-            ranks="rank 2 and rank 3",
-            ranks_2="are",
-            share="60 %",
-            since=SINCE + "0",
-            z=9.1,
+        (
+            f"step 40: the ranks are two groups: rank 2 and rank 3 are 60 % slower than the others {SINCE + '0'} (z "
+            "9.1); which of them is as it should be is not known"
         )
     ]
     many = [Alert("slow", rank, 40, 0.25 + rank / 100, 20.0 - rank, 30) for rank in range(12)]
     (told,) = alert_sentences(many, HERE)
     assert told.endswith(
-        say(
-            "stragglers.slower_others_more",
-            who="rank 7 and 4 more ranks are",
-            share="25 to 36 %",
-            since=SINCE + "30",
-            alerts=9.0,
-        )
+        f"rank 7 and 4 more ranks are 25 to 36 % slower than the others {SINCE + '30'} (z 9.0 or more)"
     )
     assert len(alert_sentences(many[:3], HERE)) == 3
     recovered = [alert._replace(kind="recovered") for alert in many]
-    assert alert_sentences(recovered, HERE)[0].endswith(
-        say("stragglers.fast_others_again", who="are", since=SINCE + "30")
-    )
+    said = alert_sentences(recovered, HERE)[0]
+    assert "are as fast" in said and f"others again {SINCE + '30'}" in said
 
 
 def test_a_device_that_is_known_is_named():
@@ -75,40 +53,39 @@ def test_a_device_that_is_known_is_named():
 
 
 def test_too_little_to_judge_by():
-    assert has_message(too_little_sentence(TooLittle(1, 7, None)), "stragglers.rank_no_other_could")
-    assert too_little_sentence(TooLittle(4, 20, None)) == (
-        say("stragglers.too_little_say_slow", begin="20 steps of 4 ranks", fewest_blocks=30)
-    )
-    assert too_little_sentence(TooLittle(4, 60, 0.348)) == (
-        say("stragglers.too_little_say_rank", begin="60 steps of 4 ranks", least="35 % of a step")
-    )
-    assert has_message(too_little_sentence(TooLittle(4, 60, 0.348, True)), "stragglers.clocks_nodes_agree_badly")
+    assert "1 rank" in too_little_sentence(TooLittle(1, 7, None))
+    said = too_little_sentence(TooLittle(4, 20, None))
+    assert all(words in said for words in ("20 steps of 4 ranks are too", "say who", "30 steps"))
+    said = too_little_sentence(TooLittle(4, 60, 0.348))
+    assert "60 steps of 4 ranks are too little" in said and "less than 35 % of a step" in said
+    assert "nodes agree" in too_little_sentence(TooLittle(4, 60, 0.348, True))
 
 
 def test_a_stall_and_its_end():
     stall = Stall(240, 61.2, behind=(5,))
-    stalled = partial(say, "stragglers.no_step_ended_step", stall_s=61, step=240)
-    assert stall_sentence(stall, NAME) == stalled(causes="rank 5 on node n3 is not ready")
-    assert stall_sentence(stall._replace(is_over=True), NAME) == say(
-        "stragglers.step_ended_after_stall", step=240, stall_s=61
+    assert (
+        stall_sentence(stall, NAME)
+        == "no step has ended for 61 s, step 240 is in progress: rank 5 on node n3 is not ready"
     )
-    silent = say("stragglers.not_answer_stopped_ended", silent="rank 5", either="does")
+    assert "240 has ended after 61 s" in stall_sentence(stall._replace(is_over=True), NAME)
+    silent = "rank 5 does not answer (stopped, ended, or busy in a call that holds Python's lock)"
     two = stall_sentence(Stall(240, 61.2, behind=(1, 2), silent=(5,)), HERE)
-    assert two == stalled(causes=f"rank 1 and rank 2 are not ready; {silent}")
-    assert stall_sentence(Stall(240, 61.2, all_ready=True), HERE).endswith(say("stragglers.ranks_ready_reduce_itself"))
-    assert stall_sentence(Stall(240, 61.2, all_ready=True, unreached=(5,)), HERE).endswith(
-        say("stragglers.ranks_answer_ready") + "; " + say("stragglers.cannot_asked_no_connection", unreached="rank 5")
-    )
-    assert stall_sentence(Stall(240, 61.2), HERE).endswith(say("stragglers.no_rank_ready"))
-    assert stall_sentence(Stall(240, 61.2, says_ready=False), HERE).endswith(say("stragglers.rank_late_not_known"))
+    assert two == f"no step has ended for 61 s, step 240 is in progress: rank 1 and rank 2 are not ready; {silent}"
+    assert "all-reduce itself" in stall_sentence(Stall(240, 61.2, all_ready=True), HERE)
+    said = stall_sentence(Stall(240, 61.2, all_ready=True, unreached=(5,)), HERE)
+    assert "rank 5 cannot" in said and "no connection" in said
+    assert "rank is ready" in stall_sentence(Stall(240, 61.2), HERE)
+    assert "which rank" in stall_sentence(Stall(240, 61.2, says_ready=False), HERE)
     named, _, many = stall_sentence(Stall(0, 1, behind=tuple(range(20))), NAME).partition(" and 12 more ranks ")
     assert named.endswith(", rank 7 on node n3") and many == "are not ready"
 
 
 def test_a_rank_speaks_for_itself():
-    assert unasked_sentence(Unasked(5, 240, 70.0), HERE) == say(
-        "stragglers.no_step_ended_step_progress", name="rank 5", stall_s=70, step=240
+    assert unasked_sentence(Unasked(5, 240, 70.0), HERE) == (
+        "rank 5: no step has ended for 70 s, step 240 is in progress, and rank 0 does not ask: it is stopped, has "
+        "ended, or cannot be reached"
     )
-    assert unasked_sentence(Unasked(5, 240, 90.0, True), HERE) == say(
-        "stragglers.step_ended_after_stall_over", name="rank 5", step=240, stall_s=90
+    assert (
+        unasked_sentence(Unasked(5, 240, 90.0, True), HERE)
+        == "rank 5: step 240 has ended after 90 s: the stall is over"
     )

@@ -1,7 +1,6 @@
 """Recorded calls: read, replayed, and refused where they are none."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.training.input_files import Call, CallError, read_calls, replayed
 
@@ -32,11 +31,11 @@ def test_a_replay_waits_for_each_call():
         ("", "line 1: expected a CSV"),
         ("size,gap\n", "contains no call"),
         ("bytes,gap\n1,1\n", "line 1: expected a CSV with the columns size, dtype and gap, .*; found 'bytes,gap'"),
-        ("size,gap\n4M,1\nmany,1\n", message_pattern("core.not_size_expected_bytes")),
-        ("size,gap\n4M\n", message_pattern("core.not_duration_expected_seconds")),
+        ("size,gap\n4M,1\nmany,1\n", "optional K"),
+        ("size,gap\n4M\n", "duration"),
         (
             "size,gap,dtype\n7,1,float32\n",
-            message_pattern("importers.bytes_not_whole_number", place="line 2", nbytes="7", dtype="float32"),
+            "line 2: 7 bytes are.*float32 elements",
         ),
         ("size,gap,dtype\n8,1,complex\n", "line 2: unknown dtype 'complex'"),
     ],

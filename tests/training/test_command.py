@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from has_message import has_message, message_pattern
 from places import ROOT
 
 from allreduce_bench.cli import main
-from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.training.command import flop_rate, scale_of, torch_version
 
@@ -54,8 +52,8 @@ def test_buckets_alone():
 
 def test_a_step_on_several_numbers_of_ranks():
     text = printed(*STEP, "-n", "2,4", "--batch", "32")
-    assert has_message(text.splitlines()[-1], "training.efficiency_weak_scaling")
-    assert has_message(text, "training.modelled_nothing_measured")
+    assert "weak scaling" in text.splitlines()[-1]
+    assert "nothing was measured" in text
 
 
 def test_options_change_the_step():
@@ -72,7 +70,8 @@ def test_a_log_needs_the_number_of_ranks():
     words = ("gpt2", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
     (step,) = facts(*words, "-n", 4)["steps"]
     assert step["communication_s"] > 0
-    assert has_message(refused(*words, "-n", 8), "training.contains_no_reduce_ranks", ranks=8)
+    said = refused(*words, "-n", 8)
+    assert "contains no all-reduce" in said and "8 ranks" in said
 
 
 def test_a_scaled_model_keeps_its_number_of_buckets():
@@ -106,14 +105,7 @@ def test_a_log_of_another_tool_answers(log, ranks):
 def test_far_above_the_longest_size_of_a_log_the_answer_is_speculative():
     words = ("resnet50", "--compute", "100ms", "--log")
     *_, warning, _, answer = printed(*words, LOGS / "osu_v5.8_cuda_flux_16nodes.txt").splitlines()
-    assert warning.startswith(
-        say(
-            "training.reduces",
-            number="warning, 128 ranks: 5",
-            transfer_count="5",
-            why="more than 2 times as long as the longest",
-        )
-    )
+    assert warning.startswith("warning, 128 ranks: 5 of 5 all-reduces are more than 2 times as long as the longest")
     assert "(1 MiB)" in warning and answer.endswith("(modelled, speculative).")
     assert "speculative" not in printed(*words, LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt")
 
@@ -121,11 +113,8 @@ def test_far_above_the_longest_size_of_a_log_the_answer_is_speculative():
 def test_a_run_answers_for_the_ranks_that_it_has():
     found = facts("resnet50", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
     assert [step["ranks"] for step in found["steps"]] == [2, 3, 4]
-    assert has_message(
-        refused("resnet50", "--compute", "1ms", "--log", ROOT / "docs" / "example", "-n", 64),
-        "training.contains_no_reduce_ranks",
-        ranks=64,
-    )
+    said = refused("resnet50", "--compute", "1ms", "--log", ROOT / "docs" / "example", "-n", 64)
+    assert "contains no all-reduce" in said and "64 ranks" in said
 
 
 def test_shapes_and_calls_of_ones_own(tmp_path):
@@ -139,7 +128,7 @@ def test_shapes_and_calls_of_ones_own(tmp_path):
     (step,) = facts("--calls", calls, *PRICES, "-n", 4)["steps"]
     assert [one["algorithm"] for one in step["transfers"]] == ["rabenseifner", "recursive_doubling"]
     assert step["compute_s"] == pytest.approx(0.015) and len(step["transfers"]) == 2
-    assert has_message(printed("--calls", calls, *PRICES, "-n", 4), "training.calls_gaps_take")
+    assert "gaps take" in printed("--calls", calls, *PRICES, "-n", 4)
 
 
 def test_the_types_of_a_file_are_named_and_another_one_is_refused(tmp_path):
@@ -147,7 +136,7 @@ def test_the_types_of_a_file_are_named_and_another_one_is_refused(tmp_path):
     shapes.write_text("a,1024x1024,torch.bfloat16\nb,1024,torch.float32\n")
     assert "2.004 MiB of bfloat16 and float32 gradients" in printed("--shapes", shapes, "--buckets")
     said = refused("--shapes", shapes, "--buckets", "--dtype", "float16")
-    assert "--dtype float16: " in said and has_message(said, "training.type_tensor", dtypes="bfloat16, float32")
+    assert "--dtype float16: " in said and "tensor (bfloat16, float32)" in said
     shapes.write_text("a,1024x1024\nb,1024,float32\n")
     assert "2.004 MiB of float16 and float32" in printed("--shapes", shapes, "--buckets", "--dtype", "float16")
 
@@ -165,42 +154,42 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "parse, text, code",
+    "parse, text, said",
     [
-        (scale_of, "2", "training.not_scale_expected_more"),
-        (scale_of, "1/0", "training.not_scale_expected_more"),
-        (torch_version, "1.0", "training.not_version_expected_newer"),
-        (flop_rate, "15", "training.not_rate_operations_expected"),
+        (scale_of, "2", "not a scale"),
+        (scale_of, "1/0", "not a scale"),
+        (torch_version, "1.0", "expected 1.7"),
+        (flop_rate, "15", "rate of operations"),
     ],
 )
-def test_words_without_a_meaning_are_refused(parse, text, code):
-    with pytest.raises(ValueError, match="^" + message_pattern(code, text=text)):
+def test_words_without_a_meaning_are_refused(parse, text, said):
+    with pytest.raises(ValueError, match=said):
         parse(text)
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        ((), message_pattern("training.expected_model_shapes_file", found="none")),
+        ((), "--shapes FILE.*found none"),
         (("resnet50", "--shapes", "x"), re.escape("found model and shapes")),
-        (("resnet50",), message_pattern("training.time_computation_missing_add")),
-        (("resnet50", "--compute", "1ms", "--flop-rate", "1T"), message_pattern("training.compute_flop_rate_same")),
-        (("resnet50", "--compute", "1ms"), message_pattern("training.cost_reduce_expected_alpha")),
-        ((*STEP, "-m", "x.json"), message_pattern("training.cost_reduce_expected_alpha")),
+        (("resnet50",), "add --compute"),
+        (("resnet50", "--compute", "1ms", "--flop-rate", "1T"), "--compute and --flop-rate"),
+        (("resnet50", "--compute", "1ms"), "-m MACHINE"),
+        ((*STEP, "-m", "x.json"), "-m MACHINE"),
         (("resnet50", "--compute", "1ms", "--alpha", "1us"), re.escape("--alpha and --bandwidth: both are needed")),
         (
             ("resnet50", "--buckets", "--bucket-cap", "0"),
-            message_pattern("training.bucket_holds_least_element", option="--bucket-cap"),
+            "--bucket-cap 0: a bucket holds",
         ),
-        (("resnet50", "--buckets", "--bucket-cap", "25"), message_pattern("training.bytes_unit_missing", nbytes=25)),
+        (("resnet50", "--buckets", "--bucket-cap", "25"), r"25: 25 bytes.*unit missing, as in 25M\?"),
         (("resnet50", "--buckets", "-o", "x.json"), re.escape("--buckets prints a table")),
-        ((*STEP, "-o", "x.csv"), message_pattern("training.expected_name_ends_json", path="x.csv")),
+        ((*STEP, "-o", "x.csv"), r"-o x\.csv: expected.*ends in \.json"),
         (("gpt2", "--buckets", "--sequence", "2000"), re.escape("GPT-2 has 1024 positions")),
         (("resnet50", "--buckets", "--sequence", "64"), re.escape("has no sequences")),
         (("--shapes", "nowhere.csv", "--buckets"), re.escape("nowhere.csv: no such file or directory")),
-        (("--calls", "nowhere.csv", "--buckets"), message_pattern("training.buckets_recorded_calls_no")),
+        (("--calls", "nowhere.csv", "--buckets"), "no buckets"),
         ((*STEP, "--dtype", "float33"), re.escape("--dtype: unknown dtype 'float33'; did you mean float32?")),
-        ((*STEP, "--gamma", "3"), message_pattern("cli.more_unit_missing", option="--gamma", price=3, such="1ns")),
+        ((*STEP, "--gamma", "3"), r"--gamma 3: 3 s, more.*as in 1ns\?"),
     ],
 )
 def test_bad_use_gets_one_line(words, said, tmp_path):
@@ -236,7 +225,7 @@ def test_no_all_reduce_is_shorter_than_the_port_of_a_node_needs():
     words += ["25Gbit", "--alpha-within", "1us", "--bandwidth-within", "200GB/s", "--format", "json"]
     least_s = 2 * 127 / 128 * 4 * 138_357_544 / 3.125e9
     found = json.loads(printed(*words))
-    assert (say("report.ranks_node_share_port", ranks_per_node=4) + " of 25 Gbit/s") in found["source"]
+    assert "the 4 ranks of a node share its port of 25 Gbit/s" in found["source"]
     assert found["steps"][0]["communication_s"] >= least_s
     wider = json.loads(printed(*words, "--nic-bandwidth", "100Gbit"))
     assert least_s / 4 <= wider["steps"][0]["communication_s"] < least_s / 3
@@ -250,8 +239,8 @@ def test_the_grade_and_the_placement_of_fitted_times_are_told(tmp_path):
         models = tuple(replace(model, **fitted) for model in bare.models)
         write_machine(replace(bare, models=models, bare=False), tmp_path / "machine.json")
         text = printed(*words)
-        assert has_message(text, "training.grade_fitted_times_placement", grade=grade, placement="page")
-        assert text.rstrip().endswith("(modelled" + say("training.grade_fitted_times", grade=f"{grade}).")) == told
+        assert f"times: {grade}" in text and "vectors: page" in text
+        assert text.rstrip().endswith(f"(modelled; grade of the fitted times: {grade}).") == told
         found = facts(*words)
         assert (found["grade"], found["placement"]) == (grade, "page")
     priced = facts("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring", *PRICES)

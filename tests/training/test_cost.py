@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from has_message import has_message, message_pattern
 
-from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, bare_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter
@@ -47,7 +45,8 @@ def test_beyond_the_log_its_ends_count():
 def test_far_beyond_what_was_measured_a_time_is_doubtful():
     costs = LoggedCosts(LOG, "x.log")
     assert not costs.doubt("native", 4, 6000) and not costs.doubt("native", 1, 1 << 30)
-    assert costs.doubt("native", 4, 6001) == say("training.more_times_long_longest", far=2, longest="2.93 KiB")
+    said = costs.doubt("native", 4, 6001)
+    assert "2 times" in said and "measured (2.93 KiB)" in said
     assert not modelled_costs(BARE).doubt("ring", 1024, 1 << 30)  # nothing was measured
 
 
@@ -58,25 +57,22 @@ def test_a_fit_is_doubtful_on_many_more_ranks():
     assert not costs.doubt("ring", 8, 4096) and not costs.doubt("ring", 1, 1 << 30)
     for nbytes in (4, 8192):  # as `predict` marks them
         told = costs.doubt("ring", 8, nbytes)
-        assert told == say("training.beyond_measured_sizes", smallest="8 B", largest="4 KiB")
+        assert "sizes (8 B to 4 KiB)" in told
     former = modelled_costs(Machine((replace(ring, nbytes=()),)))
-    assert former.doubt("ring", 4, 4096) == say("training.measured_sizes_unknown")
-    assert costs.doubt("ring", 9, 8) == say("training.many_ranks_measured", either="more", least="2", most="4")
+    assert "which the range" in former.doubt("ring", 4, 4096)
+    assert costs.doubt("ring", 9, 8) == "on many more ranks than were measured (2 to 4)"
     few = replace(ring, ranks=(16, 32))
-    assert modelled_costs(Machine((few,))).doubt("ring", 4, 8) == say(
-        "training.many_ranks_measured", either="fewer", least=16, most=32
-    )
-    assert has_message(costs.doubt("ring", 4, 8193), "training.more_times_long_longest", far=2, longest="4 KiB")
+    assert modelled_costs(Machine((few,))).doubt("ring", 4, 8) == "on many fewer ranks than were measured (16 to 32)"
+    said = costs.doubt("ring", 4, 8193)
+    assert "2 times" in said and "measured (4 KiB)" in said
 
 
 def test_what_a_log_does_not_say_is_refused():
-    with pytest.raises(
-        CostError, match=message_pattern("training.contains_no_reduce_ranks", source="x.log", ranks=8, measured="2, 4")
-    ):
+    with pytest.raises(CostError, match=r"x\.log: contains.*8 ranks; it has 2, 4"):
         LoggedCosts(LOG, "x.log").time_s("native", 8, 1000)
-    with pytest.raises(CostError, match=message_pattern("training.contains_no_reduce_time", source="x.log")):
+    with pytest.raises(CostError, match=r"x\.log: contains.*add -n"):
         LoggedCosts([], "x.log")
-    with pytest.raises(CostError, match=message_pattern("training.not_timed_ranks", algorithm="native", ranks=2)):
+    with pytest.raises(CostError, match="native: not timed.*2 ranks"):
         choose(LoggedCosts(LOG, "x.log"), 2, 1000, "native")
 
 
@@ -109,7 +105,7 @@ def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
 def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
     (ring,) = (one for one in BARE.models if one.algorithm == "ring")
     machine = Machine((replace(ring, ranks=(2, 4), nbytes=(8, 1 << 20)),))
-    with pytest.raises(CostError, match=message_pattern("models.size_far_beyond_measured", series="ring")):
+    with pytest.raises(CostError, match="ring: no time"):
         choose(modelled_costs(machine), 4, 1 << 25)
     assert choose(modelled_costs(machine, extrapolate=True), 4, 1 << 25).time_s > 0
 
@@ -125,5 +121,6 @@ def test_the_fastest_of_some_is_doubtful_beside_one_whose_time_is_unknown():
     costs = modelled_costs(Machine(tuple(models)))
     assert not costs.doubt("ring", 4, 1 << 20)
     assert choose(costs, 4, 1 << 25).algorithm == "ring"
-    assert costs.doubt("ring", 4, 1 << 25) == say("training.fastest_of_known", unknown="tree")
+    said = costs.doubt("ring", 4, 1 << 25)
+    assert "by the fastest" in said and "of tree there" in said
     assert not modelled_costs(Machine(tuple(models)), ["ring"]).doubt("ring", 4, 1 << 25)

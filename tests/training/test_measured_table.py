@@ -1,7 +1,5 @@
 """The words about a measured step."""
 
-from has_message import has_message
-
 from allreduce_bench.training.buckets import Caps
 from allreduce_bench.training.measured import Measured, modelled_of
 from allreduce_bench.training.result import measured_result
@@ -26,24 +24,14 @@ def test_the_measured_step_stands_beside_its_model():
     text = text_of(MEASURED)
     lines = text.splitlines()
     assert lines[0].split(": ") == ["M on 2 ranks, measured", "medians of 5 steps"]
-    assert has_message(
-        lines[3],
-        "training.computation_reduces",
-        work="sleeping, which takes no core",
-        algorithm="ring",
-        where="in a thread beside the computation",
+    assert (
+        "computation by sleeping, which takes no core; all-reduces by ring, in a thread beside the computation"
+        in lines[3]
     )
     assert "measured  8.60 ms  6.00 ms      4.00 ms  2.60 ms      35%" in lines
     assert "modelled  9.00 ms  6.00 ms      4.00 ms  3.00 ms      25%" in lines
-    assert has_message(
-        text,
-        "training.computation_takes_alone_reduces",
-        alone="6.00 ms",
-        beside="6.60 ms",
-        where="beside",
-        signed_share="+10%",
-    )
-    assert has_message(text, "training.time_line_median_step", share="43%") and lines[-1].endswith("is +5% off.")
+    assert "6.00 ms alone" in text and "6.60 ms beside the all-reduces: +10%" in text
+    assert "time line" in text and "43% of the" in text and lines[-1].endswith("is +5% off.")
 
 
 def test_a_step_may_be_faster_than_its_computation_alone_by_noise():

@@ -1,9 +1,7 @@
 """The words about a modelled step."""
 
 import pytest
-from has_message import has_message
 
-from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.tables import Screen
 from allreduce_bench.training.architectures import known_model
@@ -38,20 +36,13 @@ def test_buckets_are_a_table():
 
 
 def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
-    assert has_message(
-        packing_sentence(SETUP),
-        "training.pytorch_ddp_caps_second",
-        version="torch 2.13",
-        first="1 MiB",
-        cap="25 MiB",
-        counted="5 buckets",
-        now="1",
-    )
-    assert has_message(
-        packing_sentence(SETUP._replace(stage="first")), "training.pytorch_ddp_first_step", counted="1 bucket", later=5
-    )
+    said = packing_sentence(SETUP)
+    assert all(words in said for words in ("torch 2.13), caps 1 MiB and 25 MiB, 5 buckets", "second step", "1 in the"))
+    said = packing_sentence(SETUP._replace(stage="first"))
+    assert all(words in said for words in ("1 bucket in the", "5 in all", "--stage rebuilt"))
     old = SETUP._replace(packing=Caps(torch=(1, 9)))
-    assert has_message(packing_sentence(old), "training.pytorch_ddp_caps_second", version="torch 1.9", now="5")
+    said = packing_sentence(old)
+    assert "PyTorch DDP (torch 1.9)" in said and "5 in the" in said
 
 
 def test_a_scaled_model_is_labelled():
@@ -62,13 +53,11 @@ def test_a_scaled_model_is_labelled():
 def test_the_text_says_that_it_is_modelled_and_ends_with_the_answer():
     text = result_text(result())
     lines = text.splitlines()
-    assert lines[0] == say("training.modelled_nothing_measured", result="ResNet-50")
+    assert "ResNet-50, modelled" in lines[0]
     last = lines[-1]
     assert last.startswith("ResNet-50 on 4 ranks with 10 Gbit/s: a step takes 157 ms, 56.6 ms of it (36%) are exposed")
-    assert has_message(last, "training.efficiency_weak_scaling")
-    assert has_message(
-        answer(result(), result().outcomes[0]), "training.rank_sends_nothing", step_s="step takes 100 ms"
-    )
+    assert "weak scaling" in last
+    assert "step takes 100 ms; one rank" in answer(result(), result().outcomes[0])
     (four,) = [line.split() for line in lines if line.startswith("    4")]
     assert four == ["4", "ring", "157", "ms", "100", "ms", "123", "ms", "56.6", "ms", "54%", "128", "x4", "63.8%"]
     assert "tree" in text and "35 sent" in text
@@ -80,11 +69,7 @@ def test_a_narrow_screen_gets_narrow_lines():
 
 @pytest.mark.parametrize("dtype, total", [("float32", "0.476"), ("float16", "0.428")])
 def test_memory_is_in_gib(dtype, total):
-    assert has_message(
-        memory_sentence(result(SETUP._replace(dtype=dtype))),
-        "training.rank_holds_gib_without",
-        total_nbytes=float(total),
-    )
+    assert f"{float(total):.3g} GiB without" in memory_sentence(result(SETUP._replace(dtype=dtype)))
 
 
 def test_the_memory_says_what_else_the_numbers_contain():

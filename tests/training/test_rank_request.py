@@ -1,7 +1,8 @@
 """What ranks are asked to measure: computation, what is handed over, and when."""
 
+import re
+
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Caps
@@ -35,18 +36,16 @@ def test_what_is_only_modelled_is_refused():
     mixed = MODEL._replace(gradients=(*MODEL.gradients, Gradient("c", (9,), dtype="float64")))
     with pytest.raises(
         ValueError,
-        match=message_pattern("training.several_types_modelled_leave", what="gradients", found="float32, float64"),
+        match=r"gradients of several.*float32, float64\) are modelled",
     ):
         step_request(SETUP._replace(model=mixed))
-    with pytest.raises(ValueError, match=message_pattern("training.gradients_no_average_measure", dtype="int32")):
+    with pytest.raises(ValueError, match="int32 have no average"):
         step_request(SETUP._replace(dtype="int32"))
-    with pytest.raises(
-        ValueError, match=message_pattern("training.several_types_modelled_leave", what="calls", found="float32, int32")
-    ):
+    with pytest.raises(ValueError, match=r"calls of several.*float32, int32\) are modelled"):
         calls_request([Call(8, 0.0), Call(8, 0.0, "int32")], "float32")
     for nbytes in (6, 0):
         with pytest.raises(
             CallError,
-            match=message_pattern("training.call_expected_positive_whole", number=2, dtype="float32", nbytes=nbytes),
+            match="call 2.*positive whole.*float32 elements.*" + re.escape(f"{nbytes} bytes"),
         ):
             calls_request([Call(8, 0.0), Call(nbytes, 0.0)], "float32")

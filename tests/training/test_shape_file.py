@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.training.input_files import read_shapes
 from allreduce_bench.training.tensors import Gradient, ModelError
@@ -43,20 +42,20 @@ def test_the_order_of_readiness_may_be_given(tmp_path):
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("", message_pattern("training.contains_no_tensor_line")),
-        ("a 2x3\nb 2x-3\n", message_pattern("training.shape_expected_such", place="line 2", name="b", numbers="2x-3")),
-        ("a 0\n", message_pattern("training.shape_expected_such", place="line 1", name="a", numbers="0")),
+        ("", "no tensor"),
+        ("a 2x3\nb 2x-3\n", "line 2: the shape of 'b' is '2x-3'"),
+        ("a 0\n", "line 1: the shape of 'a' is '0'"),
         ("a\n", "line 1: expected NAME SHAPE"),
         ("a 2 float31\n", "line 1: unknown dtype 'float31'; known: float16"),
-        ("a,2,,1\nb,3\n", message_pattern("training.ready_different_number_tensors", row_count="2")),
-        ("a,2,,1\nb,3,,1\n", message_pattern("training.ready_different_number_tensors", row_count="2")),
+        ("a,2,,1\nb,3\n", "2 tensors"),
+        ("a,2,,1\nb,3,,1\n", "2 tensors"),
         ("a,2,,soon\n", "ready is 'soon'"),
         ("a 99999999x99999999\n", "more than 1e[+]13 elements"),
-        ("[1, 2]", message_pattern("training.expected_object_such", place="tensor 1")),
+        ("[1, 2]", 'tensor 1: expected.*"conv1\\.weight"'),
         ("{", "not JSON"),
         (
             '[{"name": "a", "shape": ["x"]}]',
-            message_pattern("training.shape_expected_such", place="tensor 1", name="a", numbers="x"),
+            "tensor 1: the shape of 'a' is 'x'",
         ),
     ],
 )

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from has_message import has_message, message_pattern
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench, done, mpirun, nobody_is_left, processes
 
@@ -72,7 +71,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     assert re.match(
         rf"error: launch {ranks}r-1: \w+( \w+)? \d+ \w+, {ranks} ranks: .*rank {victim} on \S+ {what}", sentence
     ), said
-    assert has_message(sentence, "cli.finished_cells_kept") and "Traceback" not in said
+    assert "finished cells" in sentence and "Traceback" not in said
     kept = done(folder)
     assert 2 <= len(kept) < 12
     resumed = bench(python, "run", "--resume", "-o", folder)
@@ -179,7 +178,7 @@ def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(p
     os.kill(processes(folder)[1], signal.SIGSTOP)
     os.kill(int(subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()[0]), 9)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 1 and has_message(said.splitlines()[-1], "cli.finished_cells_kept"), said
+    assert process.returncode == 1 and "finished cells" in said.splitlines()[-1], said
     if sys.platform == "linux":
         nobody_is_left(folder)
 
@@ -187,9 +186,7 @@ def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(p
 def test_a_timeout_of_nothing_is_refused(tmp_path):
     result = bench(interpreters()[0], "run", "--timeout", "0", "-o", tmp_path / "run")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert (
-        has_message(result.stderr, "cli.timeout_would_end_healthy", timeout_s=0.0) and not (tmp_path / "run").exists()
-    )
+    assert "0 s would end" in result.stderr and not (tmp_path / "run").exists()
 
 
 def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
@@ -197,7 +194,7 @@ def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
     folder = tmp_path / "run"
     hasty = [word for word in words(3, folder) if word not in TIMEOUT] + ["--within", "6s"]
     status, said = strike([str(python), "-m", "allreduce_bench", *hasty], folder, 2, signal.SIGSTOP)
-    assert status == 1 and re.search(message_pattern("cli.finished_cells_kept"), said.splitlines()[-1]), said
+    assert status == 1 and "finished cells" in said.splitlines()[-1], said
 
 
 def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
@@ -210,9 +207,7 @@ def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
     process.terminate()
     table, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "cells done" in table
-    assert has_message(
-        said.splitlines()[-1], "cli.finished_cells_kept", reason="error: interrupted", to_continue="to continue"
-    )
+    assert "error: interrupted; finished" in said.splitlines()[-1] and "kept; to continue" in said.splitlines()[-1]
     nobody_is_left(folder)
 
 
@@ -249,4 +244,4 @@ def test_a_launcher_that_calls_the_death_of_a_rank_a_success_is_not_believed(pyt
     patient = [word for word in words(2, folder) if word not in TIMEOUT]
     command = [str(python), "-m", "allreduce_bench", *patient, "--launcher", f"{careless} -n {{ranks}}"]
     status, said = strike(command, folder, 1, signal.SIGKILL)
-    assert status == 1 and has_message(said.splitlines()[-1], "launching.launcher_reported_success_cells"), said
+    assert status == 1 and "launcher reported" in said.splitlines()[-1], said

@@ -1,14 +1,12 @@
 """A rank that stops in compiled code, over a real MPI: it is named, with the step in which another one waits for it."""
 
 import os
-import re
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from interpreters import contract
 from measured_runs import bench, nobody_is_left, processes
 
@@ -45,4 +43,4 @@ def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_fo
     nobody_is_left(folder)
     sentence = said.splitlines()[-1]
     assert process.returncode == 1, said
-    assert re.search(message_pattern("cli.finished_cells_kept"), sentence), said
+    assert "finished cells" in sentence, said

@@ -2,7 +2,6 @@
 
 import pytest
 
-from allreduce_bench.message import say
 from allreduce_bench.watching.patience import ABSENCES, ANSWER_S, Patience, Question, Rank, Trouble
 from allreduce_bench.watching.watch import START_FACTOR
 
@@ -72,7 +71,7 @@ def test_the_start_of_ranks_that_share_cores_may_be_silent_for_longer():
     assert patience.judge((START_FACTOR * TIMEOUT_S + 64.0) / 2 - 0.1) is None
     ask(patience, 60.0)
     ask(patience, 115.0)
-    assert f"(5 times --timeout{say('watching.ranks_share_cores', start_s=64)})" in patience.judge(118.0).reason
+    assert "(5 times --timeout and 64 s, as ranks share cores)" in patience.judge(118.0).reason
 
 
 def test_a_rank_that_moved_between_two_answers_is_news():

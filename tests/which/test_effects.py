@@ -1,7 +1,8 @@
 """The answers of a launch with and without a setting."""
 
+import re
+
 import pytest
-from has_message import has_message
 
 from allreduce_bench.which.effects import effect, sentence, without_words
 
@@ -10,26 +11,25 @@ BOTH = ("recursive_doubling", "rabenseifner")
 
 
 @pytest.mark.parametrize(
-    ("with_it", "without_it", "code", "values"),
+    ("with_it", "without_it", "said"),
     [
-        ({8: ["ring"]}, {8: ["ring"], 16: ["tree"]}, "which.unchanged", {}),
-        ({8: BOTH}, {8: BOTH}, "which.cannot_tell", {}),
-        ({8: ["ring"]}, {8: ["tree"]}, "which.became", {"was": "tree", "now": "ring"}),
-        ({8: ["ring"]}, {8: BOTH}, "which.became", {"was": "recursive_doubling or rabenseifner", "now": "ring"}),
-        ({8: ["rabenseifner"]}, {8: BOTH}, "which.cannot_tell", {}),
-        ({8: []}, {8: []}, "which.cannot_tell", {}),
-        ({8: ["ring"]}, {8: []}, "which.cannot_tell", {}),
+        ({8: ["ring"]}, {8: ["ring"], 16: ["tree"]}, "unchanged"),
+        ({8: BOTH}, {8: BOTH}, "cannot tell"),
+        ({8: ["ring"]}, {8: ["tree"]}, "tree -> ring"),
+        ({8: ["ring"]}, {8: BOTH}, "recursive_doubling or rabenseifner -> ring"),
+        ({8: ["rabenseifner"]}, {8: BOTH}, "cannot tell"),
+        ({8: []}, {8: []}, "cannot tell"),
+        ({8: ["ring"]}, {8: []}, "cannot tell"),
         (
             {8: [f"{HAN}ring between"]},
             {8: [f"{HAN}tree between"]},
-            "which.became_between",
-            {"was": "tree", "now": "ring"},
+            "between nodes tree -> ring",
         ),
-        ({8: ["ring"]}, {8: ["han: tree in node"]}, "which.became", {"now": "ring"}),
+        ({8: ["ring"]}, {8: ["han: tree in node"]}, "-> ring"),
     ],
 )
-def test_an_effect_in_words(with_it, without_it, code, values):
-    assert has_message(sentence(effect(with_it, without_it)), code, **values)
+def test_an_effect_in_words(with_it, without_it, said):
+    assert re.search(said, sentence(effect(with_it, without_it)))
 
 
 def test_what_han_calls_acts_only_in_its_parts():
@@ -37,9 +37,9 @@ def test_what_han_calls_acts_only_in_its_parts():
         effect({8: [f"{HAN}ring between"]}, {8: [f"{HAN}ring between"]}),
         effect({8: ["ring"]}, {8: ["ring"]}),
     )
-    assert has_message(sentence(in_han, is_below_han=True), "which.only_in_han", effect="unchanged")
-    assert has_message(sentence(in_han), "which.unchanged")
-    assert has_message(sentence(other, is_below_han=True), "which.unchanged")
+    assert "sub-communicators: unchanged" in sentence(in_han, is_below_han=True)
+    assert "unchanged" in sentence(in_han)
+    assert "unchanged" in sentence(other, is_below_han=True)
 
 
 def test_what_changes_from_a_size_on():

@@ -45,36 +45,34 @@ def test_the_second_version_has_numbers_of_requests_at_will(written):
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "values"),
+    ("text", "said"),
     [
-        ("", "which.rules_ended", {"what": "the number of collectives"}),
-        (CLASSIC.replace("65536 4 0 1024", "65536 4 0"), "which.rules_ended", {"line": 10, "what": "a segment size"}),
-        (CLASSIC.replace("0 3 0 0 #", "8 3 0 0 #"), "which.rules_not_from_zero", {"line": 9, "nbytes": 8}),
-        (CLASSIC.replace("65536 4", "65536 -4"), "which.rules_number", {"line": 10, "value": -4}),
-        (CLASSIC.replace("65536 4", "65536 9"), "which.rules_algorithm", {"line": 10, "found": 9}),
-        (CLASSIC.replace("2 # allreduce", "22"), "which.rules_number", {"line": 2, "value": 22}),
-        (CLASSIC.replace("2 # allreduce", "3"), "which.rules_none", {}),
-        ('{"rule_file_version": 3}', "which.rules_json_too_new", {}),
+        ("", "file ends.*the number of collectives"),
+        (CLASSIC.replace("65536 4 0 1024", "65536 4 0"), "line 10.*file ends.*a segment size"),
+        (CLASSIC.replace("0 3 0 0 #", "8 3 0 0 #"), "line 9.*bytes first.*8"),
+        (CLASSIC.replace("65536 4", "65536 -4"), "malformed rules.*line 10.*-4"),
+        (CLASSIC.replace("65536 4", "65536 9"), "all-reduce fails.*line 10.*9"),
+        (CLASSIC.replace("2 # allreduce", "22"), "malformed rules.*line 2.*22"),
+        (CLASSIC.replace("2 # allreduce", "3"), "rules about"),
+        ('{"rule_file_version": 3}', "classic format"),
     ],
 )
-def test_files_that_open_mpi_ignores(written, text, code, values):
-    with pytest.raises(RulesError) as error:
+def test_files_that_open_mpi_ignores(written, text, said):
+    with pytest.raises(RulesError, match=said):
         open_mpi_rules(written(text), 5)
-    assert error.value.code == code
-    assert values.items() <= error.value.values.items()
 
 
 def test_a_name_is_skipped_and_shifts_what_follows(written):
     with pytest.raises(RulesError) as error:
         open_mpi_rules(written(CLASSIC.replace("65536 4", "65536 ring")), 5)
-    assert (error.value.code, error.value.values["what"]) == ("which.rules_ended", "a segment size")
-    assert "'ring' in line 10" in error.value.values["skipped"]
+    assert "file ends" in str(error.value) and "a segment size" in str(error.value)
+    assert "'ring' in line 10" in str(error.value)
 
 
 def test_no_file(tmp_path):
     with pytest.raises(RulesError) as error:
         open_mpi_rules(tmp_path / "none", 5)
-    assert error.value.code == "which.rules_unreadable"
+    assert "rules file" in str(error.value)
 
 
 def test_json_of_open_mpi_6(written):
@@ -84,7 +82,7 @@ def test_json_of_open_mpi_6(written):
     for broken in ({}, {"collectives": []}, {"collectives": {"allreduce": {}}}, {"collectives": {"allreduce": [{}]}}):
         with pytest.raises(RulesError) as error:
             open_mpi_rules(written(json.dumps(broken)), 6)
-        assert error.value.code == "which.rules_json"
+        assert "malformed rules" in str(error.value)
     rules[1]["msg_size_min"] = 1.5
     with pytest.raises(RulesError, match="rule 1, msg_size_min"):
         open_mpi_rules(written(json.dumps(document)), 6)
@@ -100,7 +98,7 @@ def test_a_tree_of_mpich(written):
     check_mpich_rules(written(json.dumps(document)), False)
     with pytest.raises(RulesError) as error:
         check_mpich_rules(written(json.dumps(document)), True)
-    assert error.value.values["lacking"] == "allgather, barrier, gather, reduce"
+    assert "no rules for allgather, barrier, gather, reduce, and" in str(error.value)
     document |= {f"collective={name}": {} for name in FOR_ALL}
     check_mpich_rules(written(json.dumps(document)), True)
 
@@ -120,13 +118,13 @@ def test_a_tree_of_mpich(written):
 def test_trees_at_which_mpich_ends(written, document, key):
     with pytest.raises(RulesError) as error:
         check_mpich_rules(written(json.dumps(document, indent=1)), False)
-    assert (error.value.code, error.value.values["key"]) == ("which.rules_key", key)
+    assert str(error.value).endswith(f", found {key!r}")
 
 
 def test_no_json_for_mpich(written):
     with pytest.raises(RulesError) as error:
         check_mpich_rules(written('{\n"collective=allreduce":'), False)
-    assert (error.value.code, error.value.values["line"]) == ("which.rules_no_json", 2)
+    assert "line 2: no JSON" in str(error.value)
     with pytest.raises(RulesError) as error:
         check_mpich_rules(written('{"collective=bcast": {}}'), False)
-    assert error.value.code == "which.rules_none"
+    assert "rules about" in str(error.value)

@@ -7,7 +7,6 @@ all of them in one mpirun, in which the other ranks wait: launches of one number
 import re
 from typing import Any
 
-from ...message import say
 from ..lines import (
     NOISE,
     US,
@@ -60,8 +59,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         reader.take(line)
     if not reader.rows:
         others = [name for name in dict.fromkeys(reader.benchmarks) if name != "Allreduce"]
-        what = f"found: {listed(others)}" if others else say("importers.table_empty")
-        raise LogError("importers.line_no_row_allreduce", file=log.file, number=log.lines[-1].number, what=what)
+        what = f"found: {listed(others)}" if others else "the table is empty"
+        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an Allreduce up to here; {what}")
     warn_of_others(log.file, (name for name in reader.benchmarks if name != "Allreduce"))
     return reader.rows
 
@@ -130,7 +129,7 @@ class _Reader:
             return
         needed = 1 + self.columns.index("t_avg")
         if not reason_at and (len(words) < needed or is_cut(line, self.width)):
-            dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
+            dropped(self.file, line, f"{shown(line.text)} is no whole row")
             return
         nbytes = whole(words[0], "the size", place)
         if reason_at:  # a reason instead of a time, after the size or the number of repetitions
@@ -170,9 +169,5 @@ def _times_and_defects(values: dict[str, str], of_times: float, place: str) -> d
     fields["iterations"] = whole(values["#repetitions"], "#repetitions", place, 1)
     if "defects" in values:
         defects = real(values["defects"], "defects", place)
-        fields |= (
-            {"wrong": 0}
-            if defects == 0
-            else {"state": "wrong", "reason": say("importers.log_says_defects", defects=defects)}
-        )
+        fields |= {"wrong": 0} if defects == 0 else {"state": "wrong", "reason": f"the log says: defects {defects:g}"}
     return fields

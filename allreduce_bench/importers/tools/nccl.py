@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
-from ...message import say
 from ...units import MAX_RANKS
 from ..lines import (
     ITEMSIZES,
@@ -160,7 +159,10 @@ class _Reader:
         elif match := RANK.search(line.text):
             first = match[1] == "0" and match[2] in (None, "0")
             if first and self.listed:
-                raise LogError("importers.each_process_alone", place=f"{self.file}, line {line.number}")
+                raise LogError(
+                    f"{self.file}, line {line.number}: a second rank 0: each process ran alone, as nccl-tests do that "
+                    "are built without MPI=1; build them with it"
+                )
             self.listed = True
             self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
             self.hosts.append(match[3])
@@ -168,7 +170,7 @@ class _Reader:
             place = f"{self.file}, line {line.number}"
             self.columns, self.fresh, self.width = _columns(line.text, place), True, 0
         elif WITHOUT_TIME.search(line.text):
-            dropped(self.file, line, say("importers.table_without_time"))
+            dropped(self.file, line, "a table without a column time, of another tool")
             self.columns = None
         elif self.columns and self.fresh and UNITS.fullmatch(line.text):
             units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
@@ -199,7 +201,7 @@ class _Reader:
             return
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
-            dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
+            dropped(self.file, line, f"{shown(line.text)} is no whole row")
             return
         if self.fresh or not self.tables:
             launched = self.processes * self.of_process if self.processes and self.of_process else None
@@ -314,19 +316,18 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             rows += _rows_of_table(file, number, table, _ranks(file, table), asked.in_place)
         elif not table.program:
             refusal = LogError(
-                "importers.not_an_allreduce", place=f"{file}, line {table.rows[0].line.number}", why=other
+                f"{file}, line {table.rows[0].line.number}: not an all-reduce: {other}; expected a table of "
+                "all_reduce_perf"
             )
             if all(others):
                 raise refusal
             warnings.warn(f"{refusal}; left out", LogWarning, stacklevel=2)
     if rows and not any(row.times_s for row in rows):
-        which, other = (
-            ("in-place", say("importers.leave_place_out")) if asked.in_place else ("out-of-place", "try --in-place")
-        )
-        raise LogError("importers.no_time_any_row", place=rows[0].place, which=which, other=other)
+        which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
+        raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
     if not rows:
-        what = f"found: {listed(dict.fromkeys(others))}" if any(others) else say("importers.no_row_whole")
-        raise LogError("importers.line_no_row_reduce", file=file, number=lines[-1].number, what=what)
+        what = f"found: {listed(dict.fromkeys(others))}" if any(others) else "no row is whole"
+        raise LogError(f"{file}, line {lines[-1].number}: no row of all_reduce_perf up to here; {what}")
     return rows
 
 
@@ -344,7 +345,7 @@ IMPORTER = Importer(
 def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, in_place: bool) -> list[Imported]:
     """Return one half of the rows of a table; warn if the log reports a wrong result without naming it."""
     if table.checked is False and not table.columns.counted:
-        what = say("importers.results_out_bounds_log")
+        what = "results out of bounds, and the log does not say at which size"
         warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
     common = {"file": file, "launch": f"{file}, table {number}", **_common(table, ranks)}
     halves = [_half_of(file, row, table.columns, in_place) for row in table.rows]
@@ -358,7 +359,10 @@ def _ranks(file: str, table: NcclTable) -> int | None:
         ranks = len(table.hosts)
         if table.program == "all_reduce" and not factor_fits(rates, ranks):
             place = f"{file}, line {table.rows[0].line.number}"
-            raise LogError("importers.ranks_named_above_busbw", place=place, ranks=ranks)
+            raise LogError(
+                f"{place}: {ranks} ranks are named above, but busbw / algbw is not 2(p-1)/p of {ranks}: groups at the "
+                "same time (NCCL_TESTS_SPLIT), or a damaged log"
+            )
         return ranks
     return ranks_of_factors(rates) or (table.launched if factor_fits(rates, table.launched) else None)
 
@@ -383,9 +387,9 @@ def _other_collective(file: str, table: NcclTable) -> str:
     if why := why_rows_are_others(table.rows):
         return why
     if table.columns.only_root:
-        return say("importers.root_without_redop")
+        return "a column root, and none redop"
     rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
-    return "" if factor_fits(rates, _ranks(file, table)) else say("importers.whose_bus_bandwidth_not")
+    return "" if factor_fits(rates, _ranks(file, table)) else "busbw / algbw is not 2(p-1)/p"
 
 
 def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
@@ -403,7 +407,7 @@ def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
     ]
     if sized and all(nbytes != counted for nbytes, counted in sized):
         nbytes, counted = sized[-1]
-        return say("importers.count_and_size_differ", counted=counted, nbytes=nbytes)
+        return f"count times element size is {counted}, and the size {nbytes}"
     return ""
 
 
@@ -422,7 +426,7 @@ def _checked(table: NcclTable) -> dict[str, Any]:
 def _common(table: NcclTable, ranks: int | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"hosts": table.hosts} if table.hosts else {}
     if ranks and not table.hosts:
-        facts["ranks_from"] = say("importers.busbw_algbw_rows")
+        facts["ranks_from"] = "busbw / algbw of the rows, which is 2(p-1)/p"
     return {
         "tool": TOOL,
         "version": table.version,
@@ -448,7 +452,7 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
         "time_definition": "nccl_tests_cputime" if columns.cpu else "nccl_tests",
     }
     if half.time == "N/A":
-        return fields | {"state": "skipped", "reason": say("importers.log_says")}
+        return fields | {"state": "skipped", "reason": "the log says N/A"}
     time_s = seconds(half.time, columns.unit_s, "the time", place)
     fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):

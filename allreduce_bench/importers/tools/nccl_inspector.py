@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...message import Refused, say
 from ...runs.cell import NATIVE
 from ...runs.schema import STAMPS
 from ...units import MAX_RANKS, format_ranges, in_ranks, printable, shell_word
@@ -178,16 +177,13 @@ def chosen_communicator(logs: Sequence[Log], wanted: str | None, collectives: Co
     candidates = [one for one in calling if wanted in (None, one.id, one.name)]
     first = f"{logs[0].file}, line 1" if logs else TITLE
     if not calling:
-        raise LogError("importers.no_several_ranks_recorded", first=first, collectives=" or ".join(collectives))
+        raise LogError(f"{first}: no {' or '.join(collectives)} of several ranks was recorded")
     if not candidates:
-        raise LogError("importers.no_communicator", first=first, wanted=wanted, calling=_listed(calling))
+        raise LogError(f"{first}: no communicator {wanted}; there are: {_listed(calling)}")
     if len(candidates) > 1:
         raise LogError(
-            "importers.communicators_expected_choose_communicator",
-            place=candidates[1].place,
-            candidate_count=len(candidates),
-            candidates=_listed(candidates),
-            id=shell_word(candidates[0].id),
+            f"{candidates[1].place}: {len(candidates)} communicators, where one is expected: {_listed(candidates)}; "
+            f"choose one with --communicator {shell_word(candidates[0].id)}"
         )
     _warn(candidates[0], collectives)
     return candidates[0]
@@ -205,12 +201,8 @@ def _joined(parts: Iterable[Recorded]) -> list[Communicator]:
         other = next(iter(of_rank.values()), part)
         if other.ranks != part.ranks:
             raise LogError(
-                "importers.communicator_ranks_give_files",
-                place=part.place,
-                id=part.id,
-                ranks=part.ranks,
-                other_ranks=other.ranks,
-                file=other.file,
+                f"{part.place}: communicator {part.id} has {part.ranks} ranks, but {other.ranks} in {other.file}; "
+                "give the files of one job only"
             )
         before = of_rank.setdefault(part.rank, part)
         if before is not part:
@@ -231,7 +223,8 @@ def _add(before: Recorded, part: Recorded) -> None:
     """Add the calls of a second file of the same process. Raises LogError for that of another process."""
     if (before.host, before.pid) != (part.host, part.pid):
         raise LogError(
-            "importers.rank_communicator_give_files", place=part.place, rank=part.rank, id=part.id, file=before.file
+            f"{part.place}: rank {part.rank} of communicator {part.id} is also in {before.file}; give the files of "
+            "one job only"
         )
     before.calls.update(part.calls)
     before.lost.extend(part.lost)
@@ -247,14 +240,8 @@ def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
     """Warn of ranks without a file, or with fewer calls than there were."""
     absent = sorted(set(range(communicator.ranks)) - set(communicator.of_rank))
     if absent:
-        _say(
-            say(
-                "importers.communicator_no_file_rank",
-                id=communicator.id,
-                value="s" * (len(absent) > 1),
-                absent=format_ranges(absent),
-            )
-        )
+        value = "s" * (len(absent) > 1)
+        _say(f"communicator {communicator.id}: no file of rank{value} {format_ranges(absent)}")
     calls = len(_numbers(communicator, collectives))
     fewer = []
     for rank, part in communicator.of_rank.items():
@@ -263,7 +250,10 @@ def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
         if own < calls:
             fewer.append(f"rank {rank} {own}{lost}")
     if fewer:
-        _say(say("importers.communicator_not_every_rank", id=communicator.id, calls=calls, listed=listed(fewer)))
+        _say(
+            f"communicator {communicator.id}: not every rank recorded each of {calls} calls: {listed(fewer)}; only "
+            "calls of all these ranks are used"
+        )
 
 
 def _say(sentence: str) -> None:
@@ -280,14 +270,11 @@ def call_table(communicator: Communicator, collectives: Collection[str]) -> Call
     keys = _numbers(communicator, collectives)
     whole = {key: [part.calls[key] for part in parts.values()] for key in keys if _is_whole(key, parts.values())}
     if not whole:
-        raise LogError("importers.no_call_recorded_every", place=communicator.place, id=communicator.id)
+        raise LogError(f"{communicator.place}: no call was recorded by every rank of communicator {communicator.id}")
     if (communicator.ranks - len(parts)) * len(whole) > MOST_CLAIMED:
         raise LogError(
-            "importers.communicator_claims_ranks_file",
-            place=communicator.place,
-            id=communicator.id,
-            ranks=communicator.ranks,
-            part_count=len(parts),
+            f"{communicator.place}: communicator {communicator.id} claims {communicator.ranks} ranks, and only "
+            f"{len(parts)} of them have a file; give the files of all ranks"
         )
     for key, calls in whole.items():
         _refuse_other_sizes(communicator, key, calls)
@@ -329,14 +316,8 @@ def _refuse_other_sizes(communicator: Communicator, key: tuple[str, int], calls:
     for (rank, part), call in zip(communicator.of_rank.items(), calls):
         if call.nbytes != calls[0].nbytes:
             raise LogError(
-                "importers.line_coll_sn_bytes",
-                file=part.file,
-                line=call.line,
-                key=key[1],
-                key_2=key[0],
-                nbytes=call.nbytes,
-                rank=rank,
-                calls_nbytes=calls[0].nbytes,
+                f"{part.file}, line {call.line}: coll_sn {key[1]} of {key[0]} has {call.nbytes} bytes on rank {rank}, "
+                f"but {calls[0].nbytes} on another; give the files of one job only"
             )
 
 
@@ -388,7 +369,7 @@ class _Reader:
         try:
             self._take(record, line.number)
         except _Damage as damage:
-            raise LogError("importers.line", file=self.file, number=line.number, damage=damage) from damage
+            raise LogError(f"{self.file}, line {line.number}: {damage}") from damage
 
     def _object(self, line: LogLine) -> dict[str, Any] | None:
         """Return the JSON object of a line; None if there is none, with a warning."""
@@ -398,7 +379,7 @@ class _Reader:
                 record = json.loads(line.text.lstrip("\ufeff"))
                 if isinstance(record, dict):
                     return record
-                why = say("importers.no_json_object", line=shown(line.text))
+                why = f"{shown(line.text)} is no JSON object"
             except (ValueError, RecursionError):  # also a number of thousands of digits, brackets without end
                 why = "damaged JSON" if line.ended else "cut off"
         self.damaged += 1
@@ -410,10 +391,11 @@ class _Reader:
         """Warn how many further lines were left out."""
         if self.damaged > MOST_DAMAGED:
             more = self.damaged - MOST_DAMAGED
+            value = "s" * (more > 1)
             dropped(
                 self.file,
                 LogLine(1, "", True),
-                say("importers.further_line_below_damaged", more=more, value="s" * (more > 1)),
+                f"{more} further line{value} below are damaged",
             )
 
     def _take(self, record: Mapping[str, Any], number: int) -> None:
@@ -432,7 +414,7 @@ class _Reader:
             self.of_context -= 1
             self._call(self._part(self.context), record, number)
         elif any(kind in record for kind in KINDS):
-            raise _Damage("importers.call_without_header_no")
+            raise _Damage("a call without header, and no dump_stats above it that it belongs to")
 
     def _part(self, context: Mapping[str, Any]) -> Recorded:
         """Return the part of the file that a line with this header belongs to."""
@@ -457,7 +439,7 @@ class _Reader:
                 lost=[],
             )
         elif part.ranks != ranks:
-            raise _Damage("importers.communicator_ranks_above", comm=comm, ranks=ranks, part_ranks=part.ranks)
+            raise _Damage(f"communicator {comm} has {ranks} ranks, but {part.ranks} above")
         return part
 
     def _call(self, part: Recorded, record: Mapping[str, Any], number: int) -> None:
@@ -471,10 +453,10 @@ class _Reader:
         call = InspectorCall(number, _whole(perf, "coll_msg_size_bytes"), _algorithm(perf), time_s, ready_us, end_us)
         before = part.calls.setdefault(key, call)
         if before._replace(line=number) != call:
-            raise _Damage("importers.coll_sn_differs_line", key=key[1], key_2=key[0], line=before.line)
+            raise _Damage(f"coll_sn {key[1]} of {key[0]} differs from that in line {before.line}")
 
 
-class _Damage(Refused, ValueError):
+class _Damage(ValueError):
     """An impossible value."""
 
 
@@ -482,7 +464,7 @@ def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return an object of an object. Raises _Damage."""
     value = content.get(name)
     if not isinstance(value, dict):
-        raise _Damage("importers.no_object_expected_lines", name=name)
+        raise _Damage(f"no object {name}; expected lines of NCCL Inspector, with header and metadata")
     return value
 
 
@@ -497,16 +479,14 @@ def _whole(
 ) -> int:
     value = content.get(name, default)
     if type(value) is not int or not least <= value <= most:
-        raise _Damage(
-            "importers.expected_whole_number_2", name=name, value=shown(repr(value)[:60]), least=least, most=most
-        )
+        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}")
     return value
 
 
 def _real(content: Mapping[str, Any], name: str) -> float:
     value = content.get(name)
     if type(value) not in (int, float) or not 0 <= value < LONGEST_S / US:  # type: ignore[operator]
-        raise _Damage("importers.expected_microseconds", name=name, value=shown(repr(value)[:60]))
+        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected microseconds")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -569,7 +549,7 @@ def _row(
     longest_s = np.nanmax(table.time_s, axis=1)
     is_of_cell = (table.nbytes == nbytes) & np.array([name == algorithm for name in table.algorithm])
     calls = np.flatnonzero(is_of_cell & (longest_s > 0))
-    state: dict[str, Any] = {"state": "left out", "reason": say("importers.log_times")} if not len(calls) else {}
+    state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"} if not len(calls) else {}
     first = next(iter(communicator.of_rank.values()))
     return Imported(
         file=first.file,

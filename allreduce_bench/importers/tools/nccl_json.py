@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from ...message import say
 from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
 from ..row import Asked, Imported, LogError
 from . import Importer
@@ -25,18 +24,16 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     try:
         content = json.loads(log.text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
-        raise LogError("importers.line_damaged_json", file=file, lineno=error.lineno, msg=error.msg) from error
+        raise LogError(f"{file}, line {error.lineno}: damaged JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
-        raise LogError("importers.line_damaged_json_2", file=file) from error
+        raise LogError(f"{file}, line 1: damaged JSON") from error
     try:
         rows = _rows(file, content, "in_place" if asked.in_place else "out_of_place")
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise LogError("importers.line_not_json_nccl", file=file, name=type(error).__name__, error=error) from error
+        raise LogError(f"{file}, line 1: not the JSON of nccl-tests: {type(error).__name__} at {error}") from error
     if not any(row.times_s for row in rows):
-        which, other = (
-            ("in-place", say("importers.leave_place_out")) if asked.in_place else ("out-of-place", "try --in-place")
-        )
-        raise LogError("importers.line_no_time_results", file=file, which=which, other=other)
+        which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
+        raise LogError(f"{file}, line 1: no {which} time in its results; {other}")
     return rows
 
 
@@ -55,13 +52,13 @@ def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
     names += [str(result.get("experiment_name") or "") for result in content["results"]]
     programs = {match[1] for name in names if (match := PROGRAM.search(name))}
     if programs - {"all_reduce"}:
-        raise LogError("importers.line_no_result_reduce", file=file, programs=", ".join(sorted(programs)))
+        raise LogError(f"{file}, line 1: no result of all_reduce_perf; found: {', '.join(sorted(programs))}")
     cells = [
         NcclRow._make((LogLine(1, "", True), *(str(result.get(name, "")).strip() for name in PRINTED), ()))
         for result in content["results"]
     ]
     if not programs and (why := why_rows_are_others(cells)):
-        raise LogError("importers.not_an_allreduce", place=f"{file}, line 1", why=why)
+        raise LogError(f"{file}, line 1: not an all-reduce: {why}; expected a table of all_reduce_perf")
     common = {"file": file, "line": 1, "tool": TOOL, "launch": file, **_common(content, file)}
     return [
         Imported(**common, **_fields(result, half, f"{file}, result {number}"))
@@ -97,7 +94,7 @@ def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
         fields["iterations"] = whole(str(result["actual_iterations"]), "actual_iterations", place, 1)
     times = result.get(half)
     if times is None:
-        return fields | {"state": "skipped", "reason": say("importers.log_no_such_time")}
+        return fields | {"state": "skipped", "reason": "the log has no such time"}
     cpu = "time" not in times
     printed = str(times["cpu_time" if cpu else "time"])
     time_s = seconds(printed, US, "time", place)

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...message import BadValue, say
 from ...units import MAX_RANKS
 from ..lines import (
     NOISE,
@@ -59,7 +58,7 @@ def _job_of_spec(number: int, spec: dict[str, Any]) -> FluxJob:
     nodes = int(resource["count"]) if resource["type"] == "node" else None
     slot = resource["with"][0] if nodes else resource
     if slot["type"] != "slot":
-        raise BadValue("importers.slot_expected_found", type=slot["type"])
+        raise ValueError(f"a slot was expected, found {slot['type']}")
     slots = int(slot["count"]) * (nodes or 1)
     (task,) = spec["tasks"]
     count = task["count"]
@@ -150,8 +149,8 @@ def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
         reader.take(line)
     tables = [table for table in reader.tables if table.rows]
     if not tables:
-        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else say("importers.table_empty")
-        raise LogError("importers.line_no_row_reduce_up", file=file, number=lines[-1].number, what=what)
+        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else "the table is empty"
+        raise LogError(f"{file}, line {lines[-1].number}: no row of an all-reduce up to here; {what}")
     warn_of_others(file, reader.others)
     return tables
 
@@ -233,7 +232,7 @@ def _table_fields(file: str, table: OsuTable) -> Iterator[dict]:
         words, place = line.text.split(), f"{file}, line {line.number}"
         numbers = sum(is_number(word) for word in words[:2])
         if numbers < 2 or is_cut(line, width):
-            dropped(file, line, say("importers.no_whole_row_size", line=shown(line.text)))
+            dropped(file, line, f"{shown(line.text)} is no whole row of a size and a time")
             continue
         width = len(line.text)
         values = dict(zip(_fitting(table.columns, words), words))
@@ -252,13 +251,11 @@ def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dic
     time_s = seconds(values.get("avg") or "", of_times, "the time", place)
     fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
-        fields["iterations"] = whole(values["iterations"], say("importers.number_iterations"), place, 1)
+        fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
     for name, column in (("min", "shortest_s"), ("max", "imb_t_max_s")):
         if name in values:
             fields[column] = real(values[name], f"the {name} latency", place) * of_times
     check = values.get("check")
     if check in CHECKS:
-        fields |= (
-            {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": say("importers.log_says_validation_fail")}
-        )
+        fields |= {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": "the log says: validation Fail"}
     return fields

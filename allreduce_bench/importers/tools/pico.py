@@ -16,7 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...message import say
 from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS, printable
 from ..contents import LogFile, contents, files_below, is_archive, stem_of_archive
@@ -65,8 +64,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         except LogError as error:
             unread.append(LogUnread(str(place), str(error)))
     if not rows:
-        nothing = say("importers.metadata_name_no_reduce", path=log.path)
-        raise LogError("as_said", words=unread[0].reason if unread else nothing)
+        nothing = f"{log.path}: the metadata name no all-reduce; expected a result folder of PICO"
+        raise LogError(unread[0].reason if unread else nothing)
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=2)
     return rows
@@ -115,7 +114,7 @@ def _places(path: Path, unread: list[LogUnread]) -> Iterator[Path]:
         if not _is_of_pico(archive):
             unpacked = archive.with_name(stem_of_archive(archive.name))
             if unpacked != archive and unpacked.is_dir():
-                words = say("importers.archive_unpacked_beside", path=archive, unpacked=unpacked)
+                words = f"{archive}: unpacked beside it, in {unpacked}, which is read"
                 unread.append(LogUnread(str(archive), words))
             else:
                 yield archive
@@ -190,7 +189,7 @@ def _rows_of_csv(file: Path, text: str) -> Iterator[Test]:
                 if isinstance(name, str) and not isinstance(value, list)
             }
     except csv.Error as error:
-        raise LogError("importers.line_damaged", file=file, line_num=reader.line_num, error=error) from error
+        raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
 
 
 def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
@@ -200,9 +199,12 @@ def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
     unknown = [folder for folder, test in tests.items() if not test]
     if unknown and (len(tests) > 1 or is_archive(place)):  # a folder of one test is that of whoever names it
         if len(unknown) == len(tests):
-            raise LogError("importers.no_word_of_tests", path=place, count=len(tests))
+            raise LogError(
+                f"{place}: neither metadata nor a summary say which of its tests ({len(tests)}) are all-reduces; put "
+                "<system>_metadata.csv beside or above it, or name the unpacked folder of one test"
+            )
         for folder in unknown:
-            words = say("importers.no_word_of_test", path=folder)
+            words = f"{folder}: neither metadata nor a summary say of which collective its times are"
             unread.append(LogUnread(str(folder), words))
             del tests[folder]
     layouts: dict[Path, _Layout] = {}
@@ -248,7 +250,10 @@ def _layout(folder: Path, test: Test, said: _Said) -> _Layout:
     each = whole(test.get("tasks_per_node") or "1", "tasks_per_node", str(folder), 1, MAX_RANKS)
     ranks = whole(str(nodes * each), "nnodes x tasks_per_node", str(folder), 1, MAX_RANKS)
     if listed and listed[1] == nodes and listed[0] != ranks:
-        words = say("importers.ranks_listed", path=folder, listed=listed[0], nodes=nodes, each=each, ranks=ranks)
+        words = (
+            f"{folder}: alloc.csv lists {listed[0]} ranks on {nodes} nodes, the metadata ask for {nodes} x {each} = "
+            f"{ranks}; taken: {listed[0]}"
+        )
         warnings.warn(LogNote(words), stacklevel=2)
         ranks = listed[0]
     return _Layout(ranks, nodes)
@@ -259,18 +264,20 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
     path = file.path
     match = NAME.fullmatch(path.name)
     if match is None:
-        raise LogError("importers.name_pico_file_says", path=path)
+        raise LogError(
+            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv"
+        )
     lines = lines_of(text_of_file(path, file.read))
     header = lines[0].text.strip().lower().split(",")
     if not recognises(lines[0].text):
-        raise LogError("importers.line_header_expected_highest", path=path, lines=shown(lines[0].text))
+        raise LogError(f"{path}, line 1: the header is {shown(lines[0].text)}, expected highest[,rank0,...]")
     calls, has_trailer = _calls_and_trailer(lines[1:])
     times_s = tuple(_times_s(path, calls, len(header)))
     if not times_s:
-        raise LogError("importers.line_no_calls_expected", path=path, number=lines[-1].number)
+        raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
     dtype = dtype_of(match[3])
-    count = whole(match[1], say("importers.count_name"), str(path))
-    state: dict[str, Any] = {"state": "left out", "reason": say("importers.log_times")}
+    count = whole(match[1], "the count in its name", str(path))
+    state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"}
     return Imported(
         file=str(path),
         line=2,
@@ -307,7 +314,7 @@ def _times_s(path: Path, lines: Sequence[LogLine], columns: int) -> Iterator[flo
             continue
         words = line.text.split(",")
         if len(words) < columns or not line.ended:
-            dropped(str(path), line, say("importers.may_cut_off", line=shown(line.text)))
+            dropped(str(path), line, f"{shown(line.text)} may be cut off")
             continue
         yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
 

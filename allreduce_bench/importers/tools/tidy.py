@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
 from ...units import printable, shell_word
@@ -129,27 +128,23 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
     """Return the columns of --column."""
     for wanted, name in asked.items():
         if name not in header:
-            raise LogError(
-                "importers.no_column_column", place=place, name=name, wanted=wanted, listed=listed(header, 30)
-            )
+            raise LogError(f"{place}: no column '{name}' for --column {wanted}={name}; it has: {listed(header, 30)}")
         for measure, units in MEASURES.items():
             base, unit = split(wanted, units)
             if base == measure:
                 _, unit_of_name = split(name, units)
                 if unit_of_name and unit and units[unit_of_name] != units[unit] and wanted != "time_s":
-                    raise LogError(
-                        "importers.column", place=place, wanted=wanted, name=name, unit=unit, unit_of_name=unit_of_name
-                    )
+                    raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {unit_of_name}?")
                 if not (unit_of_name or unit):
                     raise LogError(
-                        "importers.column_unit_missing_use", place=place, wanted=wanted, name=name, measure=measure
+                        f"{place}: --column {wanted}={name}: the unit is missing; use a name such as {measure}_us"
                     )
                 yield measure, LogColumn(name, units[unit_of_name or unit])
                 break
         else:
             if wanted not in ALIASES:
-                known = say("importers.time_time_us_busbw", aliases=", ".join(ALIASES))
-                raise LogError("importers.column_unknown_known", place=place, wanted=wanted, name=name, known=known)
+                known = f"{', '.join(ALIASES)}, time_s, time_us, busbw_GBps"
+                raise LogError(f"{place}: --column {wanted}={name}: unknown '{wanted}'; known: {known}")
             yield wanted, LogColumn(name)
 
 
@@ -168,7 +163,7 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
         if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
             some = listed(sorted(shown(value) for value in values), 4)
             warnings.warn(
-                say("importers.column_ignored_values_differ", file=file, name=name, some=some),
+                f"{file}: column '{name}' is ignored, but its values differ: {some}; select with --where {name}=VALUE",
                 LogWarning,
                 stacklevel=2,
             )
@@ -232,16 +227,13 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
     if not {"nbytes", "count"} & set(table):
-        raise LogError("importers.no_column_size_add", place=place, listed=listed(header, 30))
+        raise LogError(f"{place}: no column for the size; add --column nbytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
         if no_unit := measure_without_unit(header):
             raise LogError(
-                "importers.column_no_unit_add",
-                place=place,
-                no_unit=shown(no_unit[1]),
-                choice=shell_word("=".join(no_unit)),
+                f"{place}: column {shown(no_unit[1])} has no unit; add --column {shell_word('='.join(no_unit))}"
             )
-        raise LogError("importers.no_column_time_add", place=place, listed=listed(header, 30))
+        raise LogError(f"{place}: no column of a time; add --column time_us=COLUMN; it has: {listed(header, 30)}")
     records = _records(file, text, skipped, header, table)
     rows = [
         _imported_row(file, number, fields, table, asked, again)
@@ -249,7 +241,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         if _is_allreduce(fields, table)
     ]
     if not rows:
-        raise LogError("importers.no_row_reduce_below", place=place)
+        raise LogError(f"{place}: no row of an all-reduce below this header")
     is_told = "system" in table or "launch" in asked.columns
     column = None if is_told else _column_of_paths(rows)
     return _with_systems(rows, column) if column else rows
@@ -281,22 +273,16 @@ def _records(
             last = reader.line_num == len(lines) and not lines[-1].endswith(("\n", "\r"))
             if last and (len(words) != len(header) or header[-1] in used):
                 warnings.warn(
-                    say("importers.line_last_row_no", file=file, number=number),
+                    f"{file}, line {number}: the last row has no line end, so it may be cut off; left out",
                     LogWarning,
                     stacklevel=2,
                 )
                 continue
             if len(words) != len(header):
-                raise LogError(
-                    "importers.line_fields_expected_header",
-                    file=file,
-                    number=number,
-                    word_count=len(words),
-                    header_count=len(header),
-                )
+                raise LogError(f"{file}, line {number}: {len(words)} fields, expected {len(header)} as in the header")
             yield number, {header[at]: words[at].strip() for at in firsts}, again
     except csv.Error as error:
-        raise LogError("importers.line_damaged", file=file, line_num=skipped + reader.line_num, error=error) from error
+        raise LogError(f"{file}, line {skipped + reader.line_num}: damaged: {error}") from error
 
 
 def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
@@ -375,13 +361,17 @@ def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
     copied = _copied(rows_of, column)
     if copied:
         path, first = min(copied.items())
-        said = {"count": len(copied), "path": printable(path), "first": printable(first)}
-        warnings.warn(say("importers.copies_in_column", file=rows[0].file, **said), LogWarning, stacklevel=3)
+        sentence = (
+            f"{rows[0].file}: {len(copied)} logs are copies, of the same name with the same rows, so no launches of "
+            f"their own (first: {printable(path)} of {printable(first)}); left out"
+        )
+        warnings.warn(sentence, LogWarning, stacklevel=3)
     systems = systems_of({path: _log_facts(of_log) for path, of_log in rows_of.items() if path not in copied})
     if systems:
         names = sorted(set(systems.values()))
-        words = say(
-            "importers.systems_by_folders", file=rows[0].file, count=len(names), column=column, names=listed(names, 8)
+        words = (
+            f"{rows[0].file}: {len(names)} systems, told apart by the folders in column '{column}': "
+            f"{listed(names, 8)}; select with --where system=NAME, or take them as one with --column launch={column}"
         )
         warnings.warn(LogNote(words), stacklevel=3)
     kept = [row for row in rows if row.fields[column] not in copied]
@@ -414,9 +404,9 @@ def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str,
 def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
     """Return the size of so many elements, bytes. Raises LogError."""
     if count is None:
-        raise LogError("importers.no_size_expected_bytes", place=place)
+        raise LogError(f"{place}: no size; expected bytes or a count of elements")
     if dtype is None:
-        raise LogError("importers.type_elements_unknown_add", place=place)
+        raise LogError(f"{place}: the type of the elements is unknown; add --dtype")
     return count * itemsize_of(dtype)
 
 
@@ -438,7 +428,7 @@ def _time_or_reason(
     if state in STATES and state != "done":
         return {"state": state, "reason": reason, "time_definition": "none"}
     if measure is None:
-        return {"state": "left out", "reason": say("importers.log_no_time"), "time_definition": "none"}
+        return {"state": "left out", "reason": "the log has no time", "time_definition": "none"}
     column, printed = table[measure], _get(fields, table, measure) or ""
     if measure == "time":
         time_s = seconds(printed, column.factor, column.name, place)
@@ -451,7 +441,7 @@ def _time_or_reason(
 def _time_of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
     """Return the seconds of a bandwidth in bytes/s; 0 if it is uninformative."""
     if measure == "busbw" and ranks is None:
-        raise LogError("importers.bus_bandwidth_needs_number", place=place)
+        raise LogError(f"{place}: a bus bandwidth needs a number of ranks; add --ranks N or --column ranks=COLUMN")
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
     time_s = share * nbytes / rate if rate > 0 else 0.0
-    return seconds(repr(time_s), 1.0, say("importers.time", measure=measure), place)
+    return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)

@@ -4,7 +4,6 @@ import os
 import shlex
 
 from ...machine.node import cores
-from ...message import say
 from ...runs.start import Start, fill_slots, slots_for
 from ..launcher import Launcher, interface_variables, refuse, remote_shell
 from ..layout import ranks_on_same_cores
@@ -62,7 +61,7 @@ def intel_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     It passes its whole environment to the ranks. It pins each rank to cores by default, and on virtual hosts each
     host's first rank to the same ones: there, and if ranks outnumber cores, pinning is turned off.
     """
-    refuse(start, ("map_by",), "Intel MPI", say("launching.use_ranks_per_node"))
+    refuse(start, ("map_by",), "Intel MPI", "use --ranks-per-node, or --launcher-args '-genv I_MPI_PIN_ORDER scatter'")
     before, agent = agent_options(start) if start.hosts else ([], [])
     argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *interface_options(start)]
     return [*argv, *shlex.split(start.launcher_args), *_where(ranks, start, program)]

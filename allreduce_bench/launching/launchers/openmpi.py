@@ -5,7 +5,6 @@ import re
 import shlex
 
 from ...machine.node import allowed_variables, cores
-from ...message import say
 from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
@@ -36,8 +35,8 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 def _placement_options(ranks: int, start: Start) -> list[str]:
     if start.map_by and start.ranks_per_node:
         raise LaunchError(
-            say("launching.map_ranks_per_node"),
-            say("launching.use_map_ppr_node", ranks_per_node=start.ranks_per_node),
+            "--map-by and --ranks-per-node: Open MPI accepts only one of them",
+            f"use --map-by ppr:{start.ranks_per_node}:node",
         )
     map_by, argv = start.map_by, []
     if start.ranks_per_node:

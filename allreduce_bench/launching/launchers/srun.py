@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 
-from ...message import say
 from ...runs.start import Start, slots_of
 from ..launcher import Launcher, LaunchError, refuse, with_variables
 from ..layout import nodes_for, ranks_a_node
@@ -19,13 +18,15 @@ PATIENCE_S = 60.0
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
     """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
-    refuse(start, ("remote_shell",), "srun", say("launching.leave_out_srun_reaches"))
+    refuse(start, ("remote_shell",), "srun", "leave it out; srun reaches the nodes without a shell")
     argv = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
     if nodes := nodes_for(ranks, start):
         argv += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
     if start.hosts:
         if any(slots_of(host)[1] for host in start.hosts):
-            raise LaunchError(say("launching.hosts_slots_srun_does"), say("launching.give_host_names_add"))
+            raise LaunchError(
+                "--hosts with slots: srun does not support slots", "give host names only and add --ranks-per-node"
+            )
         argv += ["-w", ",".join(start.hosts[:nodes])]
     if start.map_by:
         argv.append(f"--distribution={start.map_by}")
@@ -47,13 +48,11 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
         if kind in known_to_srun:
             return (f"--mpi={kind}",)
     raise LaunchError(
-        say(
-            "launching.needs_srun_mpi_list",
-            library=library,
-            understood=" or ".join(understood),
-            known_to_srun=", ".join(sorted(known_to_srun)) or "none",
+        (
+            f"{library} needs {' or '.join(understood)}, but 'srun --mpi=list' offers "
+            f"{', '.join(sorted(known_to_srun)) or 'none'}"
         ),
-        say("launching.use_mpirun_set_launcher"),
+        "use mpirun, or set --launcher-args '--mpi=…'",
     )
 
 

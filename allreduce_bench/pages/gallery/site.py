@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from ...algorithms import builtin
 from ...machine.forks import in_forks
-from ...message import Refused, say
 from ...runs.files import unique_name
 from ...schedule.algorithm import Algorithm, Topology
 from ...units import format_rate, format_size, format_time, in_ranks
@@ -63,7 +62,7 @@ class Section(NamedTuple):
     terms: tuple[Term, ...]
 
 
-class GlossaryError(Refused, ValueError):
+class GlossaryError(ValueError):
     """Error: the glossary is not where the package keeps it."""
 
 
@@ -75,7 +74,7 @@ def glossary_text() -> str:
     for place in places:
         if (place / FILE).is_file():
             return (place / FILE).read_text(encoding="utf-8")
-    raise GlossaryError("pages.no_found_reinstall_package", file=FILE, places=", ".join(map(str, places)))
+    raise GlossaryError(f"no {FILE} found in {', '.join(map(str, places))}; reinstall the package")
 
 
 def sections(text: str) -> list[Section]:
@@ -125,7 +124,7 @@ LESSON_RANKS, ELEMENTS = (2, 4, 8, 16, 32), 1 << 20
 GROWTH_FROM, GROWTH_TO = 16, 1024  # ranks whose times are compared
 
 
-class SiteError(Refused, ValueError):
+class SiteError(ValueError):
     """Error: the folder for the gallery cannot be written."""
 
 
@@ -144,7 +143,7 @@ def write_site(folder: Path, ranks: int, names: str = "rank", progress: Progress
     a picture cannot show so many ranks.
     """
     if folder.exists() or folder.is_symlink():
-        raise SiteError("pages.exists_gallery_written_new", folder=folder)
+        raise SiteError(f"-o {folder}: exists; the gallery is written to a new folder, so name another or remove it")
     refuse_many_ranks(ranks)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder.parent / f"{folder.name}.{unique_name()}.tmp"
@@ -168,16 +167,16 @@ def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple
     """
     own = builtin()
     parts = [
-        _Part(say("pages.counts", name=FIRST_PAGES["lesson.html"]), _lesson),
-        *(_Part(say("pages.draws_maps"), partial(winners_on, machine)) for machine in MACHINES),
-        *(_Part(say("pages.proves", name=name), partial(promises, own[name], TRIED_RANKS)) for name in own),
+        _Part(f"{FIRST_PAGES['lesson.html']}: counts messages and bytes", _lesson),
+        *(_Part("draws the maps of who wins where", partial(winners_on, machine)) for machine in MACHINES),
+        *(_Part(f"{name}: proves what it promises", partial(promises, own[name], TRIED_RANKS)) for name in own),
     ]
     lesson, *rest = _made(parts, progress)
     maps = [(won, map_chart(won)) for won in rest[: len(MACHINES)]]
     kept = dict(zip(own, rest[len(MACHINES) :]))
     counted = {}
     for name, algorithm in own.items():
-        progress(say("pages.counts", name=name))
+        progress(f"{name}: counts messages and bytes")
         counted[name] = _counted(algorithm)
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
     yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
@@ -201,7 +200,7 @@ def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple
         beside = {"before": order[place - 1], "after": order[(place + 1) % len(order)]}
         return render_algorithm(name, ranks, names, **values, **beside)
 
-    texts = _made([_Part(say("pages.draws_page", name=name), partial(of_algorithm, name)) for name in order], progress)
+    texts = _made([_Part(f"{name}: draws its page", partial(of_algorithm, name)) for name in order], progress)
     yield from ((f"{name}.html", text) for name, text in zip(order, texts))
 
 

@@ -12,7 +12,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from ...evaluation.frames import competitors
-from ...message import say
 from ..figure import (
     COLUMNS,
     GRID,
@@ -82,7 +81,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
             above.set_ylabel("time")
             below.set_ylabel("model /\nmeasured")
         below.tick_params(labelbottom=True)
-        below.set_xlabel(say("report.size_vector"))
+        below.set_xlabel("size of the vector")
     _legend(figure, looks)
     return figure
 

@@ -8,7 +8,6 @@ from ...evaluation.cell_times import doubt_words
 from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
-from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..figure import Style, drawn_name, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
@@ -32,11 +31,11 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
     """Chart time over size; bars are the spread of the launches."""
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
-        named = {"limit_s": (say("report.least_time_measured_figures"), "limit")}
+        named = {"limit_s": ("lower bound by measured figures", "limit")}
         named |= {column: (label, "reference") for column, label in REFERENCES.items()}
         found = [_line_of(rows, column, *how) for column, how in named.items() if rows[column].notna().any()]
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        fitted = LiveLine(say("report.smallest_fitted"), "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
+        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
         return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
@@ -49,7 +48,7 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
         rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["nbytes"].unique())
-        found = [LiveLine(say("report.smallest_fitted"), "fit", [*curve["nbytes"]], rate)] if rate else []
+        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
         full = busbw_of_links(rows)
         return found + ([LiveLine("link rate", "limit", sizes, [full / 1e9] * len(sizes))] if full else [])
 
@@ -59,7 +58,7 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     return _over_sizes(
         rows,
         "Bus bandwidth",
-        Axis(say("report.bus_bandwidth"), log=False, unit="GB/s"),
+        Axis("bus bandwidth", log=False, unit="GB/s"),
         lines,
         _rate_words,
         NO_SWITCHES,
@@ -71,11 +70,11 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
 
     def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         sizes = sorted(rows["nbytes"].unique())
-        return [LiveLine(say("report.fast_native"), "one", sizes, [1.0] * len(sizes))]
+        return [LiveLine("as fast as native", "one", sizes, [1.0] * len(sizes))]
 
     rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
-    axis = Axis(say("report.speed_up_over_native"), log=True, shared=True)
-    return _over_sizes(rows, say("report.speed_up_over_native_2"), axis, one, _speedup_words, switches)
+    axis = Axis("speed-up over native", log=True, shared=True)
+    return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:

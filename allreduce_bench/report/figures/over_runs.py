@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ...evaluation.frames import competitors
-from ...message import say
 from ...units import format_size, in_ranks
 from ..figure import (
     CELL,
@@ -52,7 +51,7 @@ def draw_overlay(data: FigureData) -> Drawing | None:
         size_axis(axes, sorted(drawn["nbytes"].unique()))
         axes.grid(True, **GRID)
     legend(figure, looks)
-    caption = say("report.least_two_runs_bars", overlay=OVERLAY, in_ranks=in_ranks([ranks]))
+    caption = f"{OVERLAY} at least two runs have, {in_ranks([ranks])}. Bars: lowest to highest launch median."
     return Drawing(figure, caption, drawn[["run", *CELL, "time_s", "spread_low_s", "spread_high_s"]], _live(shared))
 
 
@@ -121,7 +120,7 @@ def _name_dates(axes: Axes, rows: pd.DataFrame) -> None:
     axes.xaxis.set_major_locator(FixedLocator(named))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: dates.get(at, "")))
-    axes.set_xlabel(say("report.date_run"))
+    axes.set_xlabel("date of the run")
     axes.tick_params(labelsize=8.5, axis="both")
     axes.grid(True, **GRID)
 
@@ -151,7 +150,7 @@ def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
     dates = {row["at_s"]: row["created"][:10] for row in rows.sort_values("at_s").to_dict("records")}
     counts = [in_ranks([ranks]) for ranks in sorted(set(rows["ranks"]))]
     facets = [list(dict.fromkeys(panel.tags[0] for panel in panels)), counts]
-    axes = Axis(say("report.date_run"), log=False), Axis("time", log=True, unit="us")
+    axes = Axis("date of the run", log=False), Axis("time", log=True, unit="us")
     return LiveChart("Trend", *axes, dates, panels, looks, facets, counts[:-1])
 
 

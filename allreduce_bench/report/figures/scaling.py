@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
-from ...message import say
 from ...models import curves as model_curves
 from ...units import format_size, in_ranks
 from ..figure import CELL, GRID, MODELS, NOTE, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
@@ -34,7 +33,7 @@ def why_not(data: FigureData) -> str:
     """Return a sentence on the numbers of ranks that have times."""
     ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
     measured = in_ranks(ranks) if len(ranks) else "none"
-    return say("report.time_against_ranks_not", measured=measured)
+    return f"Time against ranks is not drawn: it needs a size measured at two rank counts; found {measured}."
 
 
 SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not=why_not)
@@ -81,7 +80,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     drawn = set(competitors(timed[timed["nbytes"].isin(sizes)]))
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
-        shown[say("report.dashed_extrapolated_shaded_interval")] = BEYOND
+        shown["dashed: extrapolated;\nshaded: 90 % interval"] = BEYOND
     legend(figure, shown)
     return figure
 

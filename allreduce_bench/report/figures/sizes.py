@@ -15,7 +15,6 @@ from matplotlib.ticker import LogLocator, NullLocator
 from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
-from ...message import say
 from ...runs.cell import COMPILED, FORCED_DEFAULT, NATIVES
 from ..figure import (
     BOUND,
@@ -65,15 +64,8 @@ def draw_latency(data: FigureData) -> Drawing | None:
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
-    caption = say(
-        "report.time_against_vector_size",
-        bars=BARS,
-        empty=empty,
-        bound_sentence=data.bound_sentence,
-        limit=limit,
-        floors=floors,
-        data=_cold_sentence(data) + _broken_sentence(data) + _default_sentence(data),
-    )
+    notes = _cold_sentence(data) + _broken_sentence(data) + _default_sentence(data)
+    caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{notes}"
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.timed, data.limits, data.switches)
     return _drawing(data, latency(data.timed, data.limits), caption, columns, live)
@@ -83,7 +75,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Draw bus bandwidth over size, with its bound."""
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
-    what = say("report.bus_bandwidth_against_vector")
+    what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
     caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}{_broken_sentence(data)}"
     caption += _default_sentence(data)
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
@@ -94,7 +86,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
 
 def draw_speedup(data: FigureData) -> Drawing | None:
     """Draw speed-up over native, over size."""
-    caption = say("report.speed_up_time_native")
+    caption = "Speed-up: time of native / time of each algorithm; above 1 is faster than native."
     caption += SWITCH_SENTENCE if any(data.switches.values()) else ""
     caption += _beside_sentence(data) + _cold_sentence(data)
     live = live_speedup(data.frame, data.switches)
@@ -109,19 +101,27 @@ BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=30, draw=draw
 def _beside_sentence(data: FigureData) -> str:
     if not data.frame["executor"].isin(COMPILED).any():
         return ""
-    return say("report.compiled_executors_divided_into", natives=NATIVES[1], natives_2=NATIVES[0])
+    return f" Compiled executors are divided into {NATIVES[1]}, the others into {NATIVES[0]}."
 
 
 def _broken_sentence(data: FigureData) -> str:
-    return say("report.line_native_broken") if is_broken(data.frame) else ""
+    return (
+        " The line of native is broken between sizes at which it ran different algorithms."
+        if is_broken(data.frame)
+        else ""
+    )
 
 
 def _default_sentence(data: FigureData) -> str:
-    return "" if data.defaults is None else f" {say('report.default_of_forced_launches', name=FORCED_DEFAULT)}."
+    return (
+        ""
+        if data.defaults is None
+        else f" {FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked."
+    )
 
 
 def _cold_sentence(data: FigureData) -> str:
-    return say("report.hollow_dashed_cold_cache") if data.has_both_caches else ""
+    return " Hollow and dashed: cold cache." if data.has_both_caches else ""
 
 
 def _drawing(
@@ -147,9 +147,9 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
-    note = say("report.smallest_fitted_2")
+    note = "from the\nsmallest fitted α and β"
     floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
-    limits = {say("report.least_time_measured_figures_2"): LINK} if rows["limit_s"].notna().any() else {}
+    limits = {"lower bound by\nmeasured figures": LINK} if rows["limit_s"].notna().any() else {}
     return _panels(rows, bounds, draw, limit, "time", ("lower bound", note), more=limits | floors)
 
 
@@ -172,7 +172,7 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
             axes.text(
                 0.02,
                 0.98,
-                say("report.rises_gb", kind=kind, max=bound.max()),
+                f"{kind} rises to {bound.max():.3g} GB/s",
                 transform=axes.transAxes,
                 va="top",
                 **NOTE,
@@ -181,7 +181,7 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
     note = "from the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
-    label = say("report.bus_bandwidth")
+    label = "bus bandwidth"
     return _panels(rows, bounds, draw, limit, label, ("upper bound", note), logarithmic=False, unit="GB/s")
 
 
@@ -217,7 +217,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
     if (compared["algorithm"] == "native").all():
         return None
-    figure = _panels(compared, None, draw, limit, say("report.speed_up_over_native"), None, unit="")
+    figure = _panels(compared, None, draw, limit, "speed-up over native", None, unit="")
     for axes in figure.axes if figure else []:
         least, most = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if most < 30 * least else (1,)))
@@ -274,4 +274,4 @@ def _lines_of_bounds(bounds: pd.DataFrame | None, note: tuple[str, str] | None) 
     kind, made_of = note
     passed = set(bounds.loc[bounds["time_s"].notna(), "passed"])
     bound = {f"{kind} {made_of}": BOUND} if False in passed else {}
-    return bound | ({say("report.fit_some_times_shorter", made_of=made_of): FIT} if True in passed else {})
+    return bound | ({f"fit {made_of}\n(some times are shorter)": FIT} if True in passed else {})

@@ -13,7 +13,6 @@ from matplotlib.patches import Patch, Rectangle
 
 from ...evaluation.frames import competitors
 from ...evaluation.verdict import EQUAL, FASTEST, UNCLEAR
-from ...message import say
 from ...models.curves import choices
 from ...runs.cell import competitor_name, native_beside, parts_of
 from ...units import format_size, three_digits
@@ -67,17 +66,21 @@ CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choice
 
 def _caption_of_winners(won: pd.DataFrame) -> str:
     told = (won["winner"] != "").sum()
-    return say("report.fastest_algorithm_determined_cells", told=told, won_count=len(won))
+    return (
+        f"Fastest algorithm: determined in {told} of {len(won)} cells (95 %, over all sizes of a rank count). Number: "
+        "time of native / time of the fastest; where native is the fastest or not ranked: time of the second fastest "
+        "/ time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be distinguished "
+        "from others. White: fewer than two algorithms have a time that can be ranked."
+    )
 
 
 def _caption_of_choices(chosen: pd.DataFrame) -> str:
     regret, right = chosen["regret"], (chosen["regret"] == 1).sum()
-    return say(
-        "report.left_fastest_algorithm_measured",
-        median=three_digits(regret.median()),
-        max=three_digits(regret.max()),
-        right=right,
-        chosen_count=len(chosen),
+    return (
+        "Left: the fastest algorithm as measured. Right: the algorithm that the models choose, with its regret where "
+        "it differs: measured time of the choice / measured time of the fastest. Regret: median "
+        f"{three_digits(regret.median())}, at most {three_digits(regret.max())}; the choice is the fastest in {right} "
+        f"of {len(chosen)} cells. The models were fitted to these times."
     )
 
 
@@ -116,7 +119,7 @@ def _name_of(row: dict) -> str:
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """Draw the map of `winners`; `rows` are its source, whose algorithms decide the colours."""
-    look = Look(say("report.measured_fastest_algorithm_speed"), "winner", "text")
+    look = Look("measured: fastest algorithm and its speed-up", "winner", "text")
     is_won = won["winner"] != ""
     factors = [printed_factor(times_s) for times_s in zip(won["over_s"], won["time_s"])]
     text = pd.Series(map(_number, factors), won.index, dtype=str).where(is_won, won["standing"].map(UNTOLD))
@@ -129,7 +132,7 @@ def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
     """
     looks = [
         Look("measured: fastest", "winner", "mark"),
-        Look(say("report.models_choice_regret"), "chosen", "text"),
+        Look("models: choice and its regret", "chosen", "text"),
     ]
     winner = chosen["fastest"].mask(chosen["tied"], "")
     standing_of = winners(rows).set_index(["ranks", "nbytes"])["standing"].to_dict()
@@ -194,6 +197,6 @@ def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every
     axes.set_ylim(-0.5, len(ranks) - 0.5)
     axes.set_xticks(range(0, len(sizes), every), [format_size(size) for size in sizes[::every]], fontsize=8.5)
     axes.set_yticks(range(len(ranks)), [str(count) for count in ranks], fontsize=8.5)
-    axes.set_xlabel(say("report.size_vector"))
+    axes.set_xlabel("size of the vector")
     axes.set_title(title, fontsize=10)
     axes.tick_params(length=2)

@@ -10,7 +10,6 @@ comment lines before it. A reader of a single table takes the last one: name one
 """
 
 from ...evaluation.summary_row import SummaryRow, time_of
-from ...message import say
 from ...runs.plan import Plan
 from ...runs.schema import FAILED
 from .result import Result, ResultTable, tables
@@ -29,15 +28,10 @@ def nccl(result: Result) -> str:
     """Return one table per rank count and algorithm; sizes in bytes, times in microseconds, GB/s = 10^9 bytes/s."""
     plan = result.plan
     lines = [
-        say("report.layout_nccl_tests_reduce", program=result.run["program"]),
-        say(
-            "report.minbytes_maxbytes_warmup_iters",
-            sizes=min(plan.sizes),
-            sizes_2=max(plan.sizes),
-            warmups=plan.warmups,
-        ),
+        f"# {result.run['program']}, in the layout of nccl-tests all_reduce_perf",
+        f"# minBytes {min(plan.sizes)} maxBytes {max(plan.sizes)} warmup iters: {plan.warmups} validation: 1",
         "# time: the maximum over ranks, median of repetitions, median of launches;",
-        say("report.nccl_tests_divides_time"),
+        "#   nccl-tests divides the time of a loop by its length. In place is not measured: N/A",
         f"# {result.library}, hosts: {' '.join(result.hosts)}",
     ]
     for table in tables(result):
@@ -53,7 +47,7 @@ def _table_lines(table: ResultTable, plan: Plan) -> list[str]:
         "#",
         *HEADER,
         *(_row_line(row, plan) for row in table.measured),
-        say("report.out_bounds_values", table=_out_of_bounds(table)),
+        f"# Out of bounds values : {_out_of_bounds(table)}",
         f"# Avg bus bandwidth    : {_mean_busbw(table)}",
     ]
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
-from ...message import say
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.schema import CACHES
@@ -30,7 +29,7 @@ class Result(NamedTuple):
     @property
     def library(self) -> str:
         """MPI library of the run, or all of an imported one; logs of other tools may not name it."""
-        return libraries_of(self.launches) or say("report.mpi_library_not_known")
+        return libraries_of(self.launches) or "MPI library not known"
 
     @property
     def hosts(self) -> list[str]:

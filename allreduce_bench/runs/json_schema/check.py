@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...message import BadValue, Refused
 from ...units import printable
 from ..files import read_kept
 from ..rows import BLOCK_ROWS
@@ -28,7 +27,7 @@ WORDS = {
 }
 
 
-class CheckError(Refused, RuntimeError):
+class CheckError(RuntimeError):
     """A check that is impossible, in words."""
 
 
@@ -99,7 +98,9 @@ def _validator(schema: Schema) -> Any:
     try:
         from jsonschema import Draft202012Validator  # late: only this command needs it
     except ImportError as error:
-        raise CheckError("runs.check_needs_package_jsonschema", error=error) from error
+        raise CheckError(
+            f"--check needs the package jsonschema ({error}); install it: pip install 'allreduce-bench[schema]'"
+        ) from error
     return Draft202012Validator(schema)
 
 
@@ -108,7 +109,7 @@ def _of_json(validator: Any, text: str, file: str) -> Iterator[Violation]:
 
 
 def _refuse(constant: str) -> Any:
-    raise BadValue("runs.no_json_number", constant=constant)
+    raise ValueError(f"{constant} is no JSON number")
 
 
 def _rows_violations(validator: Any, text: str, file: str) -> Iterator[Violation]:

@@ -37,11 +37,13 @@ class MpiTransport:
 
     def __init__(self, comm: MPI.Comm):
         if not MPI.Is_initialized() or MPI.Is_finalized():
-            raise StepMonitorError("stragglers.stepmonitor_needs_mpi_between")
+            raise StepMonitorError("StepMonitor needs MPI between MPI.Init() and MPI.Finalize()")
         if comm == MPI.COMM_NULL:
-            raise StepMonitorError("stragglers.stepmonitor_needs_communicator_mpi")
+            raise StepMonitorError(
+                "StepMonitor needs a communicator; this one is MPI.COMM_NULL: it was freed, or was none"
+            )
         if comm.Is_inter():
-            raise StepMonitorError("stragglers.stepmonitor_needs_group_ranks")
+            raise StepMonitorError("StepMonitor needs one group of ranks; this communicator is between two groups")
         with _losses_told(comm):
             self._of_program, self._comm = comm, comm.Dup()
         self.rank, self.size = self._comm.rank, self._comm.size

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ...message import say
 from ..step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert, TooLittle
 from .watchdog import Stall, Unasked
 
@@ -56,101 +55,89 @@ def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
     """Say that a rank became or is no longer slow; or that the ranks are two groups."""
     since, share = f"since step {alert.since_step}", f"{alert.slower_by * 100:.0f} %"
     if alert.kind == GROUPS:
-        return say(
-            "stragglers.step_ranks_two_groups",
-            step=alert.step,
-            ranks=_listed(alert.ranks, name),
-            ranks_2=_is(alert.ranks),
-            share=share,
-            since=since,
-            z=alert.z,
+        return (
+            f"step {alert.step}: the ranks are two groups: {_listed(alert.ranks, name)} {_is(alert.ranks)} {share} "
+            f"slower than the others {since} (z {alert.z:.1f}); which of them is as it should be is not known"
         )
     who = f"step {alert.step}: {name(alert.rank)} is"
     if alert.kind == RECOVERED:
-        return say("stragglers.fast_others_again", who=who, since=since)
-    others = say("stragglers.most_ranks_node") if alert.node >= 0 else ""
-    return say("stragglers.slower_others", who=who, share=share, since=since, z=alert.z, others=others)
+        return f"{who} as fast as the others again {since}"
+    others = "; so are most ranks of its node" if alert.node >= 0 else ""
+    return f"{who} {share} slower than the others {since} (z {alert.z:.1f}){others}"
 
 
 def _joint_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
     who = f"step {alerts[0].step}: {_listed([alert.rank for alert in alerts], name)} are"
     since = f"since step {min(alert.since_step for alert in alerts)}"
     if alerts[0].kind == RECOVERED:
-        return say("stragglers.fast_others_again", who=who, since=since)
+        return f"{who} as fast as the others again {since}"
     low, *_, high = sorted(f"{alert.slower_by * 100:3.0f}" for alert in alerts)
     share = f"{high.strip()} %" if low == high else f"{low.strip()} to {high.strip()} %"
-    return say(
-        "stragglers.slower_others_more", who=who, share=share, since=since, alerts=min(alert.z for alert in alerts)
-    )
+    least_z = min(alert.z for alert in alerts)
+    return f"{who} {share} slower than the others {since} (z {least_z:.1f} or more)"
 
 
 def too_little_sentence(little: TooLittle) -> str:
     """Say why a slow rank might have been missed."""
     if little.ranks == 1:
-        return say("stragglers.rank_no_other_could")
+        return "1 rank: there is no other one that it could be later than; the times of its steps are kept"
     begin = f"{little.steps} steps of {little.ranks} ranks"
     if little.least_told is None:
-        return say("stragglers.too_little_say_slow", begin=begin, fewest_blocks=FEWEST_BLOCKS * STEPS_OF_BLOCK)
+        return f"{begin} are too little to say who is slow; {FEWEST_BLOCKS * STEPS_OF_BLOCK} steps are the fewest"
     least = f"{little.least_told * 100:.0f} % of a step"
     if little.by_clocks:
-        return say("stragglers.clocks_nodes_agree_badly", begin=begin, least=least)
-    return say("stragglers.too_little_say_rank", begin=begin, least=least)
+        return f"{begin}: the clocks of the nodes agree so badly that a rank is told only where it is {least} slower"
+    return f"{begin} are too little to say of a rank that it is slow by less than {least}, by the noise of the job"
 
 
 def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
     """Say that no step ends, and who is behind; or that a step has ended again."""
     if stall.is_over:
-        return say("stragglers.step_ended_after_stall", step=stall.step, stall_s=stall.stall_s)
+        return f"step {stall.step} has ended after {stall.stall_s:.0f} s: the stall is over"
     causes = []
     if stall.behind:
         causes.append(f"{_listed(stall.behind, name)} {_is(stall.behind)} not ready")
     if stall.silent:
+        either = "do" if len(stall.silent) > 1 else "does"
         causes.append(
-            say(
-                "stragglers.not_answer_stopped_ended",
-                silent=_listed(stall.silent, name),
-                either="do" if len(stall.silent) > 1 else "does",
-            )
+            f"{_listed(stall.silent, name)} {either} not answer (stopped, ended, or busy in a call that holds "
+            "Python's lock)"
         )
     if not causes:
         causes.append(_nobody(stall))
     if stall.unreached:
-        causes.append(say("stragglers.cannot_asked_no_connection", unreached=_listed(stall.unreached, name)))
-    return say("stragglers.no_step_ended_step", stall_s=stall.stall_s, step=stall.step, causes="; ".join(causes))
+        causes.append(f"{_listed(stall.unreached, name)} cannot be asked: no connection to rank 0 since the start")
+    return f"no step has ended for {stall.stall_s:.0f} s, step {stall.step} is in progress: {'; '.join(causes)}"
 
 
 def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
     """Say that no step ends, from a rank that rank 0 did not ask."""
     if unasked.is_over:
-        return say(
-            "stragglers.step_ended_after_stall_over",
-            name=name(unasked.rank),
-            step=unasked.step,
-            stall_s=unasked.stall_s,
-        )
-    return say(
-        "stragglers.no_step_ended_step_progress", name=name(unasked.rank), stall_s=unasked.stall_s, step=unasked.step
+        return f"{name(unasked.rank)}: step {unasked.step} has ended after {unasked.stall_s:.0f} s: the stall is over"
+    return (
+        f"{name(unasked.rank)}: no step has ended for {unasked.stall_s:.0f} s, step {unasked.step} is in progress, "
+        "and rank 0 does not ask: it is stopped, has ended, or cannot be reached"
     )
 
 
 def twice_sentence(step: int, rank: int) -> str:
     """Say that a rank calls ready() several times in a step; reported once."""
-    return say("stragglers.step_rank_called_ready", step=step, rank=rank)
+    return f"step {step}: rank {rank} called ready() twice; the last call counts. Call it once in each step"
 
 
 def unwritten_sentence(path: object, error: OSError) -> str:
     """Say that a file cannot be written; reported once."""
-    return say("stragglers.cannot_write_program_goes", path=path, strerror=error.strerror or error)
+    return f"cannot write '{path}': {error.strerror or error}; the program goes on without this file"
 
 
 def _nobody(stall: Stall) -> str:
     if not stall.says_ready:
-        return say("stragglers.rank_late_not_known")
+        return "which rank is late is not known, the program does not call ready()"
     if stall.all_ready and stall.unreached:
-        return say("stragglers.ranks_answer_ready")
+        return "the ranks that answer are ready"
     if stall.all_ready:
-        return say("stragglers.ranks_ready_reduce_itself")
-    return say("stragglers.no_rank_ready")
+        return "all ranks are ready, the all-reduce itself does not end"
+    return "no rank is ready"
 
 
 def _is(ranks: Sequence[int]) -> str:
@@ -254,14 +241,14 @@ def metrics_text(metrics: Metrics) -> str:
     https://prometheus.io/docs/instrumenting/exposition_formats
     """
     plain = [
-        ("steps_total", "counter", say("stragglers.steps_ended"), metrics.steps),
-        ("step_seconds", "gauge", say("stragglers.median_time_last_steps"), metrics.step_s),
-        ("stalled", "gauge", say("stragglers.while_no_step_ends"), int(metrics.stalled)),
-        ("last_step_timestamp_seconds", "gauge", say("stragglers.when_last_step_ended"), metrics.last_step_time),
+        ("steps_total", "counter", "Steps that have ended.", metrics.steps),
+        ("step_seconds", "gauge", "Median time of the last steps.", metrics.step_s),
+        ("stalled", "gauge", "1 while no step ends.", int(metrics.stalled)),
+        ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", metrics.last_step_time),
     ]
     lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
     kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "groups", "stall")]
-    lines += _family("alerts_total", "counter", say("stragglers.alerts_since_start"), kinds)
+    lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
     blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
     if not blocks:
         return "\n".join(lines) + "\n"
@@ -271,9 +258,9 @@ def metrics_text(metrics: Metrics) -> str:
     ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
     labels = {rank: f'{{rank="{rank}",node="{escaped(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
     families: list[tuple[str, str, Iterable[float]]] = [
-        ("rank_late_seconds", say("stragglers.median_time_first_rank"), median_s[ranks]),
-        ("rank_last_share", say("stragglers.share_last_steps_rank"), last_share[ranks]),
-        ("rank_slow", say("stragglers.while_alert_says_rank"), [rank in metrics.slow for rank in ranks]),
+        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
+        ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
+        ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
     ]
     for name, meaning, values in families:
         lines += _family(name, "gauge", meaning, zip(labels.values(), map(float, values)))

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...message import BadType, BadValue
 from ...units import parse_duration, printable
 from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
@@ -96,7 +95,7 @@ class StepMonitor:
     def __enter__(self) -> "StepMonitor":
         """Set up with the other ranks; all must enter."""
         if self._transport or self._ended:
-            raise StepMonitorError("stragglers.stepmonitor_entered_once_make")
+            raise StepMonitorError("a StepMonitor is entered once; make another one for another `with`")
         self._begin(transport_of(self._comm))
         return self
 
@@ -129,7 +128,7 @@ class StepMonitor:
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
             values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: output.MOST_NAMED]))
-            raise StepMonitorError("stragglers.stepmonitor_every_same_ranks", value=values)
+            raise StepMonitorError(f"StepMonitor: every must be the same on all ranks, and is {values}")
         kernels = [its.kernel or f"rank {rank}" for rank, its in enumerate(ranks)]
         self._leader_of = [kernels.index(kernel) for kernel in kernels]
         nodes = list(dict.fromkeys((its.host, its.kernel) for its in ranks))
@@ -159,7 +158,9 @@ class StepMonitor:
             self._is_twice_told = True
             warn(output.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
-            raise StepMonitorError("stragglers.step_ready_came_not", steps=progress.steps)
+            raise StepMonitorError(
+                f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"
+            )
         progress.says_ready = progress.is_ready = True
         self._row[HEAD + self._count] = now
 
@@ -169,7 +170,7 @@ class StepMonitor:
         if self._transport is None or not self._transport.is_usable():
             self._refuse()
         if not self._one_at_a_time.acquire(blocking=False):
-            raise StepMonitorError("stragglers.step_called_two_threads")
+            raise StepMonitorError("step() was called by two threads at once; call it in one thread only")
         try:
             self._end_step(now)
         finally:
@@ -178,7 +179,9 @@ class StepMonitor:
     def _end_step(self, now: float) -> None:
         progress = self._progress
         if progress.says_ready and not progress.is_ready:
-            raise StepMonitorError("stragglers.step_step_came_without", steps=progress.steps)
+            raise StepMonitorError(
+                f"step {progress.steps}: step() came without ready(); call ready() in all steps or in none"
+            )
         self._row[HEAD + self._every + self._count] = now
         self._count += 1
         progress.next_step()
@@ -195,7 +198,7 @@ class StepMonitor:
     ) -> None:
         """Finish. After an exception nothing is expected of the other ranks, which may be elsewhere."""
         transport, self._transport = self._transport, None
-        self._ended = "stragglers.stepmonitor_ended"
+        self._ended = "the `with` of this StepMonitor has ended"
         if transport is None or not self._is_watching:
             return
         self._progress.end()
@@ -213,8 +216,8 @@ class StepMonitor:
 
     def _refuse(self) -> NoReturn:
         if self._transport is None:
-            raise StepMonitorError(self._ended or "stragglers.only_inside_with")
-        raise StepMonitorError("stragglers.communicator_stepmonitor_freed_end")
+            raise StepMonitorError(self._ended or "a StepMonitor watches steps inside of its `with` only")
+        raise StepMonitorError("the communicator of this StepMonitor was freed; end its `with` before that")
 
     def _exchange(self) -> None:
         """Send the row to all ranks."""
@@ -291,7 +294,7 @@ def checked_every(every: int | None) -> int | None:
     if every is None:
         return None
     if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
-        raise BadValue("stragglers.stepmonitor_every_expected_number", every=every, most_every=MOST_EVERY)
+        raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
     return every
 
 
@@ -300,18 +303,20 @@ def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Pa
     if path is None:
         return None
     if not Path(path).name:
-        raise BadValue("stragglers.stepmonitor_expected_name_file", name=name, path=path)
+        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file")
     if suffix and Path(path).name == suffix:
-        raise BadValue("stragglers.stepmonitor_no_name_before", name=name, path=path, suffix=suffix)
+        raise ValueError(
+            f"StepMonitor: {name} '{path}' has no name before {suffix}; expected one, such as steps{suffix}"
+        )
     if suffix and Path(path).suffix != suffix:
-        raise BadValue("stragglers.end_node_exporter_reads", name=name, path=path, suffix=suffix)
+        raise ValueError(f"{name} '{path}' must end in {suffix}: node_exporter reads no other files")
     return Path(path).absolute()
 
 
 def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
     """Return the validated callback. Raises TypeError."""
     if on_alert is not None and not callable(on_alert):
-        raise BadType("stragglers.stepmonitor_alert_expected_function", on_alert=on_alert)
+        raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
     return on_alert
 
 
@@ -320,10 +325,10 @@ def checked_duration(stall_after: str | float | None) -> float | None:
     if stall_after is None:
         return None
     if isinstance(stall_after, bool):
-        raise BadValue("stragglers.stepmonitor_stall_after_expected", stall_after=stall_after)
+        raise ValueError(f"StepMonitor: stall_after is {stall_after}; expected more than 0 s, such as '90s' or 90")
     duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
     if not (isfinite(duration_s) and duration_s > 0):
-        raise BadValue("stragglers.stepmonitor_stall_after_expected_more", stall_after=stall_after)
+        raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
     return duration_s
 
 

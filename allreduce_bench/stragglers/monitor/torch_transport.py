@@ -34,11 +34,14 @@ class TorchTransport:
         try:
             from torch import distributed
         except ImportError:
-            raise StepMonitorError("stragglers.stepmonitor_none_watches_job") from None
+            raise StepMonitorError(
+                "StepMonitor(None) watches a job of torch.distributed, and torch is not installed; under MPI give it "
+                "a communicator: StepMonitor(MPI.COMM_WORLD)"
+            ) from None
         if not (distributed.is_available() and distributed.is_initialized()):
-            raise StepMonitorError("stragglers.stepmonitor_needs_torch_distributed")
+            raise StepMonitorError("StepMonitor needs torch.distributed.init_process_group() to be called before it")
         if distributed.get_rank(group) < 0:
-            raise StepMonitorError("stragglers.stepmonitor_needs_process_group")
+            raise StepMonitorError("StepMonitor needs a process group that this rank belongs to")
         self._distributed = distributed
         self._ranks = distributed.get_process_group_ranks(group or distributed.group.WORLD)
         self._group = distributed.new_group(self._ranks, backend="gloo", use_local_synchronization=group is not None)

@@ -4,10 +4,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...message import Refused
 
-
-class StepMonitorError(Refused, RuntimeError):
+class StepMonitorError(RuntimeError):
     """An invalid use of StepMonitor; one sentence."""
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...message import BadType
 from .transport import Transport
 
 
@@ -67,7 +66,7 @@ def transport_of(comm: Any) -> Transport:
         return TorchTransport(comm)
     if "mpi4py" not in origins:
         kind = type(comm).__name__
-        raise BadType("stragglers.stepmonitor_expected_communicator_mpi", kind=kind)
+        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
     from .mpi_transport import MpiTransport
 
     return MpiTransport(comm)

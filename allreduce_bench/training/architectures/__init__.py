@@ -31,9 +31,9 @@ def known_model(name: str, tokens: int | None = None) -> Model:
             if tokens is None:
                 return build()
             if known not in TRANSFORMERS:
-                raise ModelError("training.no_transformer_no_sequences", model=build().title)
+                raise ModelError(f"{build().title} is no transformer: it has no sequences; leave out --sequence")
             return build(tokens)
-    raise ModelError("as_said", words=unknown_word("model", name, ARCHITECTURES))
+    raise ModelError(unknown_word("model", name, ARCHITECTURES))
 
 
 def _plain(name: str) -> str:

@@ -25,7 +25,7 @@ def large(tokens: int = TOKENS) -> Model:
 def _bert(model: Model, tokens: int) -> Model:
     """Complete the model. Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
-        raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
+        raise ModelError(f"{model.title} has {POSITIONS} positions; expected a sequence of at most as many tokens")
     return model._replace(sample=f"sequences of {tokens} tokens")
 
 

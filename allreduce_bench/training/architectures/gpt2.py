@@ -24,7 +24,7 @@ def xl(tokens: int = TOKENS) -> Model:
 def _gpt2(model: Model, hidden: int, tokens: int) -> Model:
     """Complete the model. Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
-        raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
+        raise ModelError(f"{model.title} has {POSITIONS} positions; expected a sequence of at most as many tokens")
     head = 2.0 * WORDS * hidden * tokens  # of the shared weights, whose gradient waits for the embedding
     return model._replace(sample=f"sequences of {tokens} tokens", flops_without_gradient=head)
 

@@ -182,7 +182,7 @@ def make_ready(request: Request, comm: MPI.Comm) -> None:
         from ...measuring.schedules import compile_in_turns  # late: few ranks compile
 
         if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):
-            raise Unsupported("as_said", words=reason)
+            raise Unsupported(reason)
 
 
 class Bucket:

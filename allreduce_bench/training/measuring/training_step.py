@@ -177,7 +177,7 @@ def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
 def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
     """Raise Unsupported on all ranks if any has wrong results."""
     if wrong := comm.allreduce(wrong):
-        raise Unsupported("training.vectors_ranks_wrong_results", wrong=wrong)
+        raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
 
 
 def _slowest(steps: list[Step]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Logs of nccl-tests: both halves, columns that are blank or to come, ranks that the rates say."""
 
 import pytest
-from has_message import message_pattern
 from made_logs import NCCL, log, times
 from places import DATA, LOGS
 
@@ -54,7 +53,7 @@ def test_ranks_follow_from_the_rates_or_are_contradicted_by_them(tmp_path):
     assert {row.ranks for row in read(log(tmp_path, BARE))} == {8}  # 2(p-1)/p = 1.75
     small = "\n".join(BARE.splitlines()[:3]) + "\n"  # rates of two digits fit many
     assert {row.ranks for row in read(log(tmp_path, small))} == {None}
-    with pytest.raises(LogError, match=message_pattern("importers.ranks_named_above_busbw", ranks=4)):
+    with pytest.raises(LogError, match=r"4 ranks.*2\(p-1\)/p of 4"):
         read(log(tmp_path, "".join(line for line in NCCL.splitlines(keepends=True) if "nid005487" not in line)))
 
 
@@ -63,7 +62,7 @@ def test_other_collectives_of_nccl_tests_are_no_all_reduce(tmp_path):
     assert times(read(log(tmp_path, other + NCCL + other)))[8] == 17.93
     with pytest.raises(LogError, match="found: reduce_scatter"):
         read(log(tmp_path, other))
-    with pytest.raises(LogError, match=message_pattern("importers.whose_bus_bandwidth_not")):  # no program is named
+    with pytest.raises(LogError, match=r"not 2\(p-1\)/p"):  # no program is named
         read(
             log(
                 tmp_path,
@@ -97,7 +96,7 @@ def test_other_collectives_without_a_program_are_told_by_their_rows(text, why, t
 def test_processes_that_ran_alone_are_no_ranks_of_one_launch(tmp_path):
     head = "# nThread 1 nGpus 1\n#   Rank  0 Pid 1 on a device  0\n"
     row = "4 1 float sum 2.0 0.00 0.00 0e+00 2.0 0.00 0.00 0e+00\n"
-    with pytest.raises(LogError, match=message_pattern("importers.each_process_alone")):
+    with pytest.raises(LogError, match="second rank"):
         read(log(tmp_path, f"{head}#   Rank  0 Pid 2 on b device  0\n{row}{row}"))
     assert len(read(log(tmp_path, f"{head}{head}{row}"))) == 1  # the first one failed
 
@@ -116,7 +115,7 @@ def test_a_table_without_a_time_is_of_another_tool(tmp_path):
     nvshmem = (FIELD / "nvshmem.txt").read_text()
     with pytest.raises(LogError, match="found a log of NVSHMEM's perftest, .* no column time"):
         read(log(tmp_path, nvshmem))
-    with pytest.warns(LogWarning, match=message_pattern("importers.table_without_time")):
+    with pytest.warns(LogWarning, match="table without"):
         assert len(read(log(tmp_path, NCCL + nvshmem))) == 25
 
 
@@ -135,7 +134,7 @@ def test_the_launcher_states_processes_and_the_table_the_ranks_of_each(above, ra
 def test_an_old_log_with_errors_out_of_bounds_warns(tmp_path):
     text = (LOGS / "nccl_allreduce_old_error_col.log").read_text().replace("N/A", "1e-07")
     assert {row.wrong for row in read(log(tmp_path, text))} == {0}
-    with pytest.warns(LogWarning, match=message_pattern("importers.results_out_bounds_log")):
+    with pytest.warns(LogWarning, match="results out"):
         rows = read(log(tmp_path, text.replace(": 0 OK", ": 1 FAILED")))
     assert {row.wrong for row in rows} == {None}
 
@@ -182,11 +181,11 @@ def test_a_bare_table_says_its_units_in_its_header(head, unit, factor, tmp_path)
     if factor:
         assert times(read(path))[128 * M] == pytest.approx(1916.4 * factor)
         return
-    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'ticks'")):
+    with pytest.raises(LogError, match="times is 'ticks'"):
         read(path)
 
 
 def test_the_line_below_a_header_says_the_unit_too(tmp_path):
     assert times(read(log(tmp_path, NCCL.replace("(us)", "(ms)"))))[128 * M] == 1916400
-    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'cycles'")):
+    with pytest.raises(LogError, match="times is 'cycles'"):
         read(log(tmp_path, NCCL.replace("(us)", "(cycles)")))

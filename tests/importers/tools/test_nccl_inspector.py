@@ -4,7 +4,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
 from made_inspector import Job, calls_of, write_job
 from made_logs import OSU, log
 
@@ -54,9 +53,7 @@ def test_what_is_of_other_tools_is_refused(tmp_path):
         read(tmp_path / "job", Asked(in_place=True))
     with pytest.raises(
         LogError,
-        match=message_pattern(
-            "importers.log_leave_out", what="--communicator chooses one of NCCL Inspector", importer="osu"
-        ),
+        match="--communicator chooses one of NCCL Inspector, but this.*log of osu",
     ):
         read(log(tmp_path, OSU), Asked(communicator="0x1"))
 
@@ -96,7 +93,7 @@ def test_a_run_of_it_says_who_arrives_late(tmp_path):
 def test_a_run_without_a_rank_still_says_it(tmp_path):
     paths = write_job(tmp_path / "job", JOB)
     said = run("import", *paths[:-1], "-o", tmp_path / "run")
-    assert has_message(said, "importers.communicator_no_file_rank", absent="7")
+    assert "no file" in said and "7" in said
     (cell,) = arrivals_of_run(RunFolder(tmp_path / "run"))
     assert straggler_report(cell.arrivals._replace(step_s=cell.arrivals.step_s)).suspects[0].ranks == (5,)
 

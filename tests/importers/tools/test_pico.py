@@ -1,13 +1,13 @@
 """Result folders of PICO."""
 
 import csv
+import re
 import shutil
 import tarfile
 import warnings
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 from pico_archives import study
 from places import DATA
 
@@ -46,22 +46,18 @@ def test_a_pico_folder_keeps_its_calls_without_the_first_fifth(tmp_path):
 
 def test_a_pico_folder_of_another_collective_or_a_damaged_one_is_refused(tmp_path):
     test = pico(tmp_path, "ALLGATHER")
-    with pytest.raises(LogError, match=message_pattern("importers.metadata_name_no_reduce")):
+    with pytest.raises(LogError, match="metadata name"):
         read(test)
     (tmp_path / "empty").mkdir()
     with pytest.raises(LogError, match="holds no file"):
         read(tmp_path / "empty")
     (tmp_path / "results" / "fugaku_metadata.csv").unlink()
     (test / "64_ring_over_int32.csv").write_text("highest\n10\nten\n")
-    with pytest.warns(
-        LogUnread, match=message_pattern("importers.expected_number_more", what="the time", text="'ten'")
-    ) as unread:
+    with pytest.warns(LogUnread, match="the time is 'ten', expected.*number of 0") as unread:
         assert {row.algorithm for row in read(test)} == {"rabenseifner_over_16384"}
     assert unread[0].message.path == str(test / "64_ring_over_int32.csv")
     (test / "512_rabenseifner_over_16384_int64.csv").unlink()
-    with pytest.raises(
-        LogError, match=message_pattern("importers.expected_number_more", what="the time", text="'ten'")
-    ):
+    with pytest.raises(LogError, match="the time is 'ten', expected.*number of 0"):
         read(test)
 
 
@@ -84,7 +80,7 @@ def test_a_file_that_ends_with_its_average_has_no_warmups():
         medians = {row["algorithm"]: float(row["median_s"]) for row in csv.DictReader(file)}
     for row in read(FUGAKU):
         assert row.warmups == 0 and row.time_s == pytest.approx(medians[row.algorithm])
-    with pytest.warns(LogNote, match=message_pattern("importers.ranks_listed", listed=2048, ranks=2072)):
+    with pytest.warns(LogNote, match="2048 ranks.*2072; taken: 2048"):
         assert {row.warmups for row in read(LUMI)} == {1, 4}  # of 5 and 20
 
 
@@ -100,9 +96,9 @@ def test_words_below_the_times_end_the_table(trailer, tmp_path):
 def test_a_summary_stands_for_metadata_and_nothing_stands_for_both(tmp_path):
     for source in (FUGAKU, LUMI):
         shutil.copy(source, tmp_path)
-    with pytest.warns(LogUnread, match=message_pattern("importers.no_word_of_tests", count=2)):
+    with pytest.warns(LogUnread, match=r"2\) are all-reduces"):
         assert {row.system for row in read(tmp_path)} == {"fugaku"}
-    with pytest.raises(LogError, match=message_pattern("importers.no_word_of_tests", path=tmp_path / LUMI.name)):
+    with pytest.raises(LogError, match=re.escape(f"{tmp_path / LUMI.name}: neither")):
         read(tmp_path / LUMI.name)
 
 
@@ -110,7 +106,7 @@ def test_an_archive_of_other_collectives_is_one_sentence(tmp_path):
     shutil.copy(LUMI, tmp_path)
     metadata = (SYSTEMS / "lumi_metadata.csv").read_text().replace("ALLREDUCE", "BCAST")
     (tmp_path / "lumi_metadata.csv").write_text(metadata)
-    with pytest.raises(LogError, match=message_pattern("importers.metadata_name_no_reduce", path=tmp_path)):
+    with pytest.raises(LogError, match=re.escape(f"{tmp_path}: the metadata")):
         read(tmp_path)
 
 
@@ -120,7 +116,7 @@ def test_an_archive_that_is_unpacked_beside_is_read_once(tmp_path):
     lumi = tmp_path / "results" / "lumi"
     with tarfile.open(lumi / LUMI.name) as file:
         file.extractall(lumi, filter="data")
-    with pytest.warns(LogUnread, match=message_pattern("importers.archive_unpacked_beside")):
+    with pytest.warns(LogUnread, match="unpacked beside"):
         rows = read(lumi)
     assert len(rows) == 3 and all(row.ranks == 2048 for row in rows)
     assert len(read(lumi / "2025_03_28___00_20_34" / "0")) == 3  # alloc.csv is a folder up

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.launching.launcher import Launcher, LaunchError
 from allreduce_bench.launching.launchers import srun
@@ -72,9 +71,7 @@ def test_srun_is_asked_how_ranks_find_each_other(tmp_path, known, library, asked
     if asked is None:
         with pytest.raises(
             LaunchError,
-            match=message_pattern(
-                "launching.needs_srun_mpi_list", understood="pmix", known_to_srun="cray_shasta, none"
-            ),
+            match="needs pmix.*offers cray_shasta, none",
         ):
             options_for(str(program), library, "")
         assert options_for(str(program), library, "--mpi=none") == ()

@@ -3,7 +3,6 @@
 import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
-from allreduce_bench.message import say
 from allreduce_bench.models.rivals import rival_comparisons, rivals_sentence, slower_lines
 from allreduce_bench.runs.cell import MOCKUPS
 
@@ -15,7 +14,7 @@ def faster(rows):
 def test_a_library_that_is_fastest_has_no_faster_rival():
     compared = rival_comparisons(rows_of_two())
     assert len(compared) == len(SIZES) and not any(one.slower for one in compared)
-    assert rivals_sentence(compared) == say("models.native_shown_slower_no", compared_count=4)
+    assert "4 comparisons" in rivals_sentence(compared)
 
 
 @pytest.mark.parametrize("name", ["ring", "tree", "parameter_server"])

