@@ -76,6 +76,7 @@ def test_a_job_keeps_its_record_its_switches_and_its_report(python, slurm, tmp_p
     assert f"report: {folder}/report.html" in result.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_slurm_that_does_not_answer_and_a_report_that_fails_change_nothing(slurm, tmp_path):
     slurm.answer("scontrol", "echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1")
@@ -135,6 +136,7 @@ def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tm
     assert last["end"] == "done" and last["restart"] == 1 and (folder / "report.html").is_file()
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     folder = tmp_path / "run"
@@ -148,6 +150,7 @@ def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     assert not record(folder)["requeued"] and not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_refused_requeue_is_said_in_slurms_words(slurm, tmp_path):
     refusal = "echo 'Requested operation is presently disabled for job 12' >&2; exit 1"

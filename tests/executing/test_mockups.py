@@ -28,6 +28,7 @@ def python(request) -> Path:
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", RANKS if FULL else [2, 3, 5])
 def test_every_mock_up_is_exact_over_mpi(python, ranks):
     """At counts of 0, 1, fewer than ranks, divisible and not; on vectors of 400 KB, too."""
@@ -38,6 +39,7 @@ def test_every_mock_up_is_exact_over_mpi(python, ranks):
     assert int(number[1]) >= 3 * 5 * 23
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS)
 def test_mock_ups_are_measured_and_checked_as_cells(python, tmp_path, options):
     """Native is called from Python beside them, also where executors are compiled; it competes, they do not."""

@@ -32,6 +32,7 @@ def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, ra
     assert int(number[1]) > (300 if FULL else 80)
 
 
+@pytest.mark.slow
 def test_the_check_notices_damage(python):
     in_turn(1, python)
     status, words = mpirun(python, 2, "exact_pipelines.py", "--sample", "--damaged")

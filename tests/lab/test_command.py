@@ -70,6 +70,7 @@ def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_by
     assert 1.0 <= carried / int(marks[0]["internode_nbytes"]) < 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_lab")
 @needs_mpi
 def test_no_call_is_faster_than_the_link_allows_and_large_ones_are_near_it(python, tmp_path):

@@ -99,6 +99,7 @@ def busy_loops():
         yield loops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tmp_path):
     in_turn(0, python)

@@ -33,6 +33,7 @@ def rows_of(folder: Path) -> dict[tuple[str, int], dict]:
         return {(line["algorithm"], int(line["nbytes"])): line for line in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_path):

@@ -126,6 +126,7 @@ def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(fo
     assert ["cold cache" in title for title in titles[:6]] == [False] * 3 + [True] * 3
 
 
+@pytest.mark.slow
 def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folder, tmp_path):
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert page.count('<th scope="col">local copy</th>') == 4
@@ -251,6 +252,7 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
     assert all(fact["cold_nbytes"] > 0 for fact in RunFolder(tmp_path / "run").attempts())
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize(("dtype", "op"), KINDS if FULL else KINDS[:2])
 def test_every_kind_of_element_has_its_floors_cold_too(tmp_path, dtype, op):

@@ -190,6 +190,7 @@ def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
     nobody_is_left(folder)
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
     in_turn(1, python)
@@ -207,6 +208,7 @@ def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
     )
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_path):
     """Of nodes 0-2, 3-5, 6-7 the halves are 3+1 and 2+2."""
@@ -226,6 +228,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
     assert row["repetitions"] == 5 and None not in parse_group_times(row["group_times_s"])
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_groups_may_span_nodes(python, tmp_path):
     """`mod` spans the nodes, `div` does not: the schedules know, and so do the wires."""

@@ -18,7 +18,8 @@ def python(request):
 @pytest.mark.usefixtures("needs_lab")
 @needs_mpi
 @pytest.mark.parametrize(
-    ("number", "order", "ranks"), [(0, "cyclic", [0, 2, 4, 1, 3, 5]), (1, "h3,h1,h2", [4, 5, 0, 1, 2, 3])]
+    ("number", "order", "ranks"),
+    [(0, "cyclic", [0, 2, 4, 1, 3, 5]), pytest.param(1, "h3,h1,h2", [4, 5, 0, 1, 2, 3], marks=pytest.mark.slow)],
 )
 def test_schedules_are_verified_and_run_in_the_order(python, tmp_path, number, order, ranks):
     in_turn(number, python)

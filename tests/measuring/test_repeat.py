@@ -52,7 +52,7 @@ def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_s
     assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
     """A sample of tests/studies/faults.py."""
     in_turn(ranks // 2 + 1, python)
@@ -72,6 +72,7 @@ def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
     )
 
 
+@pytest.mark.slow
 def test_a_table_that_goes_wrong_in_some_calls_of_a_batch_ends_its_cell_as_wrong(python):
     """A sample of tests/ranks/faulty_tables.py: calls and reductions left out, work remembered."""
     in_turn(1, python)

@@ -87,7 +87,9 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float64", "float16", "bfloat16"))]
+)
 def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     in_turn(["float32", "float64", "float16", "bfloat16"].index(dtype) // 2, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
@@ -116,6 +118,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     assert f"direct differs between {BETWEEN['same_bits']} at" in result.stdout
 
 
+@pytest.mark.slow
 def test_launches_and_algorithms_are_compared(python, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
@@ -136,7 +139,7 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
     assert "equal on all {}, {} and {}".format(*BETWEEN.values()) in result.stdout
 
 
-@pytest.mark.parametrize("op", ["avg", "max", "prod"])
+@pytest.mark.parametrize("op", ["avg", *(pytest.param(op, marks=pytest.mark.slow) for op in ("max", "prod"))])
 def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_path, op):
     in_turn(["avg", "max", "prod"].index(op), python)
     folder = tmp_path / "run"

@@ -50,7 +50,7 @@ def test_losses_are_those_of_training_alone(python, ranks):
 
 @needs_mpi
 @over_mpi
-@pytest.mark.parametrize("ranks", RANKS[1:])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_slowed_rank_is_named(python, ranks):
     in_turn(RANKS.index(ranks) - 1, python)
     refuse_other_names(trained(python, "train_numpy.py", ranks, "--slow", "1", "--steps", "1000")[1])
