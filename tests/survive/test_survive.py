@@ -55,6 +55,7 @@ def test_a_killed_rank(python, tmp_path):
         assert is_right(ways["ulfm"], BY_ULFM, 3) and ways["ulfm"]["steps_lost"] == 0 and ways["ulfm"]["proved"]
 
 
+@pytest.mark.slow
 def test_each_launch_has_checkpoints_of_its_own(tmp_path):
     words = ("-n", "3", "-a", "native", "--kill", "2@6", "--way", "restart", "--launches", "2", *BRIEF)
     command = [str(interpreters()[-1]), "-m", "allreduce_bench", "survive", *words, "--checkpoints", str(tmp_path)]
@@ -63,6 +64,7 @@ def test_each_launch_has_checkpoints_of_its_own(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize(
     "words",

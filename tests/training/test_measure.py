@@ -57,6 +57,7 @@ def test_recorded_calls_are_replayed(python, ranks, tmp_path):
     ), text.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_lab")
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @over_mpi

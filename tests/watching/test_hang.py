@@ -54,7 +54,7 @@ def words(ranks: int, folder: Path) -> list[str]:
     return ["run", "-n", str(ranks), *algorithms, *TIMEOUT, "-o", str(folder)]
 
 
-CASES = [(3, 2, "STOP"), (3, 0, "KILL"), (3, 1, "STOP"), (5, 3, "KILL")]  # even victims for one MPI, odd for another
+CASES = [(3, 2, "STOP"), (3, 0, "KILL")]
 ALL_CASES = [(ranks, victim, name) for ranks in (3, 5) for victim in range(ranks) for name in ("STOP", "KILL")]
 
 
@@ -89,7 +89,7 @@ def test_whoever_keeps_the_others_from_a_common_start_is_named(python, tmp_path,
     assert status == 1 and "rank 1 on " in said.splitlines()[-1] and "does not respond" in said.splitlines()[-1], said
 
 
-@pytest.mark.parametrize("victim", [0, 1] if not FULL else [0, 1, 2])
+@pytest.mark.parametrize("victim", [0, 1, 2] if FULL else [1])
 def test_under_mpirun_the_ranks_watch_themselves(python, tmp_path, victim):
     in_turn(victim, python)
     folder = tmp_path / "run"
@@ -130,7 +130,7 @@ BROKEN = {  # act, on whom, unproved -> what is said
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_algorithm_is_named_with_its_rank(python, tmp_path, kind, ranks):
     both = kind == "skips-unproved"  # each MPI buffers in its own way what is left over
-    if not FULL and ranks == 5 and not both:
+    if not FULL and ranks == 5:
         pytest.skip("in the full matrix only")
     in_turn(ranks // 4 if both else list(BROKEN).index(kind), python)
     act, only, unproved, says = BROKEN[kind]
@@ -189,6 +189,7 @@ def test_a_timeout_of_nothing_is_refused(tmp_path):
     assert "0 s would end" in result.stderr and not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"

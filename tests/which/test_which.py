@@ -53,6 +53,7 @@ def test_a_forced_ring_is_named_with_what_was_set(python):
     assert {one["read"] for one in own} == {True, None} or any(one["read"] for one in own)
 
 
+@pytest.mark.slow
 @every_mpi
 def test_settings_that_are_swallowed_are_said(python, tmp_path):
     """A malformed file of rules, a variable of another version, and a fallback where the count is too small."""
