@@ -9,7 +9,7 @@ import time
 import measured_runs
 import pandas
 import pytest
-from interpreters import FULL, contract, libraries
+from interpreters import contract, libraries
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
 
@@ -19,8 +19,7 @@ from rank_programs import mpirun
 def test_algorithms_are_exact(python, program, ranks):
     if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
-    half = [] if FULL else ["--half", "--few-types"]
-    status, words = mpirun(python, ranks, program, "--buffered", "--sample", *half, timeout_s=300)
+    status, words = mpirun(python, ranks, program, "--buffered", "--sample", "--half", "--few-types", timeout_s=300)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number and int(number[1]) > 80, words
 

@@ -55,6 +55,6 @@ def mark_of(python: Path | None) -> pytest.MarkDecorator | None:
 
 
 def in_turn(number: int, python: Path) -> None:
-    """Skip the test unless case `number` is the turn of this interpreter's MPI: the MPIs take turns, but in FULL."""
-    if not FULL and number % len(interpreters()) != interpreters().index(python):
-        pytest.skip("the turn of another MPI; ALLREDUCE_BENCH_FULL=1 has all")
+    """Skip the test unless case `number` is the turn of this interpreter's MPI: those that are named take turns."""
+    if number % len(interpreters()) != interpreters().index(python):
+        pytest.skip("the turn of another MPI")
