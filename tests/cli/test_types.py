@@ -17,7 +17,6 @@ from allreduce_bench.runs.option_values import parse_names
         (types.RANKS, "2,4-6", (2, 4, 5, 6)),
         (types.NAMES, "ring, ./mine.py", ("ring", "./mine.py")),
         (types.SHARE, "5%", 0.05),
-        (types.GROUPS, "", ""),
     ],
 )
 def test_words_become_values_and_values_stay(kind, words, value):
