@@ -95,6 +95,7 @@ def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
     assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters() or not find_launcher().library.startswith(OPEN_MPI), reason="needs ULFM")
 def test_a_training_goes_on_by_ulfm_from_the_same_step():
     program = [sys.executable, "train_ulfm.py", "--lose", "0@20", "--steps", "40"]
