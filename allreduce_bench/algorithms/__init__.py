@@ -89,6 +89,8 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
 
 def _unknown(word: str, also: Sequence[str]) -> str:
     """Return the message for an unknown name."""
+    if word.endswith(".xml"):
+        return f"{word}: schedules in XML are not read; write the algorithm in Python, see docs/own-algorithm.md"
     own = ", or the path of your own .py file"
     sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)
