@@ -25,6 +25,7 @@ from ..watching.progress import LateLines, LaunchPosition, ProgressLines
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
 
+LAUNCHER_TEXTS = {"--launcher", "--launcher-args", "--remote-shell"}  # options whose words may set variables
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
 
 
@@ -162,8 +163,12 @@ def _error_sentence(error: Exception) -> str:
 
 
 def kept_command() -> list[str]:
-    """Return the words of this command as they are stored: see `drop_values`."""
-    return drop_values(["allreduce-bench", *sys.argv[1:]])
+    """Return the words of this command as they are stored: of variables in words of launchers see `drop_values`."""
+    words = ["allreduce-bench", *sys.argv[1:]]
+    return [
+        drop_values([word])[0] if {option, word.partition("=")[0]} & LAUNCHER_TEXTS else word
+        for option, word in zip(["", *words], words)
+    ]
 
 
 def given_options(context: click.Context) -> set[str]:

@@ -170,7 +170,7 @@ def test_what_the_library_says(value, reading, read, said):
 
 def test_a_variable_is_looked_for_before_it_is_judged():
     (found,) = settings({"OMPI_MCA_coll_tuned_alreduce_algorithm": "4"}, [], OPEN_MPI)
-    assert problems([judged(found, Reading(False), OPEN_MPI)]) == {found.name: "no variable"}
+    assert str(judged(found, Reading(False), OPEN_MPI).problem).startswith("no variable")
 
 
 def test_cray_has_variables_that_mpi_t_does_not_list():
