@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from ..machine.node import drop_values
@@ -33,7 +32,6 @@ LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
 KILLED = SIGNALLED + signal.SIGKILL
 LONGEST_LINE = 1 << 16  # bytes
-ABORTING_S = 1.0  # for a launcher to tell who called MPI_Abort, after ranks that it ended for that are missed
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
@@ -221,8 +219,6 @@ class WatchedProgram:
     def _end_of(self, process: subprocess.Popen) -> int:
         """Return the launcher's status; it is ended unless it ends by itself, as launchers do after a rank has."""
         if self._stopped_for_long or self._supervisor.trouble:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(ABORTING_S)
             self._end(process)
         try:
             return process.wait(ENDING_S)
