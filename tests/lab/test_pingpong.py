@@ -47,6 +47,7 @@ def test_an_exchange_sends_both_ways_at_once(monkeypatch):
     assert partner.calls == [("sendrecv", LONG, 0, LONG, 0)] * (WARM_UP + REPETITIONS[LONG])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_two_ranks_print_times_that_grow_with_the_message(python):
