@@ -17,7 +17,7 @@ def say_refusal(error: Exception, is_interrupted: bool) -> int:
 
     An error that is none of click's is an interrupt, too, as is one that an interrupted import of C code ended in.
     """
-    if not isinstance(error, click.ClickException) or isinstance(_first_cause(error), KeyboardInterrupt):
+    if not isinstance(error, click.ClickException) or is_interrupted and _came_from_interrupt(error):
         error, is_interrupted = OneLineError("interrupted"), True
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
@@ -27,11 +27,13 @@ def say_refusal(error: Exception, is_interrupted: bool) -> int:
     return INTERRUPTED if is_interrupted else refusal.exit_code
 
 
-def _first_cause(error: BaseException) -> BaseException:
-    """Return the error that the other ones came from."""
-    while error.__cause__ is not None:
+def _came_from_interrupt(error: BaseException | None) -> bool:
+    """Return whether an interrupt is among the causes of an error; an error may be its own cause."""
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
         error = error.__cause__
-    return error
+    return any(isinstance(cause, KeyboardInterrupt) for cause in causes)
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -13,8 +13,17 @@ NODES = "--nodelist=n1,n2"
 
 
 def on_disks() -> str:
-    """What is on the own disks of both nodes."""
-    command = ["srun", "--quiet", NODES, "-N2", "-n2", "ls", "/dev/shm"]
+    """What of ours is on the own disks of both nodes; MPI of killed ranks may have left something, too."""
+    command = [
+        "srun",
+        "--quiet",
+        NODES,
+        "-N2",
+        "-n2",
+        "sh",
+        "-c",
+        "ls -d /dev/shm/allreduce-bench-* 2> /dev/null; true",
+    ]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
