@@ -116,7 +116,7 @@ class _Unpacked:
         if self.place > MOST_UNPACKED_NBYTES:
             raise LogError(
                 f"{self.path}: an archive of more than {MOST_UNPACKED_NBYTES / 2**30:g} GiB unpacked, the most that "
-                "is read; unpack what you need of it"
+                "is read; unpack what you need"
             )
         return content
 
@@ -146,7 +146,7 @@ def _members(path: Path) -> Iterator[LogFile]:
                     if count > MOST_MEMBERS:
                         raise LogError(
                             f"{path}: an archive of more than {MOST_MEMBERS:,} members, the most that are read; "
-                            "unpack what you need of it"
+                            "unpack what you need"
                         )
                     name = _safe_name(path, info.name)
                     if not info.isreg() or info.sparse is not None or _is_hidden(PurePosixPath(name)):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 class OtherLauncher(RuntimeError):
-    """Error: the mpirun or srun that started the ranks belongs to another MPI than that of mpi4py."""
+    """Error: the mpirun or srun that started the ranks belongs to another MPI than mpi4py uses."""
 
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
@@ -139,9 +139,7 @@ def refuse_lone_ranks(seen: int, environ: Mapping[str, str]) -> None:
 def _right_launcher(environ: Mapping[str, str]) -> str:
     """Return what is wrong with the launcher of these ranks, and what to do."""
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return (
-            "this mpirun or srun belongs to another MPI than that of mpi4py; allreduce-bench doctor names the right one"
-        )
+        return "this mpirun or srun belongs to another MPI than mpi4py uses; allreduce-bench doctor names the right one"
     return (
         "srun does not support mpi4py's MPI this way; use srun --mpi=pmix or --mpi=pmi2, or run without srun; "
         "allreduce-bench doctor --slurm shows what works"
