@@ -109,6 +109,7 @@ def test_a_process_that_does_not_heed_is_killed(monkeypatch, heeds, ended_by):
 def test_who_is_asked_to_end_is_interrupted_unless_it_ignores_that(number):
     former = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     try:
+        signal.signal(number, signal.SIG_DFL)  # below nohup it is ignored
         interrupt_when_asked_to_end()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
