@@ -10,7 +10,7 @@ from ..algorithms import USUAL
 from ..launching.find import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan

@@ -62,7 +62,7 @@ def _failures(rows: Sequence[SummaryRow], unmet_cells: list[str], skip_hung: boo
     failures = ["a check failed, see the table"] if any(row["state"] in failed_states for row in rows) else []
     if not failures and not any(row["state"] == "done" for row in rows):
         failures.append(NOTHING_MEASURED)
-    if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
+    if broken := sorted({row["competitor"] for row in rows if broken_promise(row)}):
         failures.append(f"bits differ although the schedule determines them: {', '.join(broken)}")
     if unmet_cells:
         failures.append(f"not accepted: {'; '.join(unmet_cells)}")

@@ -10,7 +10,6 @@ import pandas as pd
 
 from .. import __version__
 from ..algorithms import FILES, find, is_builtin
-from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
 from ..importers.frame import points_of_logs
 from ..models.joint import joints, local_gammas
@@ -21,9 +20,8 @@ from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
 from ..report.table import libraries_of
-from ..runs.cell import parts_of
+from ..runs.competitor import FLOOR_PREFIX, Competitor
 from ..runs.folder import RunFolder, run_names, unique_names
-from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..wings import load_offers
 from .types import OneLineError, tell_damages, told_warnings
@@ -43,7 +41,7 @@ def fit_times(
     Raises OneLineError if nothing could be fitted, and for what cannot be read.
     """
     points_and_floors = _points(paths)
-    points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], names)
+    points = _points_of(points_and_floors[~points_and_floors["competitor"].str.startswith(FLOOR_PREFIX)], names)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
@@ -101,20 +99,20 @@ def _by_library(points: pd.DataFrame, runs: Sequence[RunFolder]) -> pd.DataFrame
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
     """Return the points of these algorithms. Raises OneLineError for a name without points."""
-    competing = competitors(points[points["algorithm"].notna()])
+    competing = points["competitor"].dropna()
     measured = sorted(set(competing))
     for name in names or ():
         if not any(_is_named(competitor, name) for competitor in measured):
             raise OneLineError(f"-a {name}: not measured; measured: {', '.join(measured) or 'none'}")
     if not names:
         return points.copy()
-    is_named = [any(_is_named(competitor, name) for name in names) for competitor in competitors(points)]
+    is_named = [any(_is_named(competitor, name) for name in names) for competitor in points["competitor"]]
     return points[is_named].copy()
 
 
 def _is_named(competitor: str, name: str) -> bool:
     """Return whether `name`, in which * matches anything, is that of the competitor or of its algorithm."""
-    return fnmatchcase(competitor, name) or fnmatchcase(parts_of(competitor)[0], name)
+    return fnmatchcase(competitor, name) or fnmatchcase(Competitor(competitor).algorithm, name)
 
 
 def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
@@ -124,7 +122,7 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
         name, equals, algorithm = word.partition("=")
         if not equals or not name or not algorithm:
             raise OneLineError(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
-        if name not in set(points["algorithm"].astype(str)):
+        if name not in {Competitor(each).algorithm for each in points["competitor"].astype(str)}:
             raise OneLineError(f"--as {word}: no points of '{name}'")
         (algorithms[name],) = find([algorithm]) if not algorithm.endswith(FILES) else ("",)
         if not algorithms[name]:

@@ -13,7 +13,7 @@ import click
 
 from ..runs.control import Control
 from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order, option, options_of
-from ..runs.option_values import SIZE
+from ..runs.option_values import EXECUTOR_NAMES, SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
 from .types import HOSTS, PlacedOption, typed
@@ -25,7 +25,7 @@ OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` 
 
 
 def _acceptance(name: str, quantity: str, words: str, help: str) -> Any:
-    """Return a field for limits of a quantity, which stand in SIZE:LIMIT or ALGORITHM@SIZE:LIMIT."""
+    """Return a field for limits of a quantity, which stand in SIZE:LIMIT or COMPETITOR:SIZE:LIMIT."""
 
     def parse(text: str) -> tuple:
         from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
@@ -72,6 +72,20 @@ class OtherWords:
             decides="sizes",
         ),
     )
+    executors: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--executor",
+            section=Section.MEASURED,
+            help="The way of names of -a that have none [default: sendrecv], one or a list: sendrecv, one blocking "
+            "MPI_Sendrecv per step; pipelined, steps cut into segments, receives posted ahead; compiled, sendrecv in a "
+            "compiled kernel; compiled-pipelined, pipelined in that kernel; auto, compiled where numba is installed, "
+            "else sendrecv.",
+            of=EXECUTOR_NAMES,
+            after="competitors",
+            decides="competitors",
+        ),
+    )
     hostfile: Path | None = field(
         default=None,
         metadata=option(
@@ -88,19 +102,19 @@ class OtherWords:
         "--min-busbw",
         "busbw",
         "size:rate",
-        "Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
+        "Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring:64M:20.",
     )
     max_time: "tuple[AcceptanceLimit, ...]" = _acceptance(
         "--max-time",
         "time",
         "size:time",
-        "Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
+        "Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring:8:15us.",
     )
     min_efficiency: "tuple[AcceptanceLimit, ...]" = _acceptance(
         "--min-efficiency",
         "efficiency",
         "size:share",
-        "Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring@8M:80%.",
+        "Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring:8M:80%.",
     )
 
 

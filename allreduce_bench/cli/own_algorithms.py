@@ -1,6 +1,6 @@
-"""The algorithms of a plan: executors that run them (`--executor`), and proofs of users' algorithms.
+"""The algorithms of a plan: ways to run them (`--executor`), where they are cut, and proofs of users' algorithms.
 
-With `--executor` go `--window`, `--segment` and `--machine`. Users' algorithms are proved for what a run plans, before
+Cut by `--window`, `--segment` and `--machine`. Users' algorithms are proved for what a run plans, before
 any of its ranks is started.
 """
 
@@ -15,7 +15,8 @@ from typing import Any
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
-from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
+from ..runs.cell import CutPrices
+from ..runs.competitor import COMPILED, PIPELINED, WAYS, Competitor
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
@@ -27,16 +28,24 @@ from .types import OneLineError, talk
 PROVED_S = 10.0  # for all proofs together; ranks prove the rest, and stop a generator without an end
 
 
-def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """Return the plan with the executors, window and cuts of `options`. Raises PlanError, MachineError."""
-    plan = replace(plan, executors=decided(options["executors"] or plan.executors))
+def decide_ways(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the ways of these names, each once; `auto` is resolved."""
+    return tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
+
+
+def decide_cuts(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return the plan with the window and cuts of `options`. Raises PlanError, MachineError."""
+    competitors = [Competitor(name) for name in plan.competitors]
+    compiled = [name for name in competitors if name.is_compiled]
+    if compiled and (reason := why_not_compiled()):
+        raise PlanError(f"{compiled[0]} {reason}")
     segment_nbytes, machine = options["segment_nbytes"], options["cut_prices"]
-    if not plan.pipelined:
+    if not any(name.is_pipelined for name in competitors):
         for name in ("window", "cut_prices"):
             if options[name] is not None:
                 resumed = "leave it out, --resume takes it from the run"
-                advice = resumed if options.get("resume") else "name one with --executor"
-                raise PlanError(f"{OPTIONS[name].name} is for the executors {' and '.join(PIPELINED)}; {advice}")
+                advice = resumed if options.get("resume") else "name one, such as ring@pipelined"
+                raise PlanError(f"{OPTIONS[name].name} is for {' and '.join(PIPELINED)}; {advice}")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
     if segment_nbytes is not None and machine is not None:
@@ -48,21 +57,12 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
 
 
-def decided(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the executors of these names, each once; `auto` is resolved. Raises PlanError if one cannot run here."""
-    executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
-    compiled = [name for name in executors if Executor(name).is_compiled]
-    if compiled and (reason := why_not_compiled()):
-        raise PlanError(f"--executor {compiled[0]} {reason}")
-    return executors
-
-
 @cache
 def _auto() -> str:
     """Resolve `auto`: compiled if possible; print the decision once."""
     reason = why_not_compiled()
-    talk(f"--executor {AUTO}: {f'{EXECUTORS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
-    return EXECUTORS[0] if reason else COMPILED[0]
+    talk(f"--executor {AUTO}: {f'{WAYS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
+    return WAYS[0] if reason else COMPILED[0]
 
 
 def _prices(machine: Path | None, sizes: Sequence[int]) -> CutPrices:
@@ -119,7 +119,7 @@ def _layout(ranks: int, plan: Plan, launcher: Launcher, environ: Mapping[str, st
 def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case]]:
     """Yield each case that the ranks will run, once, the smallest first."""
     cells = plan.cells(Launch(ranks, 1))
-    planned = sorted({(cell.count, cell.segment or 1, cell.algorithm) for cell in cells})
+    planned = sorted({(cell.count, cell.segment or 1, cell.competitor.algorithm) for cell in cells})
     for count, segment, name in planned:
         yield name, Case(ranks, layout, count, segment)
 

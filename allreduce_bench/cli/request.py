@@ -15,13 +15,27 @@ from typing import Any
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, drop_values, host
-from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
+from ..runs.cell import FORCED_WAY
+from ..runs.competitor import (
+    FORCED_ALL,
+    FORCED_DEFAULT,
+    FORCED_PREFIX,
+    GLOO,
+    GUIDELINES,
+    MOCKUPS,
+    NATIVE,
+    NATIVES,
+    WAYS,
+    Competitor,
+    competitor,
+    split_way,
+)
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
 from ..runs.launch_choice import chosen_launches
-from ..runs.library_algorithms import NAMES, launches_of, refuse_unknown
+from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
@@ -31,7 +45,7 @@ from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
 from .options import OPTIONS
-from .own_algorithms import with_executors
+from .own_algorithms import decide_cuts, decide_ways
 from .types import kept_command, tell_damages
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
@@ -83,18 +97,15 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
     start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
     decided = {
-        **algorithm_fields(options["algorithms"], options.get("library")),
+        **algorithm_fields(options["competitors"], decide_ways(options["executors"] or ()), options.get("library")),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
         "ranks": tuple(options["ranks"] or default_ranks(start)),
         "start": start,
         "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
         "arrival_digests": _arrival_digests(options["arrival"] or ()),
     }
-    executing = ("executors", "window", "cut_prices")
-    plan = Plan(**{**_said(Plan, {**options, **dict.fromkeys(executing)}), **decided})
-    if not any(options[name] for name in executing):
-        return plan
-    return with_executors(plan, options)
+    plan = Plan(**{**_said(Plan, {**options, "window": None, "cut_prices": None}), **decided})
+    return decide_cuts(plan, options)
 
 
 def _with_own_launches(plan: Plan, library: str) -> Plan:
@@ -102,11 +113,11 @@ def _with_own_launches(plan: Plan, library: str) -> Plan:
 
     With its own choice in these, where all take turns in one.
     """
-    forced = [name for name in plan.algorithms if name in NAMES]
-    launches, at = launches_of(forced, library), plan.algorithms.index(forced[0])
+    forced = [name for name in plan.competitors if name in NAMES]
+    launches, at = launches_of(forced, library), plan.competitors.index(forced[0])
     default = [FORCED_DEFAULT] * (FORCED_WAY in launches)
-    algorithms = *plan.algorithms[:at], *default, *plan.algorithms[at:]
-    return replace(plan, algorithms=algorithms, forced_launches=launches)
+    competitors = *plan.competitors[:at], *default, *plan.competitors[at:]
+    return replace(plan, competitors=competitors, forced_launches=launches)
 
 
 def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
@@ -121,35 +132,65 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(digest_of_trace, traces_of(arrival)))
 
 
-def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: those by default.
+def algorithm_fields(
+    names: tuple[str, ...] | None = None, ways: Sequence[str] = (), of_ranks: Callable[[], str] | None = None
+) -> dict[str, Any]:
+    """Return the fields of a plan for `names`: competitors as users write them; None: those by default.
 
-    Mock-ups and forced algorithms imply native. `of_ranks` says which library ranks load. Raises AlgorithmError, or
+    `ways` are those of ours that name none. The library's algorithms imply native, and a compiled way
+    native@compiled where native is measured. `of_ranks` says which library ranks load. Raises AlgorithmError, or
     ValueError for a forced one of no library, and for the default of forced ones alone.
     """
-    requested = names or (NATIVE, *by_default())
-    library = (NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO)
-    for name in requested:
-        if name.startswith(FORCED_PREFIX) and name not in library:
-            refuse_unknown(name, of_ranks() if of_ranks else "", [NATIVE, *MOCKUPS])
-    algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
-    files = [str(Path(name).resolve()) for name in requested if name.endswith(FILES)]
-    mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
-    forced = [name for name in NAMES if name in requested]
-    if FORCED_DEFAULT in requested and not forced:
+    requested = _known_words(names or (NATIVE, *by_default()), of_ranks)
+    own = {word: way for word, way in requested if not _is_of_library(word)}
+    algorithms = find([*dict.fromkeys(own)], [NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO, GUIDELINES])
+    ours = [
+        competitor(algorithm.name, each)
+        for word, way in requested
+        if not _is_of_library(word)
+        for algorithm in algorithms.values()
+        if algorithm.name == word or algorithm.file and word.endswith(FILES) and algorithm.file == str(Path(word))
+        for each in ((way,) if way else ways or WAYS[:1])
+    ]
+    words = [word for word, _ in requested]
+    mockups = [name for name in MOCKUPS if name in words or GUIDELINES in words]
+    forced = [name for name in NAMES if name in words]
+    if FORCED_DEFAULT in words and not forced:
         raise ValueError(
             "native:default is measured by itself beside algorithms that the library is told to use; name one of "
             "these, such as native:ring; the library's own choice alone is native"
         )
-    native = [NATIVE] if NATIVE in requested or mockups or forced else []
-    gloo = [str(GLOO)] if GLOO in requested else []
+    natives = [competitor(NATIVE, way or WAYS[0]) for word, way in requested if word == NATIVE]
+    natives += [Competitor(NATIVE)] * bool(mockups or forced)
+    natives += [Competitor(NATIVES[1])] * (bool(natives) and any(each.is_compiled for each in ours))
+    files = [str(Path(word).resolve()) for word in own if word.endswith(FILES)]
     return {
-        "algorithms": (*native, *mockups, *forced, *gloo, *algorithms),
+        "competitors": tuple(
+            dict.fromkeys([*sorted(natives), *mockups, *forced, *(word for word in words if word == GLOO), *ours])
+        ),
         "files": tuple(files),
         "file_digests": tuple(map(digest_of, files)),
         "segmented": tuple(name for name, algorithm in algorithms.items() if algorithm.segmented),
         "bounded": tuple(name for name, algorithm in algorithms.items() if algorithm.bounded and not names),
     }
+
+
+def _known_words(names: Sequence[str], of_ranks: Callable[[], str] | None) -> list[tuple[str, str]]:
+    """Return algorithm and way of each name, native:all in full. Raises ValueError for what no library has."""
+    words = [split_way(name) for name in names]
+    library = of_ranks() if of_ranks and any(word.startswith(FORCED_PREFIX) for word, _ in words) else ""
+    for word, _ in words:
+        if word.startswith(FORCED_PREFIX) and word not in (*MOCKUPS, *NAMES, FORCED_DEFAULT, FORCED_ALL):
+            refuse_unknown(word, library, [NATIVE, *MOCKUPS])
+    if FORCED_ALL not in dict(words):
+        return words
+    every = [(name, "") for name in names_of(library)]
+    return [one for word in words for one in (every if word[0] == FORCED_ALL else [word])]
+
+
+def _is_of_library(word: str) -> bool:
+    """Return whether it is no algorithm of ours or of a user."""
+    return word in (NATIVE, GUIDELINES, GLOO) or word.startswith(FORCED_PREFIX)
 
 
 def default_ranks(start: Start) -> tuple[int, ...]:
@@ -212,7 +253,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     if is_there and not control.resume:
         raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
     plan = request.make_plan()
-    if request.library and not {*NAMES}.isdisjoint(plan.algorithms):
+    if request.library and not {*NAMES}.isdisjoint(plan.competitors):
         plan = _with_own_launches(plan, request.library())
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
@@ -341,8 +382,8 @@ def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
 def _fields_of(plan: Plan) -> dict:
     """Return the fields of the plan and of its start, by name."""
     fields = plan.to_json()
-    named = tuple(name for name in plan.algorithms if name != FORCED_DEFAULT)  # which nobody needs to name
-    return fields | fields.pop("start") | {"algorithms": named}
+    named = tuple(name for name in plan.competitors if name != FORCED_DEFAULT)  # which nobody needs to name
+    return fields | fields.pop("start") | {"competitors": named}
 
 
 def _default_output(plan: Plan) -> Path:

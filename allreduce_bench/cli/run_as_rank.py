@@ -131,7 +131,7 @@ def _open_as_rank(
 
 def _refuse_forced(plan: Plan, launch: Launch, library: str) -> None:
     """Raise ValueError if the library of these ranks cannot be told now to use an algorithm of the launch."""
-    forced = [name for name in plan.algorithms_in(launch) if name in NAMES]
+    forced = [name for name in plan.competitors_in(launch) if name in NAMES]
     for name in forced:
         settings_of(name, library, 1)
     if forced and not plan.forced_launches:

@@ -6,7 +6,7 @@ import click
 
 from ..algorithms import Algorithm, builtin, find
 from ..machine.forks import in_forks
-from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
+from ..runs.competitor import FORCED_PREFIX, GLOO, MOCKUPS, WAYS
 from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Topology
@@ -57,7 +57,7 @@ def list_() -> None:
     floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
     echo_wrapped([", ".join(FLOORS), floors])
     echo_wrapped(
-        [f"run --executor {','.join(EXECUTORS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
+        [f"run --executor {','.join(WAYS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
     )
 
 

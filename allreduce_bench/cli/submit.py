@@ -150,7 +150,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
 def _warn_of_forced(plan: Plan, nodes: int) -> None:
     """Say before jobs wait in a queue that their cells would be skipped, unless the site's settings are others."""
     try:
-        for name in filter(NAMES.__contains__, plan.algorithms):
+        for name in filter(NAMES.__contains__, plan.competitors):
             settings_of(name, loaded_library(), nodes)
     except NotForced as error:
         talk(f"warning: {error}")

@@ -98,7 +98,7 @@ def _summarise(run: SweepRun, missing: list[MissingCell]) -> list[str]:
     if not run.marks:
         return []
     rows = record_summary(run.folder, lambda rows: explain_rows(rows, missing))
-    return [row["algorithm"] for row in rows if broken_promise(row)]
+    return [row["competitor"] for row in rows if broken_promise(row)]
 
 
 # `status`: show the state of the jobs of a sweep

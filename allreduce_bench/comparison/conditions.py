@@ -11,7 +11,7 @@ from ..evaluation.cell_times import competing, split_values, valid_calls
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, placement_text
-from ..runs.cell import Executor
+from ..runs.competitor import Competitor
 from ..runs.folder import RunFolder
 from ..runs.groups import describe
 from ..runs.plan import ImportedPlan, Plan
@@ -67,7 +67,7 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
 def _refuse_bad_times(folder: RunFolder) -> None:
     """Raise RunError if a time that counts is not above 0."""
     for block in folder.blocks():
-        if Executor(block["executor"][0]).is_reference:  # may be shorter than the clock can resolve
+        if Competitor(block["competitor"][0]).is_reference:  # may be shorter than the clock can resolve
             continue
         calls = enumerate(zip(valid_calls(block), block["time_s"]))
         if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:

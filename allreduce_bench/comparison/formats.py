@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from ..evaluation.single_algorithm import DIRECTIONS
 from ..report.formats.document import DIRECTION
+from ..runs.competitor import Competitor
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import printable
@@ -148,7 +149,11 @@ def junit(comparison: Comparison) -> str:
 
 def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[str]) -> None:
     case = _add_element(
-        suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
+        suite,
+        "testcase",
+        classname=f"allreduce.{Competitor(cell.key.competitor).algorithm}",
+        name=cell.name,
+        time=_format_time([cell]),
     )
     message = f"{f'{cell.observed}, no interval' if cell.observed else cell.verdict}: {cell.outcome}"
     if cell.verdict in failing:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, NamedTuple
 
 from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words, placement_of
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow
+from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
 from ..runs.schema import FAILED, NOT_RELIABLE, PAGE
@@ -24,10 +25,8 @@ class MatchKey:
     """The columns in which the rows of a cell are the same on both sides."""
 
     ranks: Annotated[int, "number of ranks"]
-    algorithm: Annotated[str, "name of the algorithm"]
-    executor: Annotated[str, "how its steps are run"]
+    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
     segment: Annotated[int | None, "pipelining piece; null: messages go whole; unit: elements"]
-    window: Annotated[int | None, "messages posted ahead; null: the executor has no window"]
     dtype: Annotated[str | None, "type of an element; null: a log does not say"]
     op: Annotated[str | None, "reduction; null: a log does not say"]
     count: Annotated[int, "length of the vector; unit: elements"]
@@ -177,7 +176,7 @@ def _rows_by_key(
     rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
     for run in side:
         for row in run.rows:
-            is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
+            is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["nbytes"] in sizes):
                 key = _with_adopted(_key_of(run, row, in_common), row, adopted)
                 rows_by_key.setdefault(key, []).append((run, row))
@@ -187,10 +186,8 @@ def _rows_by_key(
 def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
     return MatchKey(
         row["ranks"],
-        row["algorithm"],
-        row["executor"],
+        row["competitor"],
         row["segment"],
-        row.get("window"),
         row["dtype"],
         row["op"],
         row["count"],
@@ -255,13 +252,10 @@ def _describe_state(rows: Rows) -> str:
 
 
 def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
-    """Return a name for each cell, with executor, segment and window only if needed to make it unique."""
+    """Return a name for each cell, with its segment only if needed to make it unique."""
     short = {key: _short_name(row) for key, row in rows.items()}
     count = Counter(short.values())
-    return {
-        key: name if count[name] == 1 else f"{name}, {key.executor}, {_segment_text(key)}{_window_text(key)}"
-        for key, name in short.items()
-    }
+    return {key: name if count[name] == 1 else f"{name}, {_segment_text(key)}" for key, name in short.items()}
 
 
 def _segment_text(key: MatchKey) -> str:
@@ -271,21 +265,17 @@ def _segment_text(key: MatchKey) -> str:
     return f"segment {format_size(key.segment * itemsize) if itemsize else f'{key.segment} elements'}"
 
 
-def _window_text(key: MatchKey) -> str:
-    return f", window {key.window}" if key.window else ""
-
-
 def _short_name(row: SummaryRow) -> str:
     """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
     values = [row.get(name) or usual for name, usual in DEFAULTS.items()]
     unusual = [str(value) for value, usual in zip(values, DEFAULTS.values()) if value not in (usual, PAGE)]
-    return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+    return ", ".join([f"{row['competitor']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
     """Return the error for a side without any of the named cells, with the cells that it has."""
     rows = [row for run in side for row in run.rows]
-    algorithms = ", ".join(dict.fromkeys(map(competitor_of, rows)))
+    algorithms = ", ".join(dict.fromkeys(row["competitor"] for row in rows))
     sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
     return f"{side[0].name} has no cell that matches -a and --sizes; it has: {algorithms}; {sizes}"
 

@@ -9,13 +9,13 @@ from ..units import format_size, parse_duration, parse_rate, parse_size, three_d
 from .cell_times import STATES, competing, defaults, mockups
 from .grade import NOT_RELIABLE
 from .limits import passes_link
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
-LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
+LIMIT_FORM = re.compile(r"(?:(?P<competitor>.+):)?(?P<size>[^:]+):(?P<value>[^:]+)")
 EXPECTED = {
-    "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring@64M:20",
-    "time": "SIZE:TIME with its unit, such as 8:15us or ring@8:15us",
-    "efficiency": "SIZE:SHARE of the lower bound, such as 8M:80% or ring@8M:80%",
+    "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring:64M:20",
+    "time": "SIZE:TIME with its unit, such as 8:15us or ring:8:15us",
+    "efficiency": "SIZE:SHARE of the lower bound, such as 8M:80% or ring:8M:80%",
 }
 OPTION = {"busbw": "--min-busbw", "time": "--max-time", "efficiency": "--min-efficiency"}
 
@@ -26,7 +26,7 @@ class AcceptanceLimit(NamedTuple):
     quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds; efficiency: lower bound / time
     nbytes: int
     value: float
-    algorithm: str | None = None  # None: the fastest algorithm must meet it
+    competitor: str | None = None  # None: the fastest must meet it
 
     @property
     def words(self) -> str:
@@ -36,7 +36,7 @@ class AcceptanceLimit(NamedTuple):
             "time": f"{self.value:.12f}s",
             "efficiency": f"{100 * self.value:.9g}%",
         }[self.quantity]
-        return f"{self.algorithm}@{self.nbytes}:{value}" if self.algorithm else f"{self.nbytes}:{value}"
+        return f"{self.competitor}:{self.nbytes}:{value}" if self.competitor else f"{self.nbytes}:{value}"
 
 
 class Judgement(NamedTuple):
@@ -48,7 +48,7 @@ class Judgement(NamedTuple):
 
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
-    """Parse the limits of `64M:20,ring@1G:25GB/s` (busbw), `8:15us` (time) or `8M:80%` (efficiency).
+    """Parse the limits of `64M:20,ring:1G:25GB/s` (busbw), `8:15us` (time) or `8M:80%` (efficiency).
 
     Raises ValueError.
     """
@@ -64,7 +64,7 @@ def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
         value = parse(match["value"].strip())
         if value <= 0:
             raise ValueError("the value must be above 0")
-        return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
+        return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["competitor"])
     except ValueError as error:
         raise ValueError(f"'{limit_text}' is not a limit: {error}; expected {EXPECTED[quantity]}") from error
 
@@ -98,9 +98,9 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
                 f"{option}: the run does not measure {format_size(limit.nbytes)} (nearest size: "
                 f"{format_size(nearest)}); add it to --sizes"
             )
-        if limit.algorithm not in (None, *plan.algorithms, *plan.competitors):
+        if limit.competitor not in (None, *plan.competitors):
             raise PlanError(
-                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.competitors)}"
+                f"{option}: '{limit.competitor}' is not measured; the run's competitors: {', '.join(plan.competitors)}"
             )
         if max(plan.ranks) < 2:
             raise PlanError(f"{option}: a single rank sends no messages; use 2 ranks or more")
@@ -121,19 +121,19 @@ def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryR
 
 def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
-    if limit.algorithm is None:
+    if limit.competitor is None:
         cells = competing(cells)  # the others are judged only where they are named
-    cells = [row for row in cells if limit.algorithm in (None, row["algorithm"], competitor_of(row))]
+    cells = [row for row in cells if limit.competitor in (None, row["competitor"])]
     measured = [row for row in cells if row["time_s"] is not None]
     trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one
     measured = trusted or measured
     where = f"{format_size(limit.nbytes)}, {ranks} ranks"
     if not measured:
-        cell = f"{limit.algorithm or 'every algorithm'} {where}"
+        cell = f"{limit.competitor or 'every algorithm'} {where}"
         states = ", ".join(dict.fromkeys(f"{row['state']} ({row['reason']})" for row in cells))
         return Judgement(False, cell, f"FAILED: {cell}: {states}; required {_required(limit)}")
     best = min(measured, key=_held_time_s)
-    cell = f"{competitor_of(best)} {where}"
+    cell = f"{best['competitor']} {where}"
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:

@@ -16,7 +16,7 @@ from ..runs.plan import Plan
 from ..runs.rows import Row
 from ..units import format_size, format_time, spans
 from .cell_times import competing
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
 # equal bits
 Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
@@ -94,7 +94,7 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
 
 def _series_key(row: SummaryRow) -> tuple:
     """Return rank count, cache and algorithm: the key of a table line."""
-    return row["ranks"], row["cache"], competitor_of(row)
+    return row["ranks"], row["cache"], row["competitor"]
 
 
 def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
@@ -103,7 +103,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
     return Agreement(
         first["ranks"],
         first["cache"],
-        competitor_of(first),
+        first["competitor"],
         _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
@@ -117,7 +117,7 @@ def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """Format the other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
-    others = {competitor_of(other): other["bits"] for other in rivals if competitor_of(other) != competitor_of(row)}
+    others = {other["competitor"]: other["bits"] for other in rivals if other["competitor"] != row["competitor"]}
     names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
@@ -154,7 +154,7 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     """Format `ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
     differing = _differing(compared)
     unstable = {name for name, _ in differing}
-    stable = [name for name in dict.fromkeys(competitor_of(row) for row in compared) if name not in unstable]
+    stable = [name for name in dict.fromkeys(row["competitor"] for row in compared) if name not in unstable]
     all_compared = [over for column, over in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
     everywhere = " and ".join(
         [", ".join(all_compared[:-1]), all_compared[-1]] if len(all_compared) > 1 else all_compared
@@ -166,8 +166,8 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
 def _length_sentences(compared: Sequence[SummaryRow]) -> list[str]:
     """Return who gives the same data other bits in a longer vector, and who the same."""
     rows = [row for row in compared if row.get("same_bits_lengths") is not None]
-    others = list(dict.fromkeys(competitor_of(row) for row in rows if row.get("same_bits_lengths") == 0))
-    same = [name for name in dict.fromkeys(map(competitor_of, rows)) if name not in others]
+    others = list(dict.fromkeys(row["competitor"] for row in rows if row.get("same_bits_lengths") == 0))
+    same = [name for name in dict.fromkeys(row["competitor"] for row in rows) if name not in others]
     found = []
     if same:
         found.append(f"the same data has the same bits in a longer vector: {', '.join(same)}")
@@ -181,9 +181,9 @@ def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
     differing = []
     for column, over in BETWEEN.items():
         rows = [row for row in compared if row.get(column) == 0]
-        for name in dict.fromkeys(competitor_of(row) for row in rows):
-            own = [row for row in rows if competitor_of(row) == name]
-            sizes = _format_sizes(own, [row for row in compared if competitor_of(row) == name], every_size="all sizes")
+        for name in dict.fromkeys(row["competitor"] for row in rows):
+            own = [row for row in rows if row["competitor"] == name]
+            sizes = _format_sizes(own, [row for row in compared if row["competitor"] == name], every_size="all sizes")
             differing.append((name, f"{name} differs between {over} at {sizes}"))
     return differing
 
@@ -192,7 +192,7 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
     """Format `ring = native` for algorithms with the same results at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
-        bits_of.setdefault(competitor_of(row), {})[row["nbytes"]] = row["bits"]
+        bits_of.setdefault(row["competitor"], {})[row["nbytes"]] = row["bits"]
     classes: dict[tuple, list[str]] = {}
     for name, bits in bits_of.items():
         if None not in bits.values():

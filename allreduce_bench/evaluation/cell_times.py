@@ -12,14 +12,14 @@ from statistics import fmean
 from typing import Literal, NamedTuple
 
 from ..medians import median_interval
-from ..runs.cell import FORCED_DEFAULT, executor_of
+from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.identified import NO
 from ..runs.rows import Block, Row
 from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 AND = " + "  # between values that differ from launch to launch
@@ -265,18 +265,18 @@ def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: 
     return [
         row
         for row in _together(rows, arrival, placement)
-        if not executor_of(row).is_mockup and row.get("algorithm") != FORCED_DEFAULT
+        if not Competitor(row["competitor"]).is_mockup and row["competitor"] != FORCED_DEFAULT
     ]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """Return the rows of mock-ups measured without delays, at the placement that is judged."""
-    return [row for row in _together(rows, NO_ARRIVAL) if executor_of(row).is_mockup]
+    return [row for row in _together(rows, NO_ARRIVAL) if Competitor(row["competitor"]).is_mockup]
 
 
 def defaults(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
     """Return the rows of native:default of one way, see `competing`."""
-    return [row for row in _together(rows, arrival, placement) if row.get("algorithm") == FORCED_DEFAULT]
+    return [row for row in _together(rows, arrival, placement) if row["competitor"] == FORCED_DEFAULT]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
@@ -286,10 +286,9 @@ def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = 
     return [row for row in every if row["groups"] != ALONE and ways_of([row]) == [way]]
 
 
-def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> list[str]:
-    """Return the names of those that compete, in the order of `algorithms`."""
-    ordered = sorted(competing(rows), key=lambda row: algorithms.index(row["algorithm"]))
-    return list(dict.fromkeys(map(competitor_of, ordered)))
+def competitor_names(rows: Iterable[SummaryRow], order: Sequence[str]) -> list[str]:
+    """Return the names of those that compete, in an order of competitors."""
+    return sorted({row["competitor"] for row in competing(rows)}, key=order.index)
 
 
 def by_size(

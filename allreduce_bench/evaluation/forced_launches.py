@@ -7,7 +7,7 @@ algorithms say nothing beside those of the untouched launches: they are not rank
 
 from collections.abc import Sequence
 
-from ..runs.cell import FORCED_DEFAULT, NATIVE, executor_of
+from ..runs.competitor import FORCED_DEFAULT, NATIVE, Competitor
 from .cell_times import OTHER_DEFAULT, REFERENCE, Way, ways_of
 from .spread import NEGLIGIBLE, differences, launch_ratios
 from .summary_row import SummaryRow
@@ -19,8 +19,8 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
     Rows have the doubts of `add_doubts`.
     """
     timed = [row for row in rows if row["time_s"] is not None]
-    natives = {_place(row): row for row in timed if row["algorithm"] == NATIVE and executor_of(row).is_native}
-    defaults = {_place(row): row for row in timed if row["algorithm"] == FORCED_DEFAULT}
+    natives = {_place(row): row for row in timed if row["competitor"] == NATIVE}
+    defaults = {_place(row): row for row in timed if row["competitor"] == FORCED_DEFAULT}
     places = [place for place in defaults if place in natives]
     told = differences([list(launch_ratios(defaults[place], natives[place]).values()) for place in places])
     ratios = {
@@ -29,9 +29,9 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
         if found and (found.low > NEGLIGIBLE or found.high < 1 / NEGLIGIBLE)
     }
     for row in timed:
-        if row["algorithm"] == FORCED_DEFAULT:
+        if row["competitor"] == FORCED_DEFAULT:
             row["doubt"] = REFERENCE
-        elif executor_of(row).is_forced and _place(row) in ratios:
+        elif Competitor(row["competitor"]).is_forced and _place(row) in ratios:
             row["doubt"], row["default_ratio"] = row["doubt"] or OTHER_DEFAULT, ratios[_place(row)]
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..runs.cell import competitor_name
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.schema import KINDS, REPETITIONS, STAMPS, SUMMARY, Column, names
 from .stamps import stamps_of
@@ -63,12 +62,6 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
 def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
     """Return the rows that `summarise` returned for one run, as `summary` returns them."""
     return _typed_frame(rows, SUMMARY, run)
-
-
-def competitors(rows: pd.DataFrame) -> pd.Series:
-    """Return the competitor in each row, which has the columns algorithm and executor: see `cell.competitor_name`."""
-    names = [competitor_name(*pair) for pair in rows[["algorithm", "executor"]].itertuples(index=False)]
-    return pd.Series(names, index=rows.index, name="competitor", dtype=object)
 
 
 def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:

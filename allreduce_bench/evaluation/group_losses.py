@@ -15,7 +15,7 @@ from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
 from ..units import format_size, three_digits
 from .cell_times import MIN_LAUNCHES, CellCalls, by_size
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
 Timed = Mapping[str, CellCalls]  # launch -> its calls
 FEW = 8  # groups whose values are printed one by one
@@ -99,7 +99,7 @@ def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
     loss = f", loss {_format_group_values(row['group_loss'], 1)}" if row.get("group_loss") else ""
     alone_row = alone_of(row, rows)
     alone = f", alone {three_digits(time_of(alone_row) * 1e6)} us" if alone_row else ""
-    return f"{competitor_of(row)} {_format_group_values(row['group_times_s'], 1e6)} us{alone}{loss}"
+    return f"{row['competitor']} {_format_group_values(row['group_times_s'], 1e6)} us{alone}{loss}"
 
 
 def _format_group_values(column_text: str, unit: float) -> str:
@@ -114,8 +114,8 @@ def _format_group_values(column_text: str, unit: float) -> str:
 def _largest_losses(measured: Sequence[SummaryRow]) -> str:
     """Format `ring 1.31 (64 KiB), native 1.04 (8 B, not significant)`."""
     losses = []
-    for name in dict.fromkeys(competitor_of(row) for row in measured):
-        rows = [row for row in measured if competitor_of(row) == name and worst_losses(row)]
+    for name in dict.fromkeys(row["competitor"] for row in measured):
+        rows = [row for row in measured if row["competitor"] == name and worst_losses(row)]
         if rows:
             row = max(rows, key=lambda row: median(worst_losses(row).values()))
             sure = "" if is_sure(worst_losses(row)) else ", not significant"
@@ -129,7 +129,7 @@ def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
     """Return the row of the same cell measured in one group alone; None: it has no time."""
 
     def cell(row: SummaryRow) -> tuple:
-        return row["ranks"], row["cache"], competitor_of(row), row["executor"], row["segment"], row["nbytes"]
+        return row["ranks"], row["cache"], row["competitor"], row["segment"], row["nbytes"]
 
     candidates = [other for other in rows if other["groups"] == ALONE and cell(other) == cell(row)]
     return next((other for other in candidates if other["time_s"] is not None), None)
@@ -150,7 +150,7 @@ def loss_rows(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
         table_rows.append(
             {
                 "nbytes": row["nbytes"],
-                "algorithm": competitor_of(row),
+                "competitor": row["competitor"],
                 "alone": alone_row and alone_row["time_s"],
                 "times": _format_group_values(row["group_times_s"], 1e6),
                 "losses": _format_group_values(row["group_loss"], 1) if row.get("group_loss") else "",

@@ -158,7 +158,7 @@ def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]]
 def _series_of(row: SummaryRow) -> Series:
     """Return the series of a row: its ranks and its cell without the size."""
     cell = cell_of(row)
-    segment = None if cell.window else cell.segment  # pipelined executors may cut each size in another way
+    segment = None if cell.competitor.is_pipelined else cell.segment  # each size may be cut in another way
     return row["ranks"], replace(cell, count=0, segment=segment).key
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..machine import interfaces
-from ..runs.cell import competitor_name
+from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
@@ -210,9 +210,8 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
             qualifier = "".join(
                 f" {word}" for word in qualifiers(cell.cache, cell.groups, cell.arrival, cell.placement)
             )
-            name = competitor_name(cell.algorithm, cell.executor)
-            sizes_of.setdefault((name, qualifier), []).append(sizes.index(cell.count))
-    order = (*plan.competitors, *FLOORS)
+            sizes_of.setdefault((cell.competitor, qualifier), []).append(sizes.index(cell.count))
+    order = (*plan.competitors, *(FLOOR_PREFIX + name for name in FLOORS))
     names_of: dict[str, list[str]] = {}
     for name, qualifier in sorted(sizes_of, key=lambda key: order.index(key[0])):
         sizes_text = _format_spans(sizes_of[name, qualifier], lambda index: format_size(plan.sizes[index]))

@@ -12,7 +12,7 @@ from ..runs.typed_json import one_of
 from ..units import as_printed, format_size, significant
 from .cell_times import tables
 from .spread import NEGLIGIBLE
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
 DIRECTIONS = ("slower", "faster", "same")
 DIGITS = 2  # of a factor that a single launch shows
@@ -53,7 +53,7 @@ class Contrast(NamedTuple):
 def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
     """Return the performance on one number of ranks; None: it has several algorithms, or no ranked time."""
     rows = [row for of_size in rows_by_size.values() for row in of_size if row["nbytes"]]
-    names = {competitor_of(row) for row in rows}
+    names = {row["competitor"] for row in rows}
     ranked = [row for row in rows if not row.get("doubt")]
     if len(names) != 1 or not ranked:
         return None
@@ -78,7 +78,7 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
     Empty where several algorithms were measured. `sources`: launch of an imported run -> its log; other launches are
     not compared.
     """
-    if len({competitor_of(row) for row in rows}) != 1:
+    if len({row["competitor"] for row in rows}) != 1:
         return []
     rows_of = {
         table: {nbytes: row for nbytes, (row, *_) in sizes.items() if nbytes and not row.get("doubt")}

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from ..runs.cell import EXECUTORS, NATIVE, native_beside
+from ..runs.competitor import NATIVE, Competitor
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
@@ -20,7 +20,7 @@ from .grade import add_grades
 from .group_losses import add_columns
 from .launch_states import add_states
 from .limits import add_limits
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 from .verdict import add_standings
 
 
@@ -41,6 +41,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     rows = []
     for ranks, cell in cells:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
+        row["imported"] = isinstance(plan, ImportedPlan) and cell.algorithm.split(":")[0] != NATIVE
         row["oversubscribed"] = oversubscribed.get(ranks)
         row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
@@ -77,7 +78,7 @@ def record_summary(
 def _planned_cells(plan: Plan):
     for ranks in plan.ranks:
         launches = [launch for launch in plan.planned_launches() if launch[:2] == (ranks, 1)]
-        cells = [cell for launch in launches for cell in plan.cells(launch) if not cell.executor.is_reference]
+        cells = [cell for launch in launches for cell in plan.cells(launch) if not cell.competitor.is_reference]
         yield from ((ranks, cell) for cell in _in_order(plan, cells))
 
 
@@ -92,14 +93,13 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """Sort by size, the plan's order of algorithms, executor, cache, kind of groups, arrival pattern, and placement."""
-    order = {name: i for i, name in enumerate(plan.algorithms)}
+    """Sort by size, the plan's order of competitors, cache, kind of groups, arrival pattern, and placement."""
+    order = {name: i for i, name in enumerate(plan.competitors)}
     return sorted(
         cells,
         key=lambda cell: (
             cell.count,
-            order[cell.algorithm],
-            EXECUTORS.index(cell.executor) if cell.executor.is_ours else -1,
+            order[cell.competitor],
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
             plan.arrivals.index(cell.arrival),
@@ -110,11 +110,13 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
 
 def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
     """Set what the library ran at the size of a row, and between it and the next smaller size."""
-    if ran := found.at(row["algorithm"], row["nbytes"]):
+    if ran := found.at(Competitor(row["competitor"]).algorithm, row["nbytes"]):
         row["ran"] = ran
     smaller = max((nbytes for nbytes in plan.sizes if nbytes < row["nbytes"]), default=row["nbytes"])
     row["ran_below"] = [
-        ran for ran in found.ran if ran.algorithm == row["algorithm"] and smaller < ran.nbytes < row["nbytes"]
+        ran
+        for ran in found.ran
+        if ran.algorithm == Competitor(row["competitor"]).algorithm and smaller < ran.nbytes < row["nbytes"]
     ]
 
 
@@ -136,10 +138,8 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
 
 def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
     row: SummaryRow = {
-        "algorithm": cell.algorithm,
-        "executor": cell.executor,
+        "competitor": cell.competitor,
         "segment": cell.segment,
-        "window": cell.window,
         "cache": cell.cache,
         "groups": cell.groups,
         "arrival": cell.arrival,
@@ -166,7 +166,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
 def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
     """Set the speed-up over native called the same way in the rows of one size, if neither time is doubted."""
     trusted = [row for row in rows_of_size if row["doubt"] is None]
-    natives = {competitor_of(row): row for row in trusted if row["algorithm"] == NATIVE}
+    natives = {row["competitor"]: row for row in trusted if Competitor(row["competitor"]).is_native}
     for row in rows_of_size:
-        native = natives.get(native_beside(row["executor"]))
+        native = natives.get(Competitor(row["competitor"]).native_beside)
         row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None

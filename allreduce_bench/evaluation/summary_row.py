@@ -1,13 +1,13 @@
 """One row of a summary: a cell of a run over all its launches.
 
-`schema.SummaryColumns` declares the columns. `competitor_of`, `number_of`, `time_of`, `cell_of` and `qualifiers` read
+`schema.SummaryColumns` declares the columns. `number_of`, `time_of`, `cell_of` and `qualifiers` read
 a row.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 
-from ..runs.cell import competitor_name, executor_of
+from ..runs.competitor import Competitor
 from ..runs.identified import Ran
 from ..runs.plan import Cell
 from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
@@ -92,6 +92,7 @@ class SummaryFacts(TypedDict, total=False):
     accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     checks: int | None  # calls whose result was checked, over all launches; None: early runs did not count them
+    imported: bool  # another program ran an algorithm of its own: a time is a mean of many calls
     schedules: int  # number of distinct schedules that the launches ran
     link: str | None  # the links between the nodes, in words
     node_nbytes: int | None  # of CELLS: what the busiest node sends or receives, and
@@ -111,11 +112,6 @@ class SummaryRow(SummaryFacts, SummaryColumns, total=False):
     """
 
 
-def competitor_of(row: SummaryRow) -> str:
-    """Return the name of what competes: an algorithm run one way, see `cell.competitor_name`."""
-    return competitor_name(row["algorithm"], row.get("executor"))
-
-
 def number_of(row: SummaryRow, column: str) -> float | None:
     """Return the value of a column chosen by name. Raises KeyError unless its values are real numbers."""
     if KINDS[column] != "real":
@@ -126,14 +122,14 @@ def number_of(row: SummaryRow, column: str) -> float | None:
 def time_of(row: SummaryRow) -> float:
     """Return the time of a cell that has one, seconds. Raises ValueError if it has none."""
     if (time_s := row["time_s"]) is None:
-        raise ValueError(f"{competitor_of(row)} of {row['nbytes']} bytes has no time")
+        raise ValueError(f"{row['competitor']} of {row['nbytes']} bytes has no time")
     return time_s
 
 
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
-    same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
-    return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
+    same = Competitor(row["competitor"]), row["count"], row["segment"], row["cache"], row["groups"]
+    return Cell(*same, None, row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
 
 
 def qualifiers(

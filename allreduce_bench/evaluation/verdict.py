@@ -29,7 +29,7 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from ..runs.cell import NATIVE, executor_of, native_beside
+from ..runs.competitor import Competitor
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import APART, MIN_LAUNCHES, tables, ways_of
@@ -45,7 +45,7 @@ from .spread import (
     launch_ratios,
     significant,
 )
-from .summary_row import SummaryRow, competitor_of, time_of
+from .summary_row import SummaryRow, time_of
 
 # how the fastest are found
 FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
@@ -237,18 +237,18 @@ def _is_far(contest: Contest, name: str) -> bool:
 
 def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
     """Return the contest between the measured rows of one size; None: fewer than two can be ranked."""
-    ranked = {competitor_of(row): row for row in rows if row["doubt"] is None}
+    ranked = {row["competitor"]: row for row in rows if row["doubt"] is None}
     if len(ranked) < 2:
         return None
     lowest = min(ranked.values(), key=time_of)
     doubted = [row for row in rows if row["doubt"] not in (None, *APART)]
     is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
-    return Contest(ranked, competitor_of(lowest), is_lowest and lowest["grade"] != NOT_RELIABLE)
+    return Contest(ranked, lowest["competitor"], is_lowest and lowest["grade"] != NOT_RELIABLE)
 
 
 def has_enough_calls(row: SummaryRow) -> bool:
     """Return whether the launches of a row have enough calls for a median."""
-    return executor_of(row).is_imported or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
+    return row.get("imported", False) or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
 def compared_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
@@ -319,7 +319,7 @@ def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...
 
 def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:
     """Return what native can have run, by size, also between those of the run; left out: where that is unknown."""
-    natives = (row for rows in sizes.values() for row in rows if row["algorithm"] == NATIVE)
+    natives = (row for rows in sizes.values() for row in rows if Competitor(row["competitor"]).is_native)
     ran = (one for row in natives for one in (*row.get("ran_below", ()), row.get("ran")))
     return {one.nbytes: one.names for one in ran if one and one.names}
 
@@ -328,7 +328,7 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
     contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
-    names = {competitor_of(row) for rows in rows_by_size.values() for row in rows}
+    names = {row["competitor"] for rows in rows_by_size.values() for row in rows}
     leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
@@ -423,7 +423,7 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
     shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
     rows_shown = {nbytes: sizes[nbytes] for nbytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
-    names = dict.fromkeys(competitor_of(row) for rows in measured.values() for row in rows)
+    names = dict.fromkeys(row["competitor"] for rows in measured.values() for row in rows)
     return Stretch(
         shown[0],
         shown[-1],
@@ -447,7 +447,7 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
         for name, shared in common.items()
         if shared
     }
-    native = native_beside(next(rows[first].get("executor") for rows in sizes.values() if first in rows))
+    native = Competitor(first).native_beside
     if not scores or native in names[1:]:
         return None
     rival = native if native in scores else min(scores, key=scores.__getitem__)

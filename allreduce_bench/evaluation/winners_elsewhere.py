@@ -14,7 +14,7 @@ from ..runs.schema import NO_ARRIVAL
 from ..stats import median
 from .cell_times import arrivals_of, placement_of, tables
 from .spread import NEGLIGIBLE, Medians, differences, factor_of, significant
-from .summary_row import SummaryRow, competitor_of
+from .summary_row import SummaryRow
 from .verdict import FASTEST
 
 
@@ -60,17 +60,17 @@ def placement_winners(rows: Sequence[SummaryRow]) -> list[PlacementLine]:
 def _line_of_placement(
     placement: str, key: tuple[int, str], nbytes: int, rows: Sequence[SummaryRow], judged: Sequence[SummaryRow]
 ) -> PlacementLine:
-    time_of = {competitor_of(row): row["time_s"] for row in judged if not row.get("doubt")}
+    time_of = {row["competitor"]: row["time_s"] for row in judged if not row.get("doubt")}
     times = tuple(
         PlacedTime(name, row["time_s"] or 0.0, row.get("standing"), None if row.get("doubt") else time_of.get(name))
         for row in rows
-        for name in [competitor_of(row)]
+        for name in [row["competitor"]]
     )
     return PlacementLine(*key, nbytes, placement, times, _fastest(judged), _fastest(rows))
 
 
 def _fastest(rows: Sequence[SummaryRow]) -> str:
-    return next((competitor_of(row) for row in rows if row.get("standing") == FASTEST), "")
+    return next((row["competitor"] for row in rows if row.get("standing") == FASTEST), "")
 
 
 Ratios = Mapping[str, float]  # launch -> completion over that without delays
@@ -117,11 +117,11 @@ def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
             for nbytes, of_size in sizes.items():
                 known = [row for row in of_size if row["completion_s"]]
                 if arrival == NO_ARRIVAL:
-                    usual |= {(ranks, cache, nbytes, competitor_of(row)): row for row in known}
+                    usual |= {(ranks, cache, nbytes, row["competitor"]): row for row in known}
                 both = {
                     name: _completions(row, usual.get((ranks, cache, nbytes, name)))
                     for row in known
-                    for name in [competitor_of(row)]
+                    for name in [row["competitor"]]
                     if arrival != NO_ARRIVAL
                 }
                 if known:
@@ -147,7 +147,7 @@ def _line_of_pattern(
     rows: Sequence[SummaryRow], arrival: str, both: Mapping[str, tuple[Medians, Medians]]
 ) -> PatternLine:
     first = rows[0]
-    times = tuple(_completion_under(row, *both.get(competitor_of(row), ({}, {}))) for row in rows)
+    times = tuple(_completion_under(row, *both.get(row["competitor"], ({}, {}))) for row in rows)
     late_by = [late_by_s for row in rows if (late_by_s := row.get("late_by_s"))]
     fastest = next((time.algorithm for time in times if time.standing == FASTEST), "")
     late_by_s = max(late_by, default=None)
@@ -158,7 +158,7 @@ def _completion_under(row: SummaryRow, own: Medians, usual: Medians) -> PatternT
     is_known = bool(own and usual) and all([*own.values(), *usual.values()])
     ratio, low, high = factor_of([(own, usual)])[:3] if is_known else (None, None, None)
     usual_s = median(usual.values()) if is_known else None
-    return PatternTime(competitor_of(row), row["completion_s"] or 0.0, row.get("standing"), usual_s, ratio, low, high)
+    return PatternTime(row["competitor"], row["completion_s"] or 0.0, row.get("standing"), usual_s, ratio, low, high)
 
 
 def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[str, Ratios]]) -> list[PatternLine]:

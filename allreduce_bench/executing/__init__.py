@@ -199,7 +199,10 @@ EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
     "compiled": _late("compiled", "compiled"),
     "compiled-pipelined": _late("compiled", "compiled_pipelined"),
 }
-NATIVES = {"native": native, "compiled": _late("compiled", "native")}  # executors of the library's own all-reduce
+NATIVES = {
+    "native": native,
+    "native@compiled": _late("compiled", "native"),
+}  # executors of the library's own all-reduce
 
 
 def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:

@@ -7,7 +7,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
-from ..runs.cell import FORCED_DEFAULT
+from ..runs.competitor import FORCED_DEFAULT
 from ..runs.library_algorithms import NotForced, least_count, settings_of
 from . import Prepared, Unsupported, native
 from .mpi_t import NoControl, forced

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..launching import layout
 from ..launching.supervision import SupervisedRun
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.identified import Identified, Ran, file_of, keep_identified
 from ..runs.library_algorithms import NAMES, NotForced, own_name, variables_at_start
 from ..runs.plan import Plan
@@ -31,7 +31,7 @@ NEAR = 1 / 64  # of a size: to which a switch between two sizes is bisected
 
 def forced_of(plan: Plan) -> tuple[str, ...]:
     """Return the algorithms of a plan that the library is told to use."""
-    return tuple(name for name in plan.algorithms if name in NAMES)
+    return tuple(name for name in plan.competitors if name in NAMES)
 
 
 def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:

@@ -21,7 +21,7 @@ from ..executing.forced import forced_to, native_forced
 from ..executing.mpi_t import NoControl, read_back
 from ..machine.mpi import library_name
 from ..machine.node import host
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from .counting import NotCounted, counted
 from .look import MARK, Asked, Look, Messages, Seen, middle, to_json
 from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside

@@ -143,7 +143,7 @@ def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
 def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
     caches = [cache for cache in CACHES if any(row.cache == cache for row in rows)]
     return ImportedPlan(
-        algorithms=tuple(_each_once(row.algorithm for row in rows)),
+        competitors=tuple(_each_once(row.competitor for row in rows)),
         sizes=tuple(sorted({row.nbytes for row in rows})),
         ranks=tuple(sorted({int(row.ranks or 0) for row in rows})),
         launches=max(launch.number for launch in launches),
@@ -187,7 +187,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
-        cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
+        cells[row.competitor, row.count, row.segment, row.cache].append(row)
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
@@ -204,8 +204,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
     calls = [call for timed_row in timed for call in _calls(timed_row)]
     wrong = [counted.wrong for counted in rows if counted.wrong is not None]
     mark = {
-        "algorithm": row.algorithm,
-        "executor": row.executor,
+        "competitor": row.competitor,
         "segment": row.segment,
         "ranks": launch.ranks,
         "nodes": row.nodes,

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..runs.cell import IMPORTED, NATIVE, Executor
+from ..runs.competitor import NATIVE
 from ..units import few, printable
 from ..wings import load_offers
 from .contents import LogFile, contents, is_archive, is_run, runs_below
@@ -40,7 +40,7 @@ OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their nam
 MOST_RUNS = 3  # named of those below a folder
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (  # fields of Imported that --where may name
-    *("algorithm", "executor", "ranks", "nodes", "dtype", "op"),
+    *("competitor", "ranks", "nodes", "dtype", "op"),
     *("count", "nbytes", "launch", "system", "cache", "file", "tool", "library", "ranks_per_node"),
 )
 
@@ -298,9 +298,8 @@ def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[I
                 raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
-        if asked.algorithm and Executor(row.executor).is_native:
-            native = asked.algorithm.split(":")[0] == NATIVE
-            more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else IMPORTED}
+        if asked.algorithm and row.competitor == NATIVE:
+            more["competitor"] = printable(asked.algorithm)
         completed.append(replace(row, **more) if more else row)
     return completed
 

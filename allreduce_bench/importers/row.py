@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..stats import median
 
 if TYPE_CHECKING:
@@ -64,15 +64,13 @@ class Imported:
     nbytes: int
     time_definition: str
     version: str | None = None
-    algorithm: str = NATIVE
-    executor: str = NATIVE
+    competitor: str = NATIVE
     ranks: int | None = None
     nodes: int | None = None
     dtype: str | None = None
     op: str | None = None
     count: int | None = None  # elements; None: derived from nbytes and dtype
     segment: int | None = None  # elements
-    window: int | None = None  # messages posted ahead
     cache: str = "warm"
     system: str | None = None
     in_place: bool | None = None

@@ -19,7 +19,8 @@ from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import drop_values, small_shared_memory
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
-from ..runs.cell import FORCED_PREFIX, FORCED_WAY
+from ..runs.cell import FORCED_WAY
+from ..runs.competitor import FORCED_PREFIX
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.library_algorithms import variables_at_start
@@ -208,7 +209,7 @@ def _split_by_time(
 
 def _all_reduces(plan: Plan, launch: Launch) -> int:
     """Return the cells of a launch, reference times not counted; at least 1."""
-    return max(1, sum(not cell.executor.is_reference for cell in plan.cells(launch)))
+    return max(1, sum(not cell.competitor.is_reference for cell in plan.cells(launch)))
 
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:

@@ -54,7 +54,7 @@ def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: 
 
     At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the current clock reading.
     """
-    weight = FLOOR_SHARE if cell.executor.is_reference else 1.0
+    weight = FLOOR_SHARE if cell.competitor.is_reference else 1.0
     cell_time_s, min_time_s = weight * plan.cell_time_s, weight * plan.min_time_s
     if left_s is None:
         return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)

@@ -16,7 +16,8 @@ from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
 from ..executing.places import places_of
 from ..machine.interfaces import format_traffic, per_call, total_traffic
-from ..runs.cell import COMPILED, splitmix64
+from ..runs.cell import splitmix64
+from ..runs.competitor import FLOOR_PREFIX, Competitor
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..schedule import Step
@@ -41,13 +42,13 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time left."""
     if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
         return CellOutcome(facts_of_skipped)
-    if cell.executor.is_reference:
+    if cell.competitor.is_reference:
         return _outcome_of_floor(context, cell, cells_left)
     try:
         context = context._replace(approach=_approach(context, cell))
     except Unsupported as error:
         return CellOutcome({"state": "skipped", "reason": str(error)})
-    if cell.executor.is_forced:
+    if cell.competitor.is_forced:
         return _outcome_of_forced(context, cell, cells_left)
     if is_of_library(cell.algorithm):
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
@@ -74,7 +75,7 @@ def _outcome_of_all_reduce(
     comm, party, plan = context.comm, context.party.comm, context.plan
     memory = memory_of(cell.placement)
     sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
-    if cell.executor.is_compiled and (reason := _compiled(context)):
+    if cell.competitor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
     bind = partial(_bind, cell, steps, of_calls or party, plan.op, memory.scratch)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
@@ -132,8 +133,9 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     memory = memory_of(cell.placement)
     vectors = memory.sendbuf, memory.recvbuf
     sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
-    is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # gives the lowest
-    bind = partial(_bind_floor, cell.algorithm, plan.op, is_compiled)
+    asks_for_compiled = any(Competitor(name).is_compiled for name in plan.competitors)
+    is_compiled = asks_for_compiled and not _compiled(context)  # gives the lowest
+    bind = partial(_bind_floor, cell.algorithm.removeprefix(FLOOR_PREFIX), plan.op, is_compiled)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
@@ -244,22 +246,22 @@ def _bind(
     cell: Cell, steps, comm: MPI.Comm, op: str, scratch: Allocate, sendbuf: np.ndarray, recvbuf: np.ndarray
 ) -> Prepared:
     """Bind the call of `cell` to its buffers. Raises Unsupported."""
-    if cell.executor.is_mockup:
+    if cell.competitor.is_mockup:
         from ..executing.mockups import mockup  # late: few runs have any
 
         return mockup(cell.algorithm, sendbuf, recvbuf, comm, op, scratch)
-    if cell.executor.is_gloo:
+    if cell.competitor.is_gloo:
         from ..executing.gloo import gloo  # late: it loads torch
 
         return gloo(sendbuf, recvbuf, comm, op)
-    if cell.executor.is_forced:
+    if cell.competitor.is_forced:
         from ..executing.forced import native_forced
 
         return native_forced(cell.algorithm, sendbuf, recvbuf, comm, op)
     if steps is None:
-        return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
+        return NATIVES[cell.competitor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)
-    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window, scratch=scratch)
+    return EXECUTORS[cell.competitor.way](steps, sendbuf, recvbuf, comm, op, *window, scratch=scratch)
 
 
 def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from ..algorithms import is_of_library
-from ..runs.cell import competitor_name
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges, format_size, format_time
@@ -105,7 +104,7 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
         return {"state": "left out", "reason": f"no time left for {' and '.join(YARDSTICKS)} at this size"}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
-    nbytes, time_s = context.first_calls.get(competitor_name(cell.algorithm, cell.executor), (0, 0.0))
+    nbytes, time_s = context.first_calls.get(cell.competitor, (0, 0.0))
     call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
         return _too_long(
@@ -124,7 +123,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
-    if is_of_library(cell.algorithm) or cell.executor.is_reference:
+    if is_of_library(cell.algorithm) or cell.competitor.is_reference:
         return None
     layouts = dict.fromkeys(layout for _, layout in context.parties)
     return next(filter(None, (context.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
@@ -164,7 +163,7 @@ def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dic
 def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
     """Record the first call's `time_s` for larger sizes; return state and reason if the cell is not repeated."""
     nbytes = cell.count * context.plan.itemsize
-    name = competitor_name(cell.algorithm, cell.executor)
+    name = cell.competitor
     if nbytes > context.first_calls.get(name, (0, 0.0))[0]:
         context.first_calls[name] = nbytes, time_s
     too_long = _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..algorithms import USUAL
 from ..medians import median
-from ..runs.cell import competitor_name
+from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
@@ -61,20 +61,20 @@ def measure_cells(
         comm.allreduce(0)  # mpi4py's first one makes a communicator, while no other thread may run
     cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
-    all_reduces_left = sum(not cell.executor.is_reference for cell in cells)
+    all_reduces_left = sum(not cell.competitor.is_reference for cell in cells)
     size_sets: list[list[int]] = []
     for number, cell in enumerate(_in_order(context, cells, size_sets), start=1):
         if context.comm.bcast(listener.is_warned()):
             break
         facts = _facts_before(context, cell)
-        name = FLOORS[cell.algorithm] if cell.executor.is_reference else competitor_name(cell.algorithm, cell.executor)
+        name = FLOORS[cell.algorithm.removeprefix(FLOOR_PREFIX)] if cell.competitor.is_reference else cell.competitor
         label = f"{name} {format_size(facts['nbytes'])}"
         where = cell.placement if len(context.plan.placement) > 1 else ""
         label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
-        all_reduces_left -= not cell.executor.is_reference
+        all_reduces_left -= not cell.competitor.is_reference
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
             _record(context, recorder, facts | outcome.facts, outcome.times)
@@ -96,10 +96,8 @@ def _facts_before(context: Context, cell: Cell) -> dict:
     """Return the facts of a cell that are known before it is measured."""
     plan = context.plan
     return {
-        "algorithm": cell.algorithm,
-        "executor": cell.executor,
+        "competitor": cell.competitor,
         "segment": cell.segment,
-        "window": cell.window,
         "ranks": context.comm.size,
         "nodes": len(context.real.nodes),
         "nodes_declared": len(context.topology.nodes) if plan.pretend_ranks_per_node else None,

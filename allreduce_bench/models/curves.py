@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin_of
-from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
 from .model import UNKNOWN, Bounds, Model, Prediction, bounds
 from .terms import listed_steps, terms
 from .words import preferred_cache
 
-SERIES = ["algorithm", "executor", "cache"]
+SERIES = ["competitor", "cache"]
 AT = ["ranks", "nbytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
 BEATEN = 0.9  # of a bound: shorter times are no noise
@@ -57,10 +56,10 @@ def held_against_models(
     states are left out.
     """
     rows = rows[rows["states"].isna()]
-    model_of = {(model.algorithm, model.executor, model.cache, model.placement): model for model in models}
+    model_of = {(model.competitor, model.cache, model.placement): model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        series = row["algorithm"], row["executor"], row["cache"]
+        series = row["competitor"], row["cache"]
         model = model_of.get((*series, row["placement"])) or model_of.get((*series, UNKNOWN))
         if model is None:
             continue
@@ -88,7 +87,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
                 if predicted := predicted_at(model, ranks, nodes, nbytes, own=own):
                     time_s, low_s, high_s, speculative = predicted[:4]
-                    key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
+                    key = (model.competitor, model.cache, nbytes, ranks)
                     points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
     curves = pd.DataFrame(points, columns=CURVE)
     return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
@@ -145,9 +144,9 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]
     best = ranked.loc[ranked.groupby(AT)["time_s"].idxmin()]
-    best = best.assign(fastest=competitors(best), tied=best["standing"] != FASTEST)
+    best = best.assign(fastest=best["competitor"], tied=best["standing"] != FASTEST)
     compared = compared[compared["cache"] == cache].rename(columns={"time_s": "chosen_s"})
-    compared = compared.assign(chosen=competitors(compared))
+    compared = compared.assign(chosen=compared["competitor"])
     compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
     choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]
     chosen = best[[*AT, "fastest", "tied", "time_s"]].merge(choice, on=AT)

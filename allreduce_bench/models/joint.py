@@ -11,8 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..runs.cell import competitor_name
-from ..runs.schema import FLOOR
+from ..runs.competitor import FLOOR_PREFIX, Competitor
 from .fitting import estimates, fit_form, separable, solve
 from .forms import Form, Meaning, Observations, TermColumns
 from .model import Parameter
@@ -26,19 +25,13 @@ APART = 0.25  # median error above which one alpha, beta and gamma do not descri
 
 
 class Joint(NamedTuple):
-    """Common alpha, beta and gamma of several algorithms of one run and executor."""
+    """Common alpha, beta and gamma of several algorithms of one run and way."""
 
     run: Annotated[str, "name of the run; empty: one without a name"]
-    executor: Annotated[str, "how the steps were run"]
-    algorithms: Annotated[tuple[str, ...], "algorithms that share the parameters"]
+    competitors: Annotated[tuple[str, ...], "names of those that share the parameters, all run one way"]
     parameters: Annotated[tuple[Parameter, ...], "the parameters, gamma last"]
     condition: Annotated[float, "condition number of the fit"]
     median_error: Annotated[float, "median of |model / measured - 1|, in sample"]
-
-    @property
-    def competitors(self) -> tuple[str, ...]:
-        """Return the display names of these algorithms with this executor."""
-        return tuple(competitor_name(name, self.executor) for name in self.algorithms)
 
     @property
     def gamma(self) -> Parameter:
@@ -47,12 +40,12 @@ class Joint(NamedTuple):
 
 
 def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
-    """Return the joint fits of the runs and executors in `fitted`, and sentences about those without one."""
+    """Return the joint fits of the runs and ways in `fitted`, and sentences about those without one."""
     members_of: dict[tuple, list[FittedSeries]] = {}
     for member in fitted:
         if not member.observed.switches:
             model = member.model
-            alike = (model.run, model.executor, model.cache, model.dtype, model.op, model.placement)
+            alike = (model.run, Competitor(model.competitor).way, model.cache, model.dtype, model.op, model.placement)
             members_of.setdefault(alike, []).append(member)
     joint_fits, refusals = [], []
     for members in members_of.values():
@@ -64,7 +57,7 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
 
 
 def joint(members: Sequence[FittedSeries]) -> Joint:
-    """Fit common alpha, beta and gamma to series of one run, executor, cache, dtype and operation.
+    """Fit common alpha, beta and gamma to series of one run, way, cache, dtype and operation.
 
     Raises TooFewPoints for a single algorithm, or algorithms that reduce the same share of what they move.
     """
@@ -91,8 +84,7 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
             f"{np.median(error):.0%} or more"
         )
     first = members[0].model
-    algorithms = tuple(member.model.algorithm for member in members)
-    return Joint(first.run, first.executor, algorithms, part.parameters, estimated.condition, float(np.median(error)))
+    return Joint(first.run, tuple(names), part.parameters, estimated.condition, float(np.median(error)))
 
 
 def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
@@ -123,7 +115,7 @@ def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
 
     At the fewest measured ranks, which compete least for memory.
     """
-    floors = points[(points["executor"] == FLOOR) & (points["algorithm"] == "reduce") & (points["cache"] == "warm")]
+    floors = points[(points["competitor"] == f"{FLOOR_PREFIX}reduce") & (points["cache"] == "warm")]
     gammas = []
     for run, of_run in floors.groupby("run", sort=False):
         fewest = of_run[of_run["ranks"] == of_run["ranks"].min()]

@@ -31,7 +31,7 @@ from .series import FittedSeries, UnfittedSeries
 from .words import SCORES, SYMBOLS, cache_label, joined_notes, trend_in_words
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
-SAME = ("run", "algorithm", "executor", "priced_as", "form")
+SAME = ("run", "competitor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
 OF_SERIES = ("dtype", "op", "segment", "window", "placement")  # told where algorithm and cache are the same
@@ -68,12 +68,12 @@ class Listing(NamedTuple):
         for fitted in self.fitted:
             model = fitted.model
             form = "trend" if model.trend_share == 1 else "mean of trend and alpha-beta"
-            series_values = (model.run, model.algorithm, model.executor, "", form)
+            series_values = (model.run, model.competitor, "", form)
             for line in model.trend:
                 for name in ("base_s", "slope_s"):
                     writer.writerow([*series_values, name, "", line.nbytes, getattr(line, name), None, None, ""])
             for part in () if model.trend else model.parts:
-                series_values = (model.run, model.algorithm, model.executor, part.priced_as, part.form.name)
+                series_values = (model.run, model.competitor, part.priced_as, part.form.name)
                 for name, link, above, value, low, high, identified in part.parameters:
                     writer.writerow([*series_values, name, link, above, value, low, high, int(identified)])
                 if part.form.contention:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
-from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
+from ..runs.cell import EXPECTED_PLACEMENT, CutPrices, is_placement
+from ..runs.competitor import Competitor
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
@@ -71,7 +72,7 @@ def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
     models = []
     for name in added:
         first = machine.models[0]  # all have the same prices
-        models.append(replace(first, algorithm=name, parts=(first.parts[0]._replace(priced_as=name),)))
+        models.append(replace(first, competitor=name, parts=(first.parts[0]._replace(priced_as=name),)))
     return replace(machine, models=(*machine.models, *models))
 
 
@@ -127,10 +128,10 @@ def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices
     beyond the measured ones.
     """
     priced = [model for model in machine.models if len(model.parts) == 1 and not model.trend]
-    own = [model for model in priced if model.executor in ("", *EXECUTORS)]
+    own = [model for model in priced if not model.imported and Competitor(model.competitor).is_ours]
     if not own:
         raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
-    model = min(own, key=lambda model: (model.algorithm != "ring", model.executor not in ("", EXECUTORS[0])))
+    model = min(own, key=lambda model: (model.algorithm != "ring", model.competitor != model.algorithm))
     if model.nbytes and max(sizes, default=0) > MOST_SIZE * max(model.nbytes):
         most, asked = map(format_size, (max(model.nbytes), max(sizes)))
         raise MachineError(

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
-from ..runs.cell import competitor_name
+from ..runs.competitor import Competitor
 from ..runs.typed_json import LATER, Natural, NotNegative, Positive, at_least, not_empty
 from ..schedule.price import bound_path
 from ..units import format_rate
@@ -116,12 +116,12 @@ class Model:
     they grow as the parts do.
     """
 
-    algorithm: Annotated[str, "name of the algorithm"]
+    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
     parts: Annotated[
         tuple[ModelPart, ...], not_empty, "the time is that of the fastest part: a library that switches has several"
     ]
     run: Annotated[str, "name of the run; empty: of no run"] = ""
-    executor: Annotated[str, "how the steps were run; empty: of no run"] = ""
+    imported: Annotated[bool, "whether another program measured it"] = False
     cache: Annotated[str, "state of the cache: warm or cold"] = "warm"
     dtype: Annotated[str, "type of an element; empty: not known"] = ""
     op: Annotated[str, "reduction; empty: not known"] = ""
@@ -129,7 +129,6 @@ class Model:
     segment: Annotated[
         Positive | None, "length of a segment; null: messages go whole, or each size has its own; unit: elements"
     ] = None
-    window: Annotated[Positive | None, "messages posted ahead; null: the executor has no window"] = None
     ranks: Annotated[tuple[Positive, ...], "numbers of ranks that were measured"] = ()
     ranks_per_node: Annotated[NotNegative | None, "ranks of a node; null: not the same throughout, or not known"] = None
     nbytes: Annotated[tuple[Positive, ...], "smallest and largest measured size; unit: bytes"] = ()
@@ -173,9 +172,9 @@ class Model:
     ] = field(default=None, metadata=LATER)
 
     @property
-    def competitor(self) -> str:
-        """Return the display name: the algorithm, and the executor unless it is the default."""
-        return competitor_name(self.algorithm, self.executor)
+    def algorithm(self) -> str:
+        """Return the name of the competitor without its way."""
+        return Competitor(self.competitor).algorithm
 
     @property
     def alike(self) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
-from ..runs.cell import FORCED_DEFAULT, executor_of
+from ..runs.competitor import FLOOR_PREFIX, FORCED_DEFAULT, Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
-from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
+from ..runs.schema import NO_ARRIVAL, NO_GROUPS
 from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
@@ -26,13 +26,12 @@ from .model import LEAST_S
 # Columns
 TYPES = {
     "run": "string",  # name of the folder, see `run_names`
-    "algorithm": "string",
-    "executor": "string",
+    "competitor": "string",
+    "imported": "boolean",  # another program measured it
     "cache": "string",
     "dtype": "string",
     "op": "string",
     "segment": "Int64",  # elements
-    "window": "Int64",  # messages posted ahead
     "ranks": "int64",
     "nodes": "Int64",
     "count": "Int64",  # elements
@@ -46,12 +45,11 @@ TYPES = {
 }
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
-    *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
+    *("competitor", "cache", "dtype", "op", "segment", "ranks", "nodes"),
     *("count", "nbytes", "launch"),
 )
 SERIES = (  # columns that identify a series, whose cells differ in size
-    "algorithm",
-    "executor",
+    "competitor",
     "cache",
     "dtype",
     "op",
@@ -89,16 +87,21 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
     """Yield the points of one run, without its name."""
     wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
+    is_imported = folder.imported() is not None
     judged = Way(NO_ARRIVAL, folder.plan().placement[0])
     for cell, launches in by_cell(folder).items():
         cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
         first = next(iter(launches.values())).cell
         way = Way(first["arrival"], first["placement"])
         is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
-        is_usual = is_usual and first["algorithm"] != FORCED_DEFAULT
-        is_wanted = is_usual and not executor_of(first).is_mockup and (floors or not executor_of(first).is_reference)
+        competitor = Competitor(first["competitor"])
+        is_usual = is_usual and competitor != FORCED_DEFAULT and not competitor.is_mockup
+        is_wanted = is_usual and (floors or not competitor.is_reference)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
-            yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
+            of_run = {"imported": is_imported}
+            yield from (
+                {**point, **of_run, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points
+            )
 
 
 def _point(calls: CellCalls) -> dict:
@@ -111,15 +114,23 @@ def _point(calls: CellCalls) -> dict:
     return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
 
 
-def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+def points_of_summary(rows: Iterable[SummaryRow], attempts: Sequence[dict], run: str) -> pd.DataFrame:
     """Return the points of one run from `rows` of `summarise` and the `attempts` of its folder, without reading it.
 
     `calls` is missing, and each point has the `grade` of its row.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
     timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    is_imported = any("source" in fact for fact in attempts)
     records = [
-        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
+        {
+            "run": run,
+            "imported": is_imported,
+            **row,
+            "launch": launch,
+            "time_s": time_s,
+            "oversubscribed": is_oversubscribed[launch],
+        }
         for row in timed
         for launch, time_s in row["launch_medians"].items()
     ]
@@ -197,7 +208,8 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
     found = pd.Series(False, index=points.index)
     if "launch" not in points:
         return found
-    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["nbytes"].notna() & points["executor"].ne(FLOOR)
+    is_floor = points["competitor"].str.startswith(FLOOR_PREFIX)
+    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["nbytes"].notna() & ~is_floor
     timed = points[counted.fillna(False).astype(bool)]
     for _, of_run in timed.groupby("run", sort=False, dropna=False):
         cells: dict[CellOfSeries, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

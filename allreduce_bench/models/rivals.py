@@ -16,8 +16,8 @@ from typing import NamedTuple
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
-from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..runs.cell import NATIVE, NATIVES, executor_of
+from ..evaluation.summary_row import SummaryRow, time_of
+from ..runs.competitor import NATIVE, Competitor
 from ..units import format_size, format_time, in_ranks, three_digits
 from .words import cache_label
 
@@ -66,8 +66,8 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for row in own_rows
         for rival in alike
         if rival["nbytes"] == row["nbytes"]
-        and competitor_of(rival) != competitor_of(row)
-        and not executor_of(rival).is_mockup
+        and rival["competitor"] != row["competitor"]
+        and not Competitor(rival["competitor"]).is_mockup
     ]
     return told(pairs)
 
@@ -79,13 +79,13 @@ def part_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for alike in called_alike(rows)
         for row in alike
         for made in alike
-        if row["algorithm"] == NATIVE and executor_of(made).is_mockup and made["nbytes"] == row["nbytes"]
+        if row["competitor"] == NATIVE and Competitor(made["competitor"]).is_mockup and made["nbytes"] == row["nbytes"]
     ]
     return told(pairs)
 
 
 def _pair(own: SummaryRow, other: SummaryRow) -> Pair:
-    return Pair(own, other, competitor_of(other), format_time(time_of(other)))
+    return Pair(own, other, other["competitor"], format_time(time_of(other)))
 
 
 def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
@@ -98,19 +98,19 @@ def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
     trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
     for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
         of_group = list(group)
-        yield [row for row in of_group if not executor_of(row).is_compiled]
-        yield [row for row in of_group if executor_of(row).is_compiled]
+        yield [row for row in of_group if not Competitor(row["competitor"]).is_compiled]
+        yield [row for row in of_group if Competitor(row["competitor"]).is_compiled]
 
 
 def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
     """Return the rows of each of the library's own all-reduces; imported logs may have several."""
-    names = dict.fromkeys(competitor_of(row) for row in rows if is_native(row))
-    return [[row for row in rows if competitor_of(row) == name] for name in names]
+    names = dict.fromkeys(row["competitor"] for row in rows if is_native(row))
+    return [[row for row in rows if row["competitor"] == name] for name in names]
 
 
 def is_native(row: SummaryRow) -> bool:
     """Return whether it is an all-reduce of the library, called from Python or compiled."""
-    return executor_of(row).is_native or competitor_of(row) == NATIVES[1]
+    return Competitor(row["competitor"]).is_native
 
 
 def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
@@ -122,7 +122,7 @@ def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
 
 def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
     own = pair.own
-    key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
+    key = (own["competitor"], own["cache"], own["ranks"], own["nbytes"])
     factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
     slower = is_answered and not (found and found.is_equal)
     grade = own.get("grade", GOOD)

@@ -27,9 +27,8 @@ import pandas as pd
 
 from ..algorithms import builtin, builtin_of, is_builtin
 from ..machine.forks import in_forks
-from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
+from ..runs.competitor import Competitor
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
-from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
 from .fitting import (
@@ -293,12 +292,12 @@ def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarra
 
 # Fit of many series: points -> a model of each, or a sentence that says what is lacking
 #
-# A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment,
-# window and placement. Executors, caches, types and runs are never pooled. A pipelined executor may cut the steps of
+# A series is what may be fitted together: the points of one run, competitor, cache, dtype, operation, segment and
+# placement. Competitors, caches, types and runs are never pooled. A pipelined competitor may cut the steps of
 # every size differently; that does not divide a series, since prices refer to the steps before they are cut.
 
 
-KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window", "placement")
+KEYS = ("run", "competitor", "cache", "dtype", "op", "segment", "placement")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -306,14 +305,8 @@ class UnfittedSeries(NamedTuple):
     """Series without a model, and the reason."""
 
     run: Annotated[str, "name of the run"]
-    algorithm: Annotated[str, "name of the algorithm"]
-    executor: Annotated[str, "how the steps were run"]
+    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
     reason: Annotated[str, "why it was not fitted, in a sentence"]
-
-    @property
-    def competitor(self) -> str:
-        """Return the display name, as of a model."""
-        return competitor_name(self.algorithm, self.executor)
 
 
 class FittedSeries(NamedTuple):
@@ -341,18 +334,19 @@ def fit_series(
     """Return each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
     points = _without_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
-    named = {name: builtin_of(name) for name in map(str, points["algorithm"].unique()) if is_builtin(name)}
+    known = {Competitor(name).algorithm for name in map(str, points["competitor"].unique())}
+    named = {name: builtin_of(name) for name in known if is_builtin(name)}
     algorithms = builtin() | named | dict(own or {})
 
     def fitted(series: tuple[dict, pd.DataFrame]) -> FittedSeries | UnfittedSeries:
         values, rows = series
         rows, notes = _in_one_state(rows, undecided[rows.index])
         try:
-            fit = _fit(values, rows, (priced_as or {}).get(str(values["algorithm"])), algorithms)
+            fit = _fit(values, rows, (priced_as or {}).get(Competitor(values["competitor"]).algorithm), algorithms)
             return fit._replace(model=replace(fit.model, notes=(*notes, *fit.model.notes)))
         except TooFewPoints as error:
-            run, algorithm, executor = (str(values[name] or "") for name in KEYS[:3])
-            return UnfittedSeries(run, algorithm, executor, "; ".join((str(error), *notes)))
+            run, competitor = (str(values[name] or "") for name in KEYS[:2])
+            return UnfittedSeries(run, competitor, "; ".join((str(error), *notes)))
 
     return in_forks(fitted, list(_series(points)))
 
@@ -361,18 +355,22 @@ def _series(points: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
     """Yield the values of KEYS and the points of each series."""
     for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
         values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
-        if values["algorithm"] not in FLOORS or not executor_of(values).is_reference:
+        if not Competitor(values["competitor"]).is_reference:
             yield values, rows
 
 
 def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
-    """Remove the segments at which executors cut steps; algorithms keep their own."""
-    names = [name for name in map(str, points["algorithm"].unique()) if is_builtin(name)]
-    own = points["algorithm"].isin([name for name in names if builtin_of(name).segmented])
-    for name in ("window", "placement", "grade"):
+    """Remove the segments at which pipelined competitors cut steps; algorithms keep their own."""
+    names = map(Competitor, points["competitor"].dropna().unique())
+    cut = [
+        name
+        for name in names
+        if name.is_pipelined and not (is_builtin(name.algorithm) and builtin_of(name.algorithm).segmented)
+    ]
+    for name in ("placement", "grade", "imported"):
         if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
-    return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
+    return points.assign(segment=points["segment"].mask(points["competitor"].isin(cut)))
 
 
 def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -388,7 +386,8 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> FittedSeries:
     """Fit one series. `values`: those of KEYS; `given`: the algorithm to price it as, else by its name."""
-    candidates = (given,) if given else _candidates(values, algorithms)
+    is_imported = bool(points["imported"].fillna(False).any())
+    candidates = (given,) if given else _candidates(Competitor(values["competitor"]), is_imported, algorithms)
     usable, notes = usable_points(points)
     itemsize, segment = itemsize_of(usable), values["segment"]
     usable = usable[float_column(usable["nbytes"]) >= itemsize]
@@ -400,16 +399,15 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
     refuse_too_little(observed)
     fit = kept_or_fitted(observed, _fit_observed)
     model = Model(
-        algorithm=str(values["algorithm"]),
         parts=fit.parts,
         trend=fit.lines,
         trend_share=fit.trend_share,
         uniform=fit.uniform,
-        **{name: values[name] or "" for name in ("run", "executor", "dtype", "op")},
+        **{name: values[name] or "" for name in ("run", "competitor", "dtype", "op")},
+        imported=is_imported,
         cache=values["cache"] or "warm",
         itemsize=itemsize,
         segment=None if segment is None else int(segment),
-        window=None if values["window"] is None else int(values["window"]),
         ranks=tuple(observed.counts),
         ranks_per_node=_ranks_per_node(usable),
         nbytes=(int(observed.nbytes.min()), int(observed.nbytes.max())),
@@ -538,10 +536,9 @@ def _plain(priced_as: str, observed: Observations, counts: Sequence[int]) -> Fit
     return plain(observed, priced_as, observed.at(counts))
 
 
-def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str, ...]:
+def _candidates(competitor: Competitor, is_imported: bool, algorithms: Mapping[str, Algorithm]) -> tuple[str, ...]:
     """Return the algorithms as which a series may be priced."""
-    algorithm, executor = str(values["algorithm"]), values["executor"]
-    ran_here = executor not in (None, IMPORTED, NATIVE)
+    algorithm, ran_here = competitor.algorithm, not is_imported and competitor.is_ours
     names_found = (algorithm,) if ran_here and algorithm in algorithms else readings(algorithm, builtin(), ran_here)
     if names_found or is_library(algorithm):
         return names_found or LIBRARY

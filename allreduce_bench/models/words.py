@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..runs.cell import EXECUTORS, IMPORTED, NATIVE
 from ..units import format_size, in_ranks, three_digits
 from .model import Errors, Model, ModelPart, Parameter
 
@@ -42,9 +41,8 @@ def model_lines(models: Iterable[Model]) -> list[dict]:
 
 def series_label(model: Model) -> str:
     """Return the label of a model within its run: `ring`, `ring, cold cache`."""
-    imported = "" if model.executor in ("", NATIVE, IMPORTED, *EXECUTORS) else f", {model.executor}"
     label = cache_label(model.cache)
-    return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
+    return f"{model.competitor}{f', {label} cache' if label else ''}"
 
 
 def _parts_in_words(model: Model) -> list[dict]:
@@ -99,21 +97,21 @@ def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
 
 
 def parameter_frame(models: Iterable[Model]) -> "pd.DataFrame":
-    """Return one row per parameter, in SI units: algorithm, executor, cache, priced_as, form, fields of Parameter.
+    """Return one row per parameter, in SI units: competitor, cache, priced_as, form, fields of Parameter.
 
     A trend has none.
     """
     import pandas as pd  # late: nothing else here needs it
 
     rows = [
-        {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
+        {"competitor": model.competitor, "cache": model.cache, "priced_as": part.priced_as}
         | {"form": part.form.name, **parameter_row._asdict()}
         for model in models
         if not model.trend
         for part in model.parts
         for parameter_row in _parameters_of(part)
     ]
-    columns = ["algorithm", "executor", "cache", "priced_as", "form", *Parameter._fields]
+    columns = ["competitor", "cache", "priced_as", "form", *Parameter._fields]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..executing import EXECUTORS, OPERATIONS, Prepared, Unsupported, native_datatype
 from ..executing.memory import PAGES, Allocate
-from ..runs.cell import COMPILED, NATIVE
+from ..runs.competitor import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology

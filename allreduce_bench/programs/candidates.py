@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from ..algorithms import USUAL, builtin, find
 from ..executing import native_datatype
-from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Executor, competitor_name
+from ..runs.competitor import COMPILED, NATIVE, PIPELINED, WAYS, competitor
 from ..runs.dtypes import DTYPES
 from ..runs.plan import (
     DEFAULT_SEGMENT_NBYTES,
@@ -34,19 +34,19 @@ class Candidate(NamedTuple):
     """One way to all-reduce a shape."""
 
     algorithm: str
-    executor: str  # one of EXECUTORS, or NATIVE for the library's own all-reduce
+    executor: str  # one of WAYS, or NATIVE for the library's own all-reduce
     segment: int | None = None  # elements
     window: int | None = None  # messages posted ahead
 
     @property
     def name(self) -> str:
-        """Name for readers: `ring pipelined`."""
-        return competitor_name(self.algorithm, self.executor)
+        """Name for readers: `ring@pipelined`."""
+        return self.algorithm if self.is_native else competitor(self.algorithm, self.executor)
 
     @property
     def is_native(self) -> bool:
         """Whether it is the library's own all-reduce."""
-        return Executor(self.executor).is_native
+        return self.executor == NATIVE
 
 
 def words_of(algorithm: Any) -> list[str]:
@@ -81,12 +81,12 @@ def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
     Raises ValueError for an unknown one.
     """
     if wanted != AUTO:
-        if wanted not in EXECUTORS:
-            names = ", ".join((AUTO, *EXECUTORS))
+        if wanted not in WAYS:
+            names = ", ".join((AUTO, *WAYS))
             raise ValueError(f"Allreduce: unknown executor {wanted!r:.40}; known: {names}")
         return (wanted,)
     has_compiler = comm.allreduce(find_spec("numba") is not None, MPI.LAND)
-    return (EXECUTORS[0], *COMPILED) if has_compiler else PYTHON
+    return (WAYS[0], *COMPILED) if has_compiler else PYTHON
 
 
 def candidates(
@@ -129,7 +129,7 @@ def _ways(
         cut_nbytes = OVER_A_LINK_NBYTES if shape.nbytes / size >= FEWEST_PIECES * OVER_A_LINK_NBYTES else None
     own = own_nbytes // itemsize if algorithm.segmented else None
     for executor in executors:
-        if executor == EXECUTORS[0] and not {*COMPILED}.isdisjoint(executors) and shape.nbytes > SHORT_NBYTES:
+        if executor == WAYS[0] and not {*COMPILED}.isdisjoint(executors) and shape.nbytes > SHORT_NBYTES:
             continue
         if executor not in PIPELINED:
             yield Candidate(algorithm.name, executor, own)

@@ -17,7 +17,8 @@ from mpi4py import MPI
 
 from ..algorithms import FILES, is_builtin
 from ..executing import OPERATIONS
-from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, Executor, executor_of, is_placement, parts_of
+from ..runs.cell import is_placement
+from ..runs.competitor import NATIVE, PIPELINED, WAYS, Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
@@ -77,7 +78,7 @@ class Choice:
     dtype: Annotated[str, one_of(*DTYPES)]
     op: Annotated[str, one_of(*OPERATIONS)]
     algorithm: str
-    executor: Annotated[str, one_of(NATIVE, *EXECUTORS)]
+    executor: Annotated[str, one_of(NATIVE, *WAYS)]
     segment: Elements | None = None
     window: Annotated[int, at_least(1, MOST_AHEAD)] | None = None  # messages posted ahead
     placement: Placement = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart; or PROGRAM
@@ -175,9 +176,9 @@ def _not_odd(choices: list[Choice]) -> list[Choice]:
 
 def _refuse_odd(choice: Choice) -> None:
     """Raise JsonError if values of fields contradict each other."""
-    if (choice.algorithm == NATIVE) != Executor(choice.executor).is_native:
+    if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
         raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
-    if (choice.window is not None) != Executor(choice.executor).is_pipelined:
+    if (choice.window is not None) != (choice.executor in PIPELINED):
         given = "no window" if choice.window is None else "a window"
         raise JsonError(f"{given} with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
 
@@ -214,7 +215,8 @@ def _choices_of_run(path: Path) -> list[Choice]:
     folder = RunFolder(path)
     rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
     _tell_losses(folder)
-    known = [row for row in rows if is_builtin(row["algorithm"]) or executor_of(row).is_native]
+    known = [row for row in rows if is_builtin(Competitor(row["competitor"]).algorithm) or row["competitor"] == NATIVE]
+    window = folder.plan().window
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
         raise ChoiceError(f"{path}: holds no times of algorithms of this version; choose another run")
@@ -225,10 +227,10 @@ def _choices_of_run(path: Path) -> list[Choice]:
             count=row["count"],
             dtype=row["dtype"] or "",
             op=row["op"] or "",
-            algorithm=row["algorithm"],
-            executor=row["executor"],
+            algorithm=Competitor(row["competitor"]).algorithm,
+            executor=NATIVE if Competitor(row["competitor"]).is_native else Competitor(row["competitor"]).way,
             segment=row["segment"],
-            window=row["window"],
+            window=window if Competitor(row["competitor"]).is_pipelined else None,
             placement=str(row.get("placement") or UNKNOWN),
         )
         for row in best
@@ -292,13 +294,13 @@ def _of_machine(path: Path) -> Lookup:
         if predicted is None or predicted.prediction is None:  # a winner that is kept, and has no time so far
             return None
         model = group.models[predicted.series]
-        algorithm, executor = parts_of(model.competitor)
+        algorithm, executor = model.algorithm, Competitor(model.competitor).way
         if not is_builtin(algorithm):
             return Chosen(Candidate(NATIVE, NATIVE), model.placement)
         segment = predicted.segment_nbytes or (model.segment and model.segment * model.itemsize)
-        window = (model.window or DEFAULT_WINDOW) if executor.endswith("pipelined") else None
+        window = DEFAULT_WINDOW if executor in PIPELINED else None
         elements = segment and max(1, segment // DTYPES[shape.dtype])
-        return Chosen(Candidate(algorithm, executor or EXECUTORS[0], elements, window), model.placement)
+        return Chosen(Candidate(algorithm, executor, elements, window), model.placement)
 
     return lookup
 

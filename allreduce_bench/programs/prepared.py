@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..algorithms import builtin_of
 from ..executing import native_datatype
-from ..runs.cell import COMPILED, NATIVE
+from ..runs.competitor import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from .agreement import (

@@ -14,7 +14,7 @@ from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wron
 from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts, split_values
 from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
+from ..evaluation.summary_row import SummaryRow, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
@@ -248,7 +248,7 @@ def _rarity(p_value: float) -> str:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
+        f"{row['competitor']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
@@ -260,7 +260,7 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     diverging: dict[str, set[int]] = {}
     for row in rows:
         if row.get("same_bits") == 0:
-            diverging.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
+            diverging.setdefault(row["competitor"], set()).add(int(str(row["ranks"])))
     if not diverging:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
@@ -275,7 +275,7 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
         changing: dict[str, set[int]] = {}
         for row in rows:
             if row.get(column) == 0 and not broken_promise(row):
-                changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
+                changing.setdefault(row["competitor"], set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
             text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
@@ -288,7 +288,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     broken: dict[tuple, list[str]] = {}
     for row in rows:
         if words := broken_promise(row):
-            sizes = broken.setdefault((competitor_of(row), int(str(row["ranks"])), words), [])
+            sizes = broken.setdefault((row["competitor"], int(str(row["ranks"])), words), [])
             sizes.append(format_size(int(str(row["nbytes"]))))
     if not broken:
         return []
@@ -333,7 +333,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     sizes: dict[tuple, list[str]] = {}
     for row in rows:
         if row["state"] != "done":
-            key = (str(row["state"]), int(str(row["ranks"])), competitor_of(row), str(row["reason"] or ""))
+            key = (str(row["state"]), int(str(row["ranks"])), row["competitor"], str(row["reason"] or ""))
             sizes.setdefault(key, []).append(cell_size(row))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
@@ -352,7 +352,7 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
     """Return `ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
-        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(competitor_of(row), [])
+        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["competitor"], [])
         cell_sizes.append(cell_size(row))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
@@ -406,7 +406,7 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{row['competitor']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..evaluation.summary_row import qualifiers
-from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
@@ -81,7 +80,7 @@ def _found(damage: Damage) -> str:
 
 
 def _cell_text(mark: Row) -> str:
-    name = competitor_name(mark["algorithm"], mark["executor"])
+    name = mark["competitor"]
     words = (
         name,
         format_size(int(mark["nbytes"])),

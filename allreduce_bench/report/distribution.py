@@ -6,14 +6,14 @@ cell.
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..evaluation import group_losses
 from ..evaluation.cell_times import Way, competing, mockups, ways_of
 from ..evaluation.limits import share_of_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
+from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
-from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.schema import NO_ARRIVAL
@@ -52,7 +52,7 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     }
     kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"]) for row in rows]
+    cells = [cell_id(row["ranks"], row["competitor"], row["cache"], row["nbytes"]) for row in rows]
     return {"groups": kept, "lines": lines, "cells": cells}
 
 
@@ -98,7 +98,7 @@ def _interval(row: SummaryRow) -> str:
 # the columns: the cell, its calls, its times by other methods
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
-    DistributionColumn("algorithm", competitor_of, "text"),
+    DistributionColumn("competitor", itemgetter("competitor"), "text"),
     DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
     DistributionColumn("groups", _column_text("groups"), "text"),
 )
@@ -153,7 +153,7 @@ def call_distributions(
     `most` allows each are thinned evenly in ascending order, keeping the shortest and the longest. Raises RunError.
     """
     titles = {
-        _id(row): f"{competitor_of(row)}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
+        _id(row): f"{row['competitor']}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
         for row in competing(rows)
         if row["time_s"] is not None and not row["groups"]
     }
@@ -171,7 +171,7 @@ def call_distributions(
 
 
 def _id(row: SummaryRow) -> str:
-    return cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"])
+    return cell_id(row["ranks"], row["competitor"], row["cache"], row["nbytes"])
 
 
 def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict[str, dict[str, array]]:
@@ -179,7 +179,7 @@ def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict
     found: dict[str, dict[str, array]] = {}
     for block in folder.blocks():
         first = {column: values[0] for column, values in block.items()}
-        competitor = competitor_name(first["algorithm"], first["executor"])
+        competitor = first["competitor"]
         name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
         is_usual = Way(first["arrival"], first["placement"]) == Way(NO_ARRIVAL, placement)
         if name not in titles or first["groups"] or not is_usual:
@@ -223,7 +223,7 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
     for nbytes in sorted({row["nbytes"] for row in rows}):
         of_size = [row for row in competing(rows) if row["nbytes"] == nbytes]
         beside = [row for row in mockups(rows) if row["nbytes"] == nbytes]
-        row_of = {competitor_of(row): row for row in (*of_size, *beside)}
+        row_of = {row["competitor"]: row for row in (*of_size, *beside)}
         lowest = lowest_of(of_size)
         some = next(iter(row_of.values()))
         winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.FLOORS]
@@ -253,7 +253,7 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
         held = with_limit(row, least)
         if (limit_s := held.get("limit_s")) and (kind := held.get("limit_by")):
             line = lines.setdefault(row["nbytes"], LimitLine(row["nbytes"], limit_s, kind, {}))
-            line.shares[row["algorithm"]] = shares_text(held)
+            line.shares[row["competitor"]] = shares_text(held)
     return list(lines.values())
 
 

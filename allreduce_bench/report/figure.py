@@ -21,8 +21,8 @@ from ..evaluation.limits import NETWORK_BOUND
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
 from ..models.model import Bounds, Model, sources
 from ..models.words import series_label
-from ..runs.cell import FORCED_DEFAULT, parts_of
-from ..runs.cell import NATIVE as NATIVE_NAME
+from ..runs.competitor import FORCED_DEFAULT, Competitor
+from ..runs.competitor import NATIVE as NATIVE_NAME
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import format_size, in_ranks
@@ -30,7 +30,7 @@ from .live_chart import NO_SWITCHES, LiveChart, Switch
 
 # figures
 TIMES, MODELS, RUNS = "times", "models", "runs"  # measurements, models, several runs overlaid
-CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]  # columns that name a cell
+CELL = ["ranks", "competitor", "cache", "nbytes"]  # columns that name a cell
 
 
 # bounds
@@ -192,12 +192,12 @@ Style = dict[str, Any]  # keywords of matplotlib
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255")
 MARKERS = "osD^vPX<>ph*"
 LINES = ("-", "-.", ":")
-DASHES = {  # executor -> line
+DASHES = {  # way -> line
     "pipelined": (0, (5, 1.5)),
     "compiled": (0, (1, 1)),
     "compiled-pipelined": (0, (5, 1.5, 1, 1.5)),
 }
-HATCHES = {"pipelined": "//", "compiled": "..", "compiled-pipelined": "xx"}  # executor -> of a field of a map
+HATCHES = {"pipelined": "//", "compiled": "..", "compiled-pipelined": "xx"}  # way -> of a field of a map
 NATIVE: Style = {
     "color": "black",
     "marker": "o",
@@ -226,12 +226,12 @@ TICKS = 6  # spaces between sizes named on an axis, at most
 def styles(competitors: Iterable[str]) -> dict[str, Style]:
     """Return colour, marker and line of each competitor; markers are unique for up to twelve algorithms beside native.
 
-    An algorithm has one colour and marker, and another line for every executor.
+    An algorithm has one colour and marker, and another line for every way.
     """
     drawn: dict[str, Style] = {}
     numbers: dict[str, int] = {}  # of the algorithms beside native
     for competitor in dict.fromkeys(competitors):
-        name, executor = parts_of(competitor)
+        name, way = Competitor(competitor).algorithm, Competitor(competitor).way
         if name == FORCED_DEFAULT:
             drawn[competitor] = DEFAULT
             continue
@@ -240,7 +240,7 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
         colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
         line = LINES[turn % len(LINES)]
         style = NATIVE if name == NATIVE_NAME else {"color": colour, "marker": marker, "linestyle": line}
-        drawn[competitor] = {**style, "linestyle": DASHES[executor]} if executor else style
+        drawn[competitor] = {**style, "linestyle": DASHES[way]} if way in DASHES else style
     return drawn
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from ..evaluation.limits import LOCAL
-from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
-from ..runs.cell import executor_of, parts_of
+from ..runs.competitor import Competitor
 from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
@@ -25,11 +25,11 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
     """Return the columns of rows of one rank count and cache; intervals only on a screen with room for them."""
     rows_of: dict[int, dict[str, SummaryRow]] = {}
     for row in rows:
-        rows_of.setdefault(row["nbytes"], {})[competitor_of(row)] = row
+        rows_of.setdefault(row["nbytes"], {})[row["competitor"]] = row
     tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
     lines = [rows_of[nbytes] for nbytes in sorted(tried or rows_of)]
     sizes = tuple(Field(format_size(nbytes)) for nbytes in sorted(tried or rows_of))
-    names = list(dict.fromkeys(competitor_of(row) for row in rows))
+    names = list(dict.fromkeys(row["competitor"] for row in rows))
     times = [_times(name, [line.get(name) for line in lines], screen.width is not None) for name in names]
     return [Column(("size",), sizes), *times, *_results(lines)]
 
@@ -104,7 +104,7 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
     """Return columns of the fastest algorithm, bandwidths and efficiency of the lowest time, wrong
     elements.
     """
-    lowest = [lowest_of(row for row in line.values() if not executor_of(row).is_mockup) for line in lines]
+    lowest = [lowest_of(row for row in line.values() if not Competitor(row["competitor"]).is_mockup) for line in lines]
     best = tuple(Field(winner_of(row) if row else "-") for row in lowest)
     algbw = tuple(Field(_gigabytes(row["algbw_bytes_per_s"]) if row else "-") for row in lowest)
     busbw = tuple(Field(_gigabytes(row["busbw_bytes_per_s"]) if row else "-") for row in lowest)
@@ -135,13 +135,14 @@ def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
 def winner_of(lowest: SummaryRow) -> str:
     """Return its algorithm if it is the fastest, else the mark of its standing."""
     standing = lowest.get("standing")
-    return competitor_of(lowest) if standing == FASTEST else MARK.get(standing or "", "-").strip()
+    return lowest["competitor"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
 
 
 def in_two_lines(name: str) -> tuple[str, str]:
     """Split an algorithm and its executor; a long name at the underscore nearest to its middle, a short one below."""
-    if parts_of(name)[1]:
-        return parts_of(name)
+    algorithm, at, way = name.rpartition("@")
+    if algorithm:
+        return algorithm, at + way
     cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
     cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
     return name[:cut], name[cut:]

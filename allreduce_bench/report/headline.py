@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_times import APART
-from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..models.model import Bounds
-from ..runs.cell import native_beside
+from ..runs.competitor import Competitor
 from ..units import format_size, format_time, in_ranks, three_digits
 from .distribution import with_limit
 from .grid import lowest_of
@@ -32,14 +32,14 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     rivals = (row for row in at_size if row["time_s"] and row.get("doubt") not in APART)  # doubtful ones, too
     is_lowest = all(time_of(lowest) <= time_of(row) for row in rivals)
     lowest_time = "the lowest time" if is_lowest else "the lowest time that is ranked"
-    found = [Headline(format_time(time_of(lowest)), f"{competitor_of(lowest)} takes for {place}: {lowest_time}")]
-    beside = native_beside(lowest["executor"])
+    found = [Headline(format_time(time_of(lowest)), f"{lowest['competitor']} takes for {place}: {lowest_time}")]
+    beside = Competitor(lowest["competitor"]).native_beside
     others = [row for row in at_size if row is not lowest]
-    native = next((row for row in others if competitor_of(row) == beside and row["time_s"]), None)
+    native = next((row for row in others if row["competitor"] == beside and row["time_s"]), None)
     other = native or lowest_of(others)
     if other is not None:
         factor = three_digits(printed_factor((time_of(other), time_of(lowest))))
-        found.append(Headline(f"{factor} times", f"as fast as {competitor_of(other)}"))
+        found.append(Headline(f"{factor} times", f"as fast as {other['competitor']}"))
     if share := with_limit(lowest, least).get("of_limit"):
         found.append(Headline(f"{100 * share:.0f} %", "efficiency: lower bound / time"))
     return found

@@ -10,7 +10,7 @@ import pandas as pd
 from ..evaluation.summary_row import SummaryRow
 from ..identifying.evidence import Answer
 from ..models.rivals import part_comparisons, parts_sentence, rival_comparisons, rivals_sentence, slower_lines
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.identified import NO, OPEN, YES, Identified, Ran
 from ..runs.plan import Plan
 from ..units import format_size, in_ranks

@@ -25,7 +25,7 @@ from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
-from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
 from ..machine.forks import in_forks
 from ..models import words as model_words
@@ -33,7 +33,7 @@ from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Bounds, Model
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
-from ..runs.cell import MOCKUPS, NATIVES, native_beside
+from ..runs.competitor import MOCKUPS, NATIVES, Competitor
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
@@ -143,11 +143,11 @@ def _who(verdict: Verdict, stretch: Stretch | None) -> str:
 
 def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
     """Return ` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
-    row = next((row for row in at_size if stretch and competitor_of(row) == stretch.leaders[0]), None)
+    row = next((row for row in at_size if stretch and row["competitor"] == stretch.leaders[0]), None)
     if not (stretch and stretch.is_won and row and row["time_s"]):
         return ""
-    beside = native_beside(row["executor"])
-    native = next((other for other in at_size if competitor_of(other) == beside and other is not row), None)
+    beside = Competitor(row["competitor"]).native_beside
+    native = next((other for other in at_size if other["competitor"] == beside and other is not row), None)
     if native is None or row["speedup"] is None:
         return f" ({format_time(row['time_s'])})"
     gain = printed_factor((time_of(native), row["time_s"]))
@@ -156,7 +156,7 @@ def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
     if stretch is None:
-        leaders = tuple(competitor_of(row) for row in at_size if row.get("standing") in (EQUAL, UNCLEAR))
+        leaders = tuple(row["competitor"] for row in at_size if row.get("standing") in (EQUAL, UNCLEAR))
         if verdict.reason not in ("", ALL_EQUAL) or len(leaders) < 2:
             return f": {REASONS.get(verdict.reason, 'the times at this size do not show a winner')}"
         is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
@@ -342,8 +342,8 @@ def _section(
     return {
         "name": name,
         "plan": plan,
-        "competitors": competitor_names(rows, plan.algorithms),
-        "mockups": list(dict.fromkeys(map(competitor_of, mockups(rows)))),
+        "competitors": competitor_names(rows, plan.competitors),
+        "mockups": list(dict.fromkeys(row["competitor"] for row in mockups(rows))),
         **origin(folder, plan, rows, attempts),
         "findings": found,
         "warnings": caveats.warnings(found),
@@ -363,7 +363,7 @@ def _section(
         "gaps": gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
-        "limited": [name for name in plan.algorithms if name not in MOCKUPS],
+        "limited": [name for name in plan.competitors if name not in MOCKUPS],
         "arrivals": arrival_tables(rows) if plan.arrival else [],
         "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},

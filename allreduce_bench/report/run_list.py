@@ -40,7 +40,7 @@ def _fields(run: KeptRun, folder: Path) -> Sequence[str]:
         ",".join(map(str, run.plan.ranks)),
         str(facts.get("nodes") or "-"),
         str(mpi.get("library", "-") if isinstance(mpi, dict) else "-"),
-        _few(run.plan.algorithms, MOST_NAMED),
+        _few(run.plan.competitors, MOST_NAMED),
         _sizes(run.plan),
         f"{how_far.done}/{how_far.planned}",
         max((grade for grade in how_far.grades if grade in GRADES), key=GRADES.index, default="-"),

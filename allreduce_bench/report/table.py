@@ -18,9 +18,9 @@ from ..evaluation.cell_times import (
 )
 from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
+from ..evaluation.summary_row import SummaryRow, qualifiers
 from ..evaluation.verdict import verdicts
-from ..runs.cell import FORCED_DEFAULT
+from ..runs.competitor import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import LEFT_OUT, state_words
@@ -200,7 +200,7 @@ def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
     apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
     if not apart:
         return []
-    names = list(dict.fromkeys(map(competitor_of, apart)))
+    names = list(dict.fromkeys(row["competitor"] for row in apart))
     ratio_of = {row["nbytes"]: row["default_ratio"] for row in apart}
     parts = [
         f"{three_digits(ratio)} times native's time at {format_size(nbytes)}"
@@ -251,7 +251,7 @@ def _cell_name(row: SummaryRow) -> str:
 def _algorithm_of(row: SummaryRow) -> str:
     """Return `ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
     unusual = qualifiers("", row["groups"], row.get("arrival"), row.get("placement"))
-    return " ".join([competitor_of(row), *unusual])
+    return " ".join([row["competitor"], *unusual])
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
@@ -292,9 +292,9 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
         accidents = row.get("accidents") or () if row["state"] == "done" else ()
         notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
     notes += _whole_notes(rows)
-    diverging = sorted({competitor_of(row) for row in rows if row.get("same_bits") == 0})
+    diverging = sorted({row["competitor"] for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
-    broken = {competitor_of(row): words for row in rows if (words := agreement.broken_promise(row))}
+    broken = {row["competitor"]: words for row in rows if (words := agreement.broken_promise(row))}
     notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
     return notes

@@ -24,7 +24,7 @@ from ..evaluation.verdict import (
     Stretch,
     Verdict,
 )
-from ..runs.cell import NATIVE, NATIVES
+from ..runs.competitor import NATIVE, NATIVES
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..evaluation.frames import competitors
 from ..evaluation.grade import NOT_RELIABLE
 from ..units import format_size, format_time, in_ranks, three_digits
 from .figure import of_one_cache, styles
@@ -35,7 +34,7 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
     pale = set(frame.loc[frame["grade"] == NOT_RELIABLE, "ranks"])
     sizes = sorted(won["nbytes"].unique())
     cells = {(row["ranks"], row["nbytes"]): _cell(row, cache, row["ranks"] in pale) for row in won.to_dict("records")}
-    styled = styles(competitors(frame))
+    styled = styles(frame["competitor"])
     names = [name for name in styled if name in set(won["winner"])]
     return {
         "sizes": [format_size(int(nbytes)) for nbytes in sizes],

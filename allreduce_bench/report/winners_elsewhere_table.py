@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..evaluation.cell_times import placement_of
-from ..evaluation.summary_row import SummaryRow, competitor_of, placement_text
+from ..evaluation.summary_row import SummaryRow, placement_text
 from ..evaluation.winners_elsewhere import (
     PatternLine,
     PatternTime,
@@ -108,7 +108,7 @@ def placement_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
     if not lines:
         return []
     known = {time.algorithm for line in lines for time in line.times}
-    names = [name for name in dict.fromkeys(map(competitor_of, rows)) if name in known]
+    names = [name for name in dict.fromkeys(row["competitor"] for row in rows) if name in known]
     return [["size", "placement", *names, "fastest"], *(_placement_words(line, names) for line in lines)]
 
 

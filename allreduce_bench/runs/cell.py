@@ -5,97 +5,21 @@ Also the random number generator that orders cells and draws random floats, and 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..machine import PAGE_NBYTES
-from .schema import FLOOR, NUMPY, PAGE
+from .competitor import Competitor
+from .schema import NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
-
-
-class Executor(str):
-    """The executor of a cell, a text as in files, with predicates for its kinds."""
-
-    __slots__ = ()
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it runs the steps of an algorithm; a compiled one also calls the library's own all-reduce."""
-        return self in EXECUTORS
-
-    @property
-    def is_pipelined(self) -> bool:
-        """Whether it cuts steps into segments, and posts messages ahead."""
-        return self in PIPELINED
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether it calls MPI without the interpreter."""
-        return self in COMPILED
-
-    @property
-    def is_native(self) -> bool:
-        """Whether it is the library's own all-reduce, called from Python."""
-        return self == NATIVE
-
-    @property
-    def is_mockup(self) -> bool:
-        """Whether it composes an all-reduce of other operations of the library."""
-        return self == MOCKUP
-
-    @property
-    def is_gloo(self) -> bool:
-        """Whether it is the all-reduce of Gloo, which is no MPI."""
-        return self == GLOO
-
-    @property
-    def is_forced(self) -> bool:
-        """Whether it is the library's own all-reduce by an algorithm that it was told to use."""
-        return self == FORCED
-
-    @property
-    def is_reference(self) -> bool:
-        """Whether it measures a reference time instead of an all-reduce."""
-        return self == FLOOR
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether another program measured an algorithm of its own."""
-        return self == IMPORTED
-
-
-def executor_of(row: Mapping[str, Any]) -> Executor:
-    """Return the executor of a row, a mark or a point; empty if it names none."""
-    return Executor(row.get("executor") or "")
-
-
-# executors and algorithms
-EXECUTORS = tuple(map(Executor, ("sendrecv", "pipelined", "compiled", "compiled-pipelined")))  # the first: the default
-PIPELINED = EXECUTORS[1::2]  # those that cut steps, and post messages ahead
-COMPILED = EXECUTORS[2:]  # those that call MPI without the interpreter
-IMPORTED = Executor("imported")  # another program ran an algorithm of its own; a repetition is a mean of many calls
-NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
-NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
-MOCKUP = Executor("mockup")  # calls other operations of the library from Python, which make an all-reduce:
-MOCKUPS = {  # algorithm -> the MPI functions, in order
-    "native:reduce+bcast": ("MPI_Reduce", "MPI_Bcast"),
-    "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
-    "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
-}
-GLOO = Executor("gloo")  # calls Gloo's all-reduce through torch.distributed; the algorithm has the same name
-FORCED = Executor("forced")  # calls the library's own from Python, by the algorithm named after the prefix
-FORCED_PREFIX = "native:"
-FORCED_DEFAULT = "native:default"  # the library's own choice, in the launches of forced algorithms
-FORCED_WAY = "forced"  # in the names of launches: all forced algorithms take turns in it
-GUIDELINES = "guidelines"  # the word for native and all mock-ups
-
 
 # texts
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})(?:-([a-z]\w{0,63}))?", re.ASCII)
+FORCED_WAY = "forced"  # in the names of launches: all forced algorithms take turns in it
 EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES}, such as 16"
 
 
@@ -103,10 +27,9 @@ EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAG
 class Cell:
     """The unit of measurement within a launch; the launch adds the ranks and the nodes."""
 
-    algorithm: str
-    executor: Executor
+    competitor: Competitor
     count: int
-    segment: int | None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
+    segment: int | None = None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
     cache: str = "warm"  # or cold
     groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
@@ -114,21 +37,23 @@ class Cell:
     placement: str = PAGE  # where its vectors lie
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "executor", Executor(self.executor))
+        object.__setattr__(self, "competitor", Competitor(self.competitor))
+
+    @property
+    def algorithm(self) -> str:
+        """The name of its competitor without the way."""
+        return self.competitor.algorithm
 
     @property
     def key(self) -> tuple[str, ...]:
         """The identity of the cell within its launch, as in files; see `folder.key_of`."""
-        segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
-        way = self.cache, self.groups, self.arrival, self.placement
-        return self.algorithm, self.executor, str(self.count), segment, window, *way
+        return self.competitor, str(self.count), self.cache, self.groups, self.arrival, self.placement
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """Return the cell with this `key`."""
-        algorithm, executor, count, *numbers, cache, groups, arrival, placement = key
-        segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, Executor(executor), int(count), segment, cache, groups, window, arrival, placement)
+        competitor, count, *way = key
+        return cls(Competitor(competitor), int(count), None, way[0], way[1], None, way[2], way[3])
 
 
 class Launch(NamedTuple):
@@ -176,22 +101,6 @@ class CutPrices:
     beta_s_per_byte: NotNegative
     gamma_s_per_byte: NotNegative
     source: str  # nominal, or the path of a machine file
-
-
-def competitor_name(algorithm: str, executor: str | None) -> str:
-    """Return the name for readers: `ring`, `ring pipelined`, `native`, `native compiled`."""
-    return f"{algorithm} {executor}" if executor in EXECUTORS[1:] else algorithm
-
-
-def parts_of(competitor: str) -> tuple[str, str]:
-    """Split a `competitor_name` into the algorithm and the executor; empty if the name holds none."""
-    algorithm, _, executor = competitor.rpartition(" ")
-    return (algorithm, executor) if algorithm and executor in EXECUTORS[1:] else (competitor, "")
-
-
-def native_beside(executor: str | None) -> str:
-    """Return the native called like `executor`, from Python or compiled: the baseline of its speed-up."""
-    return NATIVES[Executor(executor or "").is_compiled]
 
 
 def parse_placements(text: str) -> tuple[str, ...]:

@@ -314,7 +314,7 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
 def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
     """Yield the rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
     path, columns = attempt.path(".csv"), names(REPETITIONS)
-    place = f"{path}, {mark['algorithm']} {mark['nbytes']} B, row"
+    place = f"{path}, {mark['competitor']} {mark['nbytes']} B, row"
     with open_kept(path) as file:
         present = checked_header(_header(file)[:-1], columns)
         file.seek(int(mark["rows_begin_nbytes"]))

@@ -6,9 +6,9 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any
 
-from ..algorithms import by_default, is_builtin
+from ..algorithms import by_default, is_builtin, is_of_library
 from ..units import shell_word
-from .cell import FORCED_DEFAULT, FORCED_PREFIX, GLOO, NATIVE
+from .competitor import FORCED_DEFAULT, NATIVE, Competitor
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
 from .plan import NOMINAL, Plan
@@ -53,16 +53,15 @@ def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
 def _said_otherwise(plan: Plan) -> dict[str, Any]:
     """Return the fields whose option takes other words than the plan's value; None: not on the command line."""
     prices, virtual = plan.cut_prices, plan.start.virtual_rates_bytes_per_s
-    names = [
-        name
-        for name in plan.algorithms
-        if name in (NATIVE, GLOO) or is_builtin(name) or name.startswith(FORCED_PREFIX) and name != FORCED_DEFAULT
-    ]
+    competitors = [name for name in map(Competitor, plan.competitors) if name != FORCED_DEFAULT]
+    of_files = [name for name in competitors if not is_of_library(name.algorithm) and not is_builtin(name.algorithm)]
+    names = [name for name in competitors if name not in of_files]
+    ways = dict.fromkeys(name.removeprefix(name.algorithm) for name in of_files)  # each file's algorithms have them all
     is_default = plan.bounded and set(names) == {NATIVE, *by_default()}  # to name them would lift their bound
     link_rates = virtual if len(set(virtual)) > 1 else (plan.link_rate_bytes_per_s,)
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}
     return {
-        "algorithms": None if is_default else (*names, *plan.files),
+        "competitors": None if is_default else (*names, *(path + way for path in plan.files for way in ways)),
         "segment_nbytes": None if prices else plan.segment_nbytes,  # chosen again
         "cut_prices": prices.source if prices and prices != NOMINAL else None,
         "link_rate_bytes_per_s": link_rates if all(link_rates) else None,

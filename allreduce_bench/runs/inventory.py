@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from .cell import executor_of
+from .competitor import Competitor
 from .files import read_kept
 from .folder import RunFolder, key_of
 from .kept import read_json
@@ -137,13 +137,13 @@ def _of_marks(run: KeptRun) -> Progress:
     if run.plan is None:
         raise RunError(f"{run.folder.path}: damaged")
     planned = sum(
-        not cell.executor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
+        not cell.competitor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
     )
     paths = [path for path in run.folder.launches.glob("*.cells.csv") if path.is_file()]
     marks = [mark for path in paths for mark in read_rows(path, names(CELLS))]
     done = {
         (mark["launch"], key_of(mark))
         for mark in marks
-        if mark["state"] == "done" and not executor_of(mark).is_reference
+        if mark["state"] == "done" and not Competitor(mark["competitor"]).is_reference
     }
     return Progress(len(done), planned or len(done))

@@ -15,7 +15,8 @@ from typing import NoReturn
 
 from ..machine import INTEL, MPICH, OPEN_MPI
 from ..units import escaped, nearest
-from .cell import FORCED_PREFIX, FORCED_WAY
+from .cell import FORCED_WAY
+from .competitor import FORCED_ALL, FORCED_PREFIX
 
 COMPONENTS = "OMPI_MCA_coll"  # which of them Open MPI may take
 TUNED = "coll_tuned_allreduce_algorithm"
@@ -141,6 +142,17 @@ def refuse_unknown(algorithm: str, library: str, others: Sequence[str]) -> NoRet
     known = "; ".join(f"{family}: {_names(family)}" for family in families)
     meant = nearest(algorithm, [*has, *others], FORCED_PREFIX)
     raise NotForced(f"unknown algorithm '{escaped(algorithm)}' of the library; {meant or known}")
+
+
+def names_of(library: str) -> list[str]:
+    """Return every algorithm that a library such as `Open MPI 5.0.11` can be told to use. Raises NotForced."""
+    family = next((name for name in VALUES if library.startswith(name)), None)
+    if family is None:
+        found = (
+            f"how {library} is told to use an algorithm is not known" if library else "the library is not known here"
+        )
+        raise NotForced(f"{FORCED_ALL}: {found}; name the algorithms, such as {FORCED_PREFIX}ring")
+    return [FORCED_PREFIX + name for name in VALUES[family]]
 
 
 def _value_of(algorithm: str, library: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import re
 from types import ModuleType
 
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
-from .cell import EXECUTORS, parse_placements
+from .cell import parse_placements
+from .competitor import WAYS, split_way
 from .dtypes import DTYPES, OPS
 from .option import Words, all_digits
 
@@ -23,18 +24,20 @@ _NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return the names of `ring,./mine.py`. Raises ValueError if there is none."""
+    """Return the competitors of `ring,ring@pipelined,./mine.py`. Raises ValueError for none, and for a wrong way."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
         raise ValueError(f"'{text}': expected names of algorithms")
+    for name in names:
+        split_way(name)
     return names
 
 
 def parse_executors(text: str) -> tuple[str, ...]:
-    """Return the executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
+    """Return the ways of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
     names = tuple(word.strip() for word in text.split(","))
-    if unknown := [name for name in names if name not in (*EXECUTORS, AUTO)]:
-        raise ValueError(unknown_word("executor", unknown[0], (*EXECUTORS, AUTO)))
+    if unknown := [name for name in names if name not in (*WAYS, AUTO)]:
+        raise ValueError(unknown_word("executor", unknown[0], (*WAYS, AUTO)))
     return names
 
 

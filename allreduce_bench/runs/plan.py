@@ -23,33 +23,22 @@ import numpy as np
 
 from ..units import few, unknown_word
 from .cell import (
-    COMPILED,
-    EXECUTORS,
-    FORCED,
-    FORCED_PREFIX,
     FORCED_WAY,
-    GLOO,
-    MOCKUP,
-    MOCKUPS,
-    NATIVE,
-    PIPELINED,
     Cell,
     Cut,
     CutPrices,
-    Executor,
     Launch,
-    competitor_name,
     parse_placements,
     refuse_odd_differences,
     splitmix64,
 )
+from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, earlier_values, meant, option
 from .option_values import (
     ARRIVALS,
     DTYPE,
     DURATION,
-    EXECUTOR_NAMES,
     GROUPS,
     LATE_BY,
     NAMES,
@@ -67,7 +56,6 @@ from .option_values import (
 from .schema import (
     ALONE,
     CACHES,
-    FLOOR,
     FLOORS,
     FORMER_SYNCS,
     NO_ARRIVAL,
@@ -117,14 +105,16 @@ def random_seed() -> int:
 class Plan:
     """All choices of a measurement; times in seconds, sizes in bytes."""
 
-    algorithms: tuple[str, ...] = field(
+    competitors: tuple[str, ...] = field(
         metadata=option(
             "-a",
             "--algorithms",
             section=Section.MEASURED,
-            help="Names, native, or paths of your own files [default: native and what 'list' does not except]; "
-            "guidelines: native and what the library's other operations make of an all-reduce, to compare them.",
-            meaning="names of the algorithms; native is the library's MPI_Allreduce",
+            help="Names, native, or paths of your own files, each with its way where it is not sendrecv: "
+            "ring,ring@pipelined,ring@pipelined:256K,native@compiled [default: native and what 'list' does not "
+            "except]; guidelines: native and what the library's other operations make of an all-reduce, to compare "
+            "them.",
+            meaning="names of the competitors, ring@pipelined; native is the library's MPI_Allreduce",
             of=NAMES,
             after="ranks",
         )
@@ -136,7 +126,7 @@ class Plan:
             help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
             meaning="lengths of the vectors; unit: bytes",
             of=SIZES,
-            after="algorithms",
+            after="competitors",
         )
     )
     ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty] = field(
@@ -196,9 +186,8 @@ class Plan:
         metadata=option(
             "--segment",
             section=Section.MEASURED,
-            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; with a "
-            "pipelined "
-            "executor also the length at which it cuts the steps [default: chosen from alpha, beta and gamma].",
+            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
+            "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
             meaning="length of a segment of pipelined algorithms; unit: bytes",
             of=SIZE,
             after="op",
@@ -473,39 +462,26 @@ class Plan:
     start: Start = field(
         default_factory=Start, metadata=meant("how ranks are started, as asked for; empty: left to the launcher")
     )
-    executors: Annotated[tuple[str, ...], not_empty] = field(
-        default=(EXECUTORS[0],),
-        metadata=option(
-            "--executor",
-            section=Section.MEASURED,
-            help="How steps run [default: sendrecv], one or a list: sendrecv, one blocking MPI_Sendrecv per step; "
-            "pipelined, steps cut into segments, receives posted ahead; compiled, sendrecv in a compiled kernel; "
-            "compiled-pipelined, pipelined in that kernel; auto, compiled where numba is installed, else sendrecv.",
-            meaning=f"the ways to run the steps: {', '.join(EXECUTORS)}",
-            of=EXECUTOR_NAMES,
-            earlier=[EXECUTORS[0]],
-        ),
-    )
     window: Positive | None = field(
         default=None,
         metadata=option(
             "--window",
             section=Section.MEASURED,
-            help="Messages that a pipelined executor posts ahead [default: 4].",
-            meaning="messages posted ahead by pipelined executors; null: none is planned",
+            help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
+            meaning="messages posted ahead by pipelined competitors; null: none is planned",
             earlier=None,
         ),
     )
     cuts: tuple[Cut, ...] = field(
         default=(),
-        metadata=meant("where pipelined executors cut steps; without an entry messages go whole", earlier=[]),
+        metadata=meant("where pipelined competitors cut steps; without an entry messages go whole", earlier=[]),
     )
     cut_prices: CutPrices | None = field(
         default=None,
         metadata=option(
             "--machine",
             section=Section.MEASURED,
-            help="File that 'fit -o' wrote: a pipelined executor takes its segment from its prices [default: nominal].",
+            help="File that 'fit -o' wrote: pipelined steps are cut by its prices [default: nominal].",
             meaning="prices by which these were chosen; null: they were given, or there are none",
             of=Path,
             metavar="FILE",
@@ -532,7 +508,8 @@ class Plan:
         self._refuse_layout()
         self._refuse_arithmetic()
         self._refuse_repeating()
-        self._refuse_executors()
+        if self.window is not None and not any(name.is_pipelined for name in map(Competitor, self.competitors)):
+            raise PlanError(f"a window belongs to {' and '.join(PIPELINED)}; name one, such as ring@pipelined")
         if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
             self._refuse_injected()
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
@@ -553,9 +530,15 @@ class Plan:
                 f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
         itemsize = self.itemsize
-        for nbytes in (*self.sizes, self.segment_nbytes):
+        for nbytes in (*self.sizes, self.segment_nbytes, *self._own_segments()):
             if nbytes % itemsize:
                 raise PlanError(f"{nbytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes")
+
+    def _own_segments(self) -> list[int]:
+        """Return the bytes of the segments that competitors name."""
+        return [
+            nbytes for nbytes in (Competitor(name).segment_nbytes for name in self.competitors) if nbytes is not None
+        ]
 
     def _refuse_repeating(self) -> None:
         if not 0 < self.precision < 1:
@@ -564,12 +547,6 @@ class Plan:
             raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
         if self.segment_nbytes < 1:
             raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
-
-    def _refuse_executors(self) -> None:
-        if unknown := [name for name in self.executors if not Executor(name).is_ours]:
-            raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
-        if self.window is not None and not self.pipelined:
-            raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
 
     def _refuse_layout(self) -> None:
         if self.groups:
@@ -643,33 +620,9 @@ class Plan:
         return (NO_ARRIVAL, *(name.rpartition("/")[2] for name in self.arrival))
 
     @property
-    def pipelined(self) -> tuple[str, ...]:
-        """The executors that post messages ahead."""
-        return tuple(name for name in self.executors if Executor(name).is_pipelined)
-
-    def executors_of(self, algorithm: str) -> tuple[Executor, ...]:
-        """Return the executors of `algorithm`; the library's own is called from Python, compiled, or both, as the
-        others are.
-
-        Mock-ups, Gloo and forced algorithms are called from Python, and native is then, too, since they are compared
-        with it.
-        """
-        if algorithm in MOCKUPS:
-            return (MOCKUP,)
-        if algorithm == GLOO:
-            return (GLOO,)
-        if algorithm.startswith(FORCED_PREFIX):
-            return (FORCED,)
-        if algorithm != NATIVE:
-            return tuple(map(Executor, self.executors))
-        called = [COMPILED[0] if Executor(name).is_compiled else Executor(NATIVE) for name in self.executors]
-        called += [Executor(NATIVE)] * any(name == GLOO or name.startswith(FORCED_PREFIX) for name in self.algorithms)
-        return tuple(dict.fromkeys(called))
-
-    @property
-    def competitors(self) -> list[str]:
-        """Names for readers of the algorithms with each of their executors, in the plan's order."""
-        return [competitor_name(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
+    def algorithms(self) -> list[str]:
+        """Names of the algorithms of the competitors, each once."""
+        return list(dict.fromkeys(Competitor(name).algorithm for name in self.competitors))
 
     def planned_launches(self) -> list[Launch]:
         """Return all launches; rank counts and ways take turns, so that a drift of the machine affects all of them."""
@@ -677,14 +630,14 @@ class Plan:
         numbers = range(1, self.launches + 1)
         return [Launch(ranks, number, way) for number in numbers for way in ways for ranks in self.ranks]
 
-    def algorithms_in(self, launch: Launch) -> list[str]:
-        """Return the algorithms that a launch measures."""
+    def competitors_in(self, launch: Launch) -> list[Competitor]:
+        """Return the competitors that a launch measures."""
+        competitors = [Competitor(name) for name in self.competitors]
         if not self.forced_launches:
-            return list(self.algorithms)
+            return competitors
         if launch.way not in ("", FORCED_WAY):
-            return [FORCED_PREFIX + launch.way]
-        is_forced = launch.way == FORCED_WAY
-        return [name for name in self.algorithms if (self.executors_of(name) == (FORCED,)) == is_forced]
+            return [Competitor(FORCED_PREFIX + launch.way)]
+        return [each for each in competitors if each.is_forced == (launch.way == FORCED_WAY)]
 
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
@@ -694,22 +647,18 @@ class Plan:
         has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
-        ways = [(name, executor) for name in self.algorithms_in(launch) for executor in self.executors_of(name)]
-        cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
-            for name, executor in ways:
+            for competitor in self.competitors_in(launch):
                 kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
-                if executor.is_mockup:
+                if competitor.is_mockup:
                     kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
-                window = self.window if executor.is_pipelined else None
-                segments = cuts if window else {}
-                if name in self.segmented:
-                    segments = dict.fromkeys(self.sizes, self.segment_nbytes)
+                segments = self._segments(competitor, launch.ranks)
+                window = self.window if competitor.is_pipelined else None
                 for count in counts:
-                    nbytes = segments.get(count * self.itemsize)
-                    segment = nbytes // self.itemsize if nbytes else None
+                    segment_nbytes = segments.get(count * self.itemsize)
+                    segment = segment_nbytes // self.itemsize if segment_nbytes else None
                     cells += [
-                        Cell(name, executor, count, segment, cache, kind, window, arrival, placement)
+                        Cell(competitor, count, segment, cache, kind, window, arrival, placement)
                         for kind in kinds
                         for arrival in arrivals
                         for placement in placements
@@ -720,10 +669,20 @@ class Plan:
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 
+    def _segments(self, competitor: Competitor, ranks: int) -> dict[int, int]:
+        """Return the bytes of a segment by the bytes of the vector; sizes without one are not cut."""
+        if competitor.algorithm in self.segmented:
+            return dict.fromkeys(self.sizes, competitor.segment_nbytes or self.segment_nbytes)
+        if not competitor.is_pipelined:
+            return {}
+        if competitor.segment_nbytes:
+            return dict.fromkeys(self.sizes, competitor.segment_nbytes)
+        return {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == ranks}
+
     def floor(self, name: str, count: int, cache: str) -> Cell:
         """Return the cell of a reference time; its vectors lie at pages: a slow copy would be no reference."""
         placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
-        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0], placement=placement)
+        return Cell(Competitor(FLOOR_PREFIX + name), count, None, cache, self.group_kinds[0], placement=placement)
 
     def to_json(self) -> dict:
         """Return the plan as JSON values."""

@@ -12,7 +12,6 @@ SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # still read; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
 FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not continued
-FLOOR = "floor"  # the executor of reference times
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
 PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
@@ -89,7 +88,7 @@ _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; e
 _InternodeNbytes = Annotated[int | None, Column((((("bytes that the schedule sends between nodes in one call; empty " "for native")))), "bytes")]
 _CloseMoves = Annotated[int | None, Column((((("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on " "some processors; of native the ranks whose output lies so behind their input")))), later=True)]
 _UnknownMoves = Annotated[int | None, Column((((("messages of a call, over all ranks, whose places the MPI library " "chooses, since they have several ranges")))), later=True)]
-_WhyUncut = Annotated[str | None, Column((((("why a pipelined executor ran the steps without cutting them; empty: " "it cut them, or had not to")))), later=True)]
+_WhyUncut = Annotated[str | None, Column((((("why a pipelined way ran the steps without cutting them; empty: " "it cut them, or had not to")))), later=True)]
 _SameBits = Annotated[int | None, Column((((("1: on random floats all ranks got the same bits; 0: they did not; " "empty: not compared")))), kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column((((("1: repeated calls gave the same bits; empty: not compared, see " "--check bits")))), kind="flag")]
 _MaxUlp = Annotated[float | None, Column((((("largest distance of rank 0's compared elements from the exactly " "rounded sum; empty: not compared")))), "ULP")]
@@ -115,10 +114,8 @@ class _LaunchColumns(TypedDict, total=False):
 class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
-    algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups " "of it; reference times: null, copy, reduce")]
-    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, " "messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the " "library; mockup, other operations of the library that together are an all-reduce; forced, the library by an " "algorithm that it is told to use, or by its own choice beside those (native:default); gloo, the all-reduce " "of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
-    segment: Annotated[int | None, Column((((("segment of a pipelined algorithm, or at which a pipelined executor " "cuts the steps; empty: whole messages")))), "elements")]
-    window: Annotated[int | None, Column("messages posted ahead by a pipelined executor; empty: other executors", "messages", later=True)]
+    competitor: Annotated[str, Column("an algorithm, and the way its steps are run where that is not sendrecv: ring, ring@pipelined; native is the library's MPI_Allreduce, native:ring that by the algorithm it is told to use, native:reduce+bcast and the like compositions of its other operations; reference times: floor:null, floor:copy, floor:reduce; imported: as the log says")]
+    segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which pipelined ways cut the steps; empty: whole messages", "elements")]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
     nodes: Annotated[int | None, Column("number of nodes, as reported by MPI")]
     nodes_declared: Annotated[int | None, Column("number of nodes declared by --pretend-ranks-per-node; empty: none")]

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ..report.figure import GRID, NOTE, PANELS_WIDTH, Drawing
 from ..report.pictures import Picture, Sketch
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.folder import RunFolder
 from ..units import format_time
 from .arrivals import Arrivals

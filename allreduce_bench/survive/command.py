@@ -19,7 +19,7 @@ from ..cli.work_limit import refuse_many_ranks
 from ..launching.find import find_launcher
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.start import Start
 from ..units import format_size
 from ..watching.lifeline import LAB_VARIABLE

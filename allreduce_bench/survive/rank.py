@@ -32,7 +32,7 @@ from ..measuring.context import nodes_of
 from ..measuring.startup import rank_of
 from ..measuring.vectors import Check, exact_inputs
 from ..medians import median, median_interval
-from ..runs.cell import NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.price import price

@@ -35,7 +35,7 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..runs.cell import COMPILED, EXECUTORS
+from ..runs.competitor import COMPILED, WAYS
 from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
@@ -166,7 +166,7 @@ def _algorithm(options: dict[str, Any]) -> str:
 
 def _executor(options: dict[str, Any], algorithm: str) -> str:
     """Choose the executor; the library's own all-reduce is called from Python, or from compiled code."""
-    known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
+    known = (NATIVE, "compiled") if algorithm == NATIVE else WAYS
     executor = options["executor"] or known[0]
     if executor not in known:
         raise OneLineError(f"--executor: {unknown_word('executor', executor, known)}")

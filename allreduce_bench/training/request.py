@@ -12,7 +12,7 @@ from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared
 from ..cli.types import OneLineError, tell_damages, told_warnings
 from ..importers import read, refuse_mixed
 from ..report.forecast import port_in_words
-from ..runs.cell import competitor_name
+from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
 from ..units import format_rate, format_size, unknown_word
@@ -256,7 +256,10 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     logs = [path for path in paths if path not in runs]
     points = [*_timed_of_runs(runs), *_timed_of_logs(logs, options["ranks"])]
     known = dict.fromkeys(point.algorithm for point in points)
-    asked = {name: [one for one in known if name in (one, one.split()[0])] for name in options["algorithms"] or known}
+    asked = {
+        name: [one for one in known if name in (one, Competitor(one).algorithm)]
+        for name in options["algorithms"] or known
+    }
     if unknown := [name for name, found in asked.items() if not found]:
         raise OneLineError(f"-a {unknown[0]}: {names} has no such algorithm; it has {', '.join(known)}")
     chosen = [point for point in points if any(point.algorithm in found for found in asked.values())]
@@ -276,8 +279,7 @@ def _timed_of_runs(paths: Sequence[Path]) -> Iterator[Timed]:
     tell_damages(folders)
     frame = points(folders)
     for one in frame[frame["cache"] == "warm"].to_dict("records"):
-        name = competitor_name(one["algorithm"], one["executor"])
-        yield Timed(name, int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
+        yield Timed(one["competitor"], int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
 
 
 def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterator[Timed]:
@@ -294,4 +296,4 @@ def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterat
     timed = [replace(row, ranks=row.ranks or alone) for row in rows if row.time_s is not None and row.nbytes]
     refuse_mixed(timed, "import one of them with --where, and give the run to --log")
     for row in timed:
-        yield Timed(row.algorithm, row.ranks or 0, row.nbytes, row.time_s or 0.0)
+        yield Timed(row.competitor, row.ranks or 0, row.nbytes, row.time_s or 0.0)

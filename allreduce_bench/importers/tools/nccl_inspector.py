@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...runs.cell import NATIVE
+from ...runs.competitor import NATIVE
 from ...runs.schema import STAMPS
 from ...units import MAX_RANKS, format_ranges, in_ranks, printable, shell_word
 from ..common_ends import aligned_by_common_end
@@ -557,7 +557,7 @@ def _row(
         tool=TITLE,
         version=", ".join(sorted({part.version for part in communicator.of_rank.values() if part.version})) or None,
         launch=f"communicator {communicator.id}",
-        algorithm=f"{NATIVE}:{algorithm}" if algorithm else NATIVE,
+        competitor=f"{NATIVE}:{algorithm}" if algorithm else NATIVE,
         ranks=communicator.ranks,
         nodes=communicator.nodes,
         nbytes=nbytes,

@@ -16,7 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS, printable
 from ..contents import LogFile, contents, files_below, is_archive, stem_of_archive
 from ..lines import (
@@ -283,8 +282,7 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
         line=2,
         tool=TOOL,
         launch=_launch(path, test),
-        algorithm=printable(match[2]),
-        executor=IMPORTED,
+        competitor=printable(match[2]),
         dtype=dtype,
         op=op_of(test.get("MPI_Op", "")),
         count=count,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...runs.cell import IMPORTED, NATIVE
+from ...runs.competitor import NATIVE
 from ...runs.schema import CACHES, STATES
 from ...units import printable, shell_word
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
@@ -54,8 +54,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "count": ("count", "elements", "array_dim"),
     "dtype": ("dtype", "datatype", "type"),
     "op": ("op", "redop", "mpi_op"),
-    "algorithm": ("algorithm", "algo", "algo_name"),
-    "executor": ("executor",),
+    "competitor": ("competitor", "algorithm", "algo", "algo_name"),
     "segment": ("segment",),
     "cache": ("cache",),
     "collective": ("collective", "collective_type", "name"),
@@ -176,7 +175,7 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 
 
 TOOL = "CSV"
-SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of this program has together
+SUMMARY = {"competitor", "time_definition"}  # columns that only a CSV of this program has together
 OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
 OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
@@ -316,7 +315,6 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
     nbytes = _nbytes_of(count, dtype, place) if nbytes is None else nbytes
     ranks = ranks_of(value, place) if (value := text("ranks")) else None
     ranks, nodes = _layout(ranks, number_of("nodes", 1), number_of("ranks_per_node", 1), place)
-    algorithm = text("algorithm") or NATIVE
     library = " ".join(filter(None, (text("library"), text("library_version"))))
     cache = text("cache") or "warm"
     return Imported(
@@ -325,8 +323,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         tool=TOOL,
         launch=text("launch") or (f"{file}, table {again + 1}" if again else file),
         nbytes=nbytes,
-        algorithm=algorithm,
-        executor=text("executor") or (NATIVE if algorithm.split(":")[0] == NATIVE else IMPORTED),
+        competitor=text("competitor") or NATIVE,
         ranks=ranks,
         nodes=nodes,
         dtype=dtype,
@@ -379,7 +376,7 @@ def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
 
 
 def _log_facts(rows: Sequence[Imported]) -> LogFacts:
-    series = {value for row in rows for value in (row.algorithm, row.dtype, row.op) if value}
+    series = {value for row in rows for value in (row.competitor, row.dtype, row.op) if value}
     return LogFacts(
         frozenset(row.ranks for row in rows if row.ranks),
         frozenset(row.nodes for row in rows if row.nodes),

@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from ...evaluation.frames import competitors
 from ..figure import (
     COLUMNS,
     GRID,
@@ -54,7 +53,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
     Time over size, points measured and lines modelled; and model / measured with the band of 10 % and the band of the
     spread between launches.
     """
-    series = list(compared.groupby([competitors(compared), "cache"], sort=False))
+    series = list(compared.groupby([compared["competitor"], "cache"], sort=False))
     if not series:
         return None
     looks = _looks_of_ranks(sorted(compared["ranks"].unique()))

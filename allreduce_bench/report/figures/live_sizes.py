@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from ...evaluation.cell_times import doubt_words
-from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
+from ...runs.competitor import NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..figure import Style, drawn_name, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
@@ -72,7 +72,7 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
         sizes = sorted(rows["nbytes"].unique())
         return [LiveLine("as fast as native", "one", sizes, [1.0] * len(sizes))]
 
-    rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
+    rows = frame[~frame["competitor"].isin(NATIVES)].assign(y=frame["speedup"], low=None, high=None)
     axis = Axis("speed-up over native", log=True, shared=True)
     return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
 
@@ -106,16 +106,16 @@ def _over_sizes(
     Sizes without a value stay, so that lines are broken there.
     """
     rows = frame[frame["nbytes"] > 0]
-    each = rows.groupby(["ranks", "algorithm", "executor", "cache"], dropna=False)
+    each = rows.groupby(["ranks", "competitor", "cache"], dropna=False)
     rows = each.filter(lambda line: line["y"].notna().any())
     if rows.empty:
         return None
-    both, styled = rows["cache"].nunique() > 1, styles(competitors(frame))
+    both, styled = rows["cache"].nunique() > 1, styles(frame["competitor"])
     looks: dict[str, Style] = {}
     panels = []
     for ranks, group in rows.groupby("ranks"):
         series = []
-        for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
+        for (name, cache), line in group.groupby(["competitor", "cache"], sort=False):
             shown = drawn_name(str(name))
             label = f"{shown}, cold cache" if both and cache == "cold" else shown
             looks[label] = styled[str(name)]

@@ -8,7 +8,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ...evaluation.frames import competitors
 from ...units import format_size, in_ranks
 from ..figure import (
     CELL,
@@ -86,7 +85,7 @@ def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
     rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna() & frame["arrival"].isna()]
     rows = rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
-    return rows.assign(competitor=competitors(rows), at_s=rows["created"].map(_seconds))
+    return rows.assign(at_s=rows["created"].map(_seconds))
 
 
 def _seconds(created: str) -> float:

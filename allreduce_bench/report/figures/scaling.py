@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from ...evaluation.frames import competitors
 from ...models import curves as model_curves
 from ...units import format_size, in_ranks
 from ..figure import CELL, GRID, MODELS, NOTE, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
@@ -62,7 +61,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
 
     None if no size was measured at two numbers of ranks. Only the warm cache if that was measured.
     """
-    sizes, styled = some_sizes(rows), styles(competitors(rows))
+    sizes, styled = some_sizes(rows), styles(rows["competitor"])
     if not sizes:
         return None
     cache = "warm" if "warm" in set(rows["cache"]) else "cold"
@@ -77,7 +76,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
         least_s, most_s = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most_s < 1000 * least_s else (1,)))
         axes.set_title(format_size(nbytes), fontsize=10)
-    drawn = set(competitors(timed[timed["nbytes"].isin(sizes)]))
+    drawn = set(timed.loc[timed["nbytes"].isin(sizes), "competitor"])
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
         shown["dashed: extrapolated;\nshaded: 90 % interval"] = BEYOND
@@ -88,9 +87,9 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
 def _draw_size(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[str, Style]) -> None:
     """Draw one size: points with their spread, the models' lines, and the extrapolation."""
     rows = rows.sort_values("ranks")
-    for name, group in rows.groupby(competitors(rows), sort=False):
+    for name, group in rows.groupby(rows["competitor"], sort=False):
         style = styled[str(name)]
-        curve = curves[competitors(curves) == name]
+        curve = curves[curves["competitor"] == name]
         joined = {} if curve.empty else {"linestyle": "none"}  # without a model the points are joined
         low, high = group["spread_low_s"] * 1e6, group["spread_high_s"] * 1e6
         draw_line(axes, group["ranks"], group["time_s"] * 1e6, low, high, {**style, **joined})

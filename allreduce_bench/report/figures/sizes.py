@@ -12,10 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
-from ...runs.cell import COMPILED, FORCED_DEFAULT, NATIVES
+from ...runs.competitor import FORCED_DEFAULT, NATIVES, Competitor
 from ..figure import (
     BOUND,
     CELL,
@@ -99,9 +98,9 @@ BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=30, draw=draw
 
 
 def _beside_sentence(data: FigureData) -> str:
-    if not data.frame["executor"].isin(COMPILED).any():
+    if not any(Competitor(name).is_compiled for name in data.frame["competitor"].unique()):
         return ""
-    return f" Compiled executors are divided into {NATIVES[1]}, the others into {NATIVES[0]}."
+    return f" What is compiled is divided into {NATIVES[1]}, the others into {NATIVES[0]}."
 
 
 def _broken_sentence(data: FigureData) -> str:
@@ -205,7 +204,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     """Draw time of native over time of each algorithm; logarithmic, so that twice and half are equally far from 1."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
-        if rows["algorithm"].iloc[0] != "native":
+        if not Competitor(rows["competitor"].iloc[0]).is_native:
             draw_line(axes, rows["nbytes"], rows["speedup"], None, None, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, _: pd.DataFrame) -> None:
@@ -215,7 +214,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
             axes.axvline(switch.x, color="#555555", linewidth=1)
 
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
-    if (compared["algorithm"] == "native").all():
+    if compared["competitor"].isin(NATIVES).all():
         return None
     figure = _panels(compared, None, draw, limit, "speed-up over native", None, unit="")
     for axes in figure.axes if figure else []:
@@ -241,14 +240,14 @@ def _panels(
     `note`: the label of the line of `bounds` if it is a bound, and its composition. Logarithmic panels share their y
     axis; linear ones have their own, so that large rank counts are not flat at 0.
     """
-    styled = styles(competitors(rows))
+    styled = styles(rows["competitor"])
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
     both = rows["cache"].nunique() > 1
     figure, panels = grid(rows["ranks"].nunique(), label, logarithmic, unit=unit)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
-        for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
+        for (name, cache), line in group.groupby([group["competitor"], "cache"], sort=False):
             beside = COLD if both and cache == "cold" else {}
             beside = {**beside, "alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else beside
             for part in unbroken(line.sort_values("nbytes")):
@@ -257,7 +256,7 @@ def _panels(
         axes.set_title(panel_title(group), fontsize=10)
         size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
-    measured = set(competitors(rows[rows["time_s"].notna()]))
+    measured = set(rows.loc[rows["time_s"].notna(), "competitor"])
     shown = {name: styled[name] for name in styled if name in measured} | (more or {})
     if both:
         shown["cold cache"] = {"color": BOUND["color"], "marker": "o", **COLD}

@@ -11,10 +11,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from ...evaluation.frames import competitors
 from ...evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ...models.curves import choices
-from ...runs.cell import competitor_name, native_beside, parts_of
+from ...runs.competitor import Competitor
 from ...units import format_size, three_digits
 from ..figure import (
     HATCHES,
@@ -93,7 +92,7 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
     the lowest.
     """
-    few = rows[["ranks", "nbytes", "cache", "algorithm", "executor", "standing", "time_s"]]  # of a hundred columns
+    few = rows[["ranks", "nbytes", "cache", "competitor", "standing", "time_s"]]  # of a hundred columns
     ranked = few[few["standing"].notna() & (few["ranks"] > 1)]
     records = of_one_cache(ranked).to_dict("records")  # a frame for each cell takes much longer
     time_of = {(row["ranks"], row["nbytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
@@ -102,7 +101,7 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
         first, *others = group
         if not others:
             continue
-        lowest, beside, standing = _name_of(first), native_beside(first["executor"]), first["standing"]
+        lowest, beside, standing = _name_of(first), Competitor(first["competitor"]).native_beside, first["standing"]
         native_s = time_of.get((ranks, nbytes, beside))
         alone = native_s is None or lowest == beside
         over, over_s = (_name_of(others[0]), others[0]["time_s"]) if alone else (beside, native_s)
@@ -114,7 +113,7 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _name_of(row: dict) -> str:
-    return competitor_name(row["algorithm"], row["executor"])
+    return row["competitor"]
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
@@ -148,7 +147,7 @@ def _number(value: float) -> str:
 def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure | None:
     if cells.empty:
         return None
-    colours = {name: str(style["color"]) for name, style in styles(competitors(rows)).items()}
+    colours = {name: str(style["color"]) for name, style in styles(rows["competitor"]).items()}
     ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["nbytes"].unique())
     names = pd.unique(cells[[look.winner for look in looks]].to_numpy().ravel())
     height = MARGIN + ROW_HEIGHT * len(ranks)
@@ -187,8 +186,8 @@ def _draw_cell(
 
 
 def _hatch(field: Patch, competitor: str) -> None:
-    """Hatch the field of a competitor with another executor than the usual one: its algorithm has one colour."""
-    if hatch := HATCHES.get(parts_of(competitor)[1]):
+    """Hatch the field of a competitor run another way than the usual one: its algorithm has one colour."""
+    if hatch := HATCHES.get(Competitor(competitor).way):
         field.set(hatch=hatch, edgecolor="white")
 
 

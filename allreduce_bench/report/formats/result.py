@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class ResultTable(NamedTuple):
-    """One algorithm and executor, at one rank count, with one state of the cache."""
+    """One competitor, at one rank count, with one state of the cache."""
 
     title: str
     rows: list[SummaryRow]  # all cells
@@ -54,15 +54,14 @@ def tables(result: Result) -> list[ResultTable]:
     """
     rows_of: dict[tuple, list[SummaryRow]] = {}
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
-        rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
+        rows_of.setdefault((row["ranks"], row["cache"], row["competitor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]
+    return [_result_table(competitor, rows_of[key]) for key in order for *_, competitor in [key]]
 
 
-def _result_table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
-    run_by = "" if executor == algorithm else f" ({executor})"
+def _result_table(competitor: str, rows: list[SummaryRow]) -> ResultTable:
     return ResultTable(
-        f"algorithm {algorithm}{run_by}, {where(rows)}",
+        f"competitor {competitor}, {where(rows)}",
         rows,
         [row for row in rows if row["time_s"] is not None],
         [_missing_text(row) for row in rows if row["time_s"] is None],

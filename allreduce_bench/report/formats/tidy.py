@@ -43,8 +43,7 @@ def _scaled_column(name: str, factor: float) -> Callable[[SummaryRow], object]:
 
 
 COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
-    "algorithm": _column("algorithm"),
-    "executor": _column("executor"),
+    "competitor": _column("competitor"),
     "ranks": _column("ranks"),
     "nodes": _column("nodes"),
     "nbytes": _column("nbytes"),

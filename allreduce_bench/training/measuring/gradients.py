@@ -15,7 +15,7 @@ from mpi4py import MPI
 from ...algorithms import builtin_of
 from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, division, native_datatype
 from ...executing.memory import PAGES, filled
-from ...runs.cell import COMPILED
+from ...runs.competitor import COMPILED
 from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
 from .request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD, Request, result_of_ranks

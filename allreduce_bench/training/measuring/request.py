@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ...runs.cell import NATIVE
+from ...runs.competitor import NATIVE
 
 # Algorithm and operation
 AVERAGE = "avg"
