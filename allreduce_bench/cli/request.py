@@ -40,7 +40,6 @@ from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
-from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
@@ -283,8 +282,6 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
         raise RunError(f"{folder.path}: imported from {imported['tool']}: it cannot be continued")
     stored = folder.plan()
     tell_damages([folder], missing=False)
-    if folder.pending(stored):
-        _refuse_former_sync(folder, stored)
     _refuse_other_lab(wanted, stored, folder)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
     stored = _with_values_of(wanted, stored, folder)
@@ -368,15 +365,6 @@ def _words(value: object) -> str:
     if isinstance(value, tuple) and value:
         return ",".join(str(one) or "unknown" for one in value)
     return str(value or "none")
-
-
-def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
-    """Raise PlanError if the run has a former definition of time: new times would have another one."""
-    if plan.sync in FORMER_SYNCS:
-        raise PlanError(
-            f"{folder.path}: was measured with --sync {plan.sync}, which no longer exists, so it cannot be continued; "
-            "start a new run: another folder with -o, and --sync barrier"
-        )
 
 
 def _fields_of(plan: Plan) -> dict:

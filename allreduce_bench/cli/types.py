@@ -209,7 +209,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
         found = damage_report(folder)
         for sentence in found.damages:
             talk(f"warning: {sentence}")
-        for sentence in filter(None, [found.unchecked, found.missing if missing else ""]):
+        for sentence in filter(None, [found.missing if missing else ""]):
             talk(sentence)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..evaluation.cell_times import competing, split_values, valid_calls
+from ..evaluation.cell_times import competing, valid_calls
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, placement_text
@@ -16,7 +16,7 @@ from ..runs.folder import RunFolder
 from ..runs.groups import describe
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.rows import RunError
-from ..runs.schema import common_start
+from ..runs.schema import common_start, split_values
 from ..units import format_time, in_ranks, unknown_word
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
@@ -66,15 +66,15 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
 
 def _refuse_bad_times(folder: RunFolder) -> None:
     """Raise RunError if a time that counts is not above 0."""
-    for block in folder.blocks():
-        if Competitor(block["competitor"][0]).is_reference:  # may be shorter than the clock can resolve
+    for mark, blocks in folder.calls():
+        if Competitor(mark["competitor"]).is_reference:  # may be shorter than the clock can resolve
             continue
-        calls = enumerate(zip(valid_calls(block), block["time_s"]))
-        if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
-            row = {name: values[bad_index] for name, values in block.items()}
-            cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
-            problem = f"time_s is '{row['time_s']}', expected seconds above 0"
-            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
+        for block in blocks:
+            calls = zip(valid_calls(block), block["call"], block["time_s"])
+            if bad := next(((call, text) for valid, call, text in calls if valid and not _is_time(text)), None):
+                cell = f"{mark['competitor']} {mark['nbytes']} B, launch {mark['launch']}, call {bad[0]}"
+                problem = f"time_s is '{bad[1]}', expected seconds above 0"
+                raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
 
 
 def _is_time(text: str) -> bool:

@@ -17,13 +17,13 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.identified import NO
 from ..runs.rows import Block, Row
-from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT
+from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT, join_values, split_values
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
 from .summary_row import SummaryRow, time_of
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
-AND = " + "  # between values that differ from launch to launch
 Other = Literal["osu_avg_s", "global_s", "completion_s", "arrival_skew_s"]
+WRITTEN: tuple[Other, ...] = ("osu_avg_s", "global_s", "arrival_skew_s")  # completion_s is the difference of these two
 OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and how a launch combines its calls
     "osu_avg_s": fmean,  # as osu_allreduce prints it
     "global_s": median,
@@ -32,32 +32,20 @@ OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and 
 }
 
 
-def join_values(values: Iterable[str]) -> str:
-    """Join values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
-    return AND.join(values)
-
-
-def split_values(text: str | None) -> list[str]:
-    """Split a text that `join_values` made; empty text gives none."""
-    return text.split(AND) if text else []
-
-
 @dataclass
 class CellCalls:
     """The calls of one cell in one launch, as its files have them."""
 
-    cell: Row  # the values of its first row that all rows share
+    cell: Row  # its mark
     time_s: list[float] = field(default_factory=list)  # of the valid ones in order, without warm-ups
     first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
     invalid: int = 0  # without warm-ups
     others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
-    iterations: Counter[str] = field(default_factory=Counter)  # of the valid ones, as written; empty: not known
-    definitions: set[str] = field(default_factory=set)  # of time_s
     group_times_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
-        """Add rows of REPETITIONS, all of this cell and launch."""
-        if "0" in block["repetition"] and block["valid"][first := block["repetition"].index("0")] != "0":
+        """Add rows of CALLS, all of this cell and launch."""
+        if "0" in block["call"] and block["valid"][first := block["call"].index("0")] != "0":
             self.first_s = float(block["time_s"][first])
         counts = valid_calls(block)
         self.invalid += block["warmup"].count("0") - sum(counts)
@@ -65,10 +53,10 @@ class CellCalls:
             groups = block["group_times_s"]
             counts = [counted and not (times and self._add_groups(times)) for counted, times in zip(counts, groups)]
         self.time_s += map(float, compress(block["time_s"], counts))
-        self.iterations.update(compress(block["iterations"], counts))
-        self.definitions |= set(compress(block["time_definition"], counts))
-        for name, values in self.others.items():
-            values += map(float, filter(None, compress(block[name], counts)))
+        for name in WRITTEN:
+            self.others[name] += map(float, filter(None, compress(block[name], counts)))
+        completions = zip(compress(block["global_s"], counts), compress(block["arrival_skew_s"], counts))
+        self.others["completion_s"] += [float(end) - float(skew) for end, skew in completions if end and skew]
 
     def _add_groups(self, text: str) -> bool:
         """Add the times of the groups; return whether all are of groups other than the first one measured alone."""
@@ -79,16 +67,17 @@ class CellCalls:
 
 
 def valid_calls(block: Block) -> list[bool]:
-    """Return for each row of REPETITIONS whether the call counts: not a warm-up, and valid."""
+    """Return for each row of CALLS whether the call counts: not a warm-up, and valid."""
     return [warmup == "0" and valid != "0" for warmup, valid in zip(block["warmup"], block["valid"])]
 
 
 def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]]:
     """Return (ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
     calls_by_cell: dict[tuple[int, CellKey], dict[str, CellCalls]] = defaultdict(dict)
-    for block in folder.blocks():
-        cell = {name: values[0] for name, values in block.items()}
-        calls_by_cell[int(cell["ranks"]), key_of(cell)].setdefault(cell["launch"], CellCalls(cell)).add(block)
+    for mark, blocks in folder.calls():
+        calls = calls_by_cell[int(mark["ranks"]), key_of(mark)].setdefault(mark["launch"], CellCalls(mark))
+        for block in blocks:
+            calls.add(block)
     return calls_by_cell
 
 
@@ -125,7 +114,9 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
         "first_penalty": known_median(
             calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
         ),
-        "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
+        "time_definition": join_values(
+            sorted({part for calls in launches.values() for part in split_values(calls.cell["time_definition"])})
+        ),
         "launch_medians": medians,
         "completion_medians": {
             launch: median(calls.others["completion_s"])

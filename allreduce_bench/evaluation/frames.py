@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 
 from ..runs.folder import KEY, RunFolder, run_names
-from ..runs.schema import KINDS, REPETITIONS, STAMPS, SUMMARY, Column, names
+from ..runs.schema import CALLS, KINDS, STAMPS, SUMMARY, Column, names
 from .stamps import stamps_of
 from .summary import summarise
 from .summary_row import SummaryRow
 
 
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """Return every timed call of every finished cell, warm-ups included: the columns of REPETITIONS after `run`.
+    """Return every timed call of every finished cell, warm-ups included.
 
-    `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
+    The columns are `run`, `launch`, `attempt`, `ranks` and those of CALLS. `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
     Int64, the rest string; what is missing is NA. Raises RunError.
     """
     frames = [_calls_frame(folder, name) for name, folder in zip(run_names(folders), folders)]
@@ -35,7 +35,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
     """Return one row per rank and call of the finished cells whose stamps were kept: see --record all.
 
     The columns after `run`: `launch`, `attempt`, those that tell a cell from the others of its launch, `ranks`,
-    `repetition` as in the raw times, `rank`, and `begin_s`, `ready_s`, `entry_s` and `exit_s`, seconds on the common
+    `call` as in the calls, `rank`, and `begin_s`, `ready_s`, `entry_s` and `exit_s`, seconds on the common
     clock of the launch; the first two are missing except with --compute. Raises RunError.
     """
     cell_columns, frames = ("launch", "attempt", *KEY, "ranks"), []
@@ -47,7 +47,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
                 call, rank = np.indices(kept.shape[1:])
                 missing = np.full((len(STAMPS) - len(kept), *call.shape), np.nan)
                 times = zip(time_columns, np.concatenate([missing, kept]))
-                columns = {"repetition": call, "rank": rank, **dict(times)}
+                columns = {"call": call, "rank": rank, **dict(times)}
                 frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
                 for position, name in enumerate(cell_columns):
                     frame.insert(
@@ -55,7 +55,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
                     )
                 frame.insert(0, "run", run)
                 frames.append(frame)
-    empty = pd.DataFrame(columns=["run", *cell_columns, "repetition", "rank", *time_columns])
+    empty = pd.DataFrame(columns=["run", *cell_columns, "call", "rank", *time_columns])
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 
@@ -66,13 +66,18 @@ def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
 
 def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:
     """Return `repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
-    columns: dict[str, list[str]] = {name: [] for name in names(REPETITIONS)}
-    for block in folder.blocks():
-        for name, values in block.items():
-            all_equal = values.count(values[0]) == len(values)  # then kept once
-            columns[name] += values[:1] * len(values) if all_equal else values
+    every = ("launch", "attempt", "ranks", *names(CALLS))
+    columns: dict[str, list[str]] = {name: [] for name in every}
+    for mark, blocks in folder.calls():
+        for block in blocks:
+            rows = len(block["call"])
+            for name in ("launch", "attempt", "ranks"):
+                columns[name] += [mark[name]] * rows
+            for name, values in block.items():
+                all_equal = values.count(values[0]) == rows  # then kept once
+                columns[name] += values[:1] * rows if all_equal else values
     runs = pd.Series([run] * len(columns["launch"]), dtype="string")
-    return pd.DataFrame({"run": runs, **{name: _typed_series(name, columns.pop(name)) for name in names(REPETITIONS)}})
+    return pd.DataFrame({"run": runs, **{name: _typed_series(name, columns.pop(name)) for name in every}})
 
 
 def _typed_frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ...], run: str) -> pd.DataFrame:

@@ -12,10 +12,10 @@ from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
-from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, state_words
+from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, join_values, state_words
 from ..stats import median
 from ..units import format_size, in_ranks, spans
-from .cell_times import join_values, known_median
+from .cell_times import known_median
 from .summary_row import Accident, SummaryRow, cell_of, qualifiers
 
 # a check failed in some launch: no other launch or attempt changes that

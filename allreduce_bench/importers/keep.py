@@ -1,28 +1,24 @@
 """Run folders of rows of logs, written by the same recorder as measured runs; and of several runs, merged."""
 
-import csv
 import hashlib
-import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
-from ..runs.chain import blocks_of_cell
+from ..runs.attempt import Attempt, blocks_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of, joined, keep_identified
-from ..runs.kept import Attempt
 from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
-from ..runs.rows import Block, RunError, read_blocks
-from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
+from ..runs.rows import RunError
+from ..runs.schema import CACHES, UNKNOWN_PLACEMENT, join_values
 from ..units import few, in_ranks, shell_word
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
@@ -217,25 +213,23 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "placement": UNKNOWN_PLACEMENT,
         "state": row.state,
         "reason": row.reason,
-        "repetitions": sum(not call["warmup"] for call in calls),
+        "time_definition": join_values(sorted({timed_row.time_definition for timed_row in timed or rows})),
+        "iterations": row.iterations if len({timed_row.iterations for timed_row in timed or rows}) == 1 else None,
         "wrong": sum(wrong) if wrong else None,
         "imb_t_max_s": _mean([timed_row.imb_t_max_s for timed_row in timed]),
         "nccl_tests_s": _mean([timed_row.nccl_tests_s for timed_row in timed]),
     }
-    return mark, [{**mark, "in_place": row.in_place, **call} for call in calls]
+    return mark, calls
 
 
 def _calls(row: Imported) -> list[dict[str, Any]]:
     """Return one dict per time. Only single calls have a number: a mean is no repetition."""
     return [
         {
-            "time_definition": row.time_definition,
-            "iterations": row.iterations,
-            "repetition": number if row.iterations == 1 else None,
+            "call": number if row.iterations == 1 else None,
             "warmup": number < row.warmups,
             "valid": True,
             "time_s": time_s,
-            "shortest_s": row.shortest_s,
             "osu_avg_s": row.osu_avg_s,
         }
         for number, time_s in enumerate(row.times_s)
@@ -250,7 +244,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 # Merging of runs with equal plans, such as those of jobs submitted by hand, into one; sources stay unchanged
 
 
-ANEW = ("schema_version", "run_crc32", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
+ANEW = ("run_crc32", "launch", "attempt", "cells", "crc32")  # of a launch's copy
 OWN = ("ranks", "seed", "launches")  # fields that may differ between runs of one measurement
 SAME_IN_ALL = {  # facts that launches with equal ranks have in common
     "MPI library": lambda fact: fact["mpi"].get("library"),
@@ -404,8 +398,7 @@ def _copy(source: Source, into: RunFolder, seed: int) -> None:
     """Copy the intact part of all attempts of a source, under their new names. Raises RunError."""
     for attempt in sorted(source.folder.kept(), key=lambda attempt: attempt.number):
         if attempt.facts:
-            copy = _copy_attempt if attempt.is_checked else _copy_unchecked
-            copy(source, attempt, into, seed)
+            _copy_attempt(source, attempt, into, seed)
 
 
 def _join_identified(sources: Sequence[Source], into: RunFolder, plan: Plan) -> None:
@@ -428,48 +421,12 @@ def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) 
     new = source.renamed[attempt.launch]
     recorder = Recorder(into, new.name, _facts_of_copy(source, attempt), sync=False)
     for mark in attempt.cells:
-        own = {"launch": new.name, "attempt": recorder.attempt}
         stamps = (
             {"stamps": recorder.keep_stamps(read_kept(attempt.launches / mark["stamps"]))} if mark["stamps"] else {}
         )
         other = {"bits": ""} if source.plan.seed != seed else {}
-        blocks = list(blocks_of_cell(attempt, mark)) if mark["rows"] != "0" else []
+        blocks = blocks_of_cell(attempt, mark) if mark["calls"] != "0" else ()
         rows = (dict(zip(block, fields)) for block in blocks for fields in zip(*block.values()))
-        recorder.cell({**mark, **stamps, **other, **own}, [{**row, **own} for row in rows])
+        recorder.cell({**mark, **stamps, **other}, rows)
     if attempt.is_sealed:
         recorder.seal()
-
-
-def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
-    """Copy an attempt without checksums, as `_copy_attempt` does; the copy has none either."""
-    new = source.renamed[attempt.launch]
-    copy = attempt._replace(launch=new, launches=into.launches)
-    old_stem, new_stem = attempt.path(".stamps").name, copy.path(".stamps").name
-    facts = {**_facts_of_copy(source, attempt), "attempt": attempt.number, "launch": new.name}
-    facts |= {"schema_version": attempt.facts["schema_version"], "run_crc32": into.run_crc32}
-    copy.path(".json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
-
-    def changed(block: Block) -> Block:
-        files = [value.replace(f"{old_stem}/", f"{new_stem}/", 1) for value in block.get("stamps", ())]
-        other = {"bits": ("",) * len(block["launch"])} if "bits" in block and source.plan.seed != seed else {}
-        stamps = {"stamps": tuple(files)} if files else {}
-        return {**block, "launch": (new.name,) * len(block["launch"]), **stamps, **other}
-
-    for ending, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
-        if attempt.path(ending).is_file():  # else the attempt ended before it had one
-            kept = [name for name in names(columns) if name not in CHECKED]
-            _copy_rows(attempt.path(ending), copy.path(ending), kept, changed)
-    for mark in attempt.cells:
-        if mark["stamps"]:
-            copy.path(".stamps").mkdir(exist_ok=True)
-            content = read_kept(attempt.launches / mark["stamps"])
-            (copy.path(".stamps") / Path(mark["stamps"]).name).write_bytes(content)
-
-
-def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Block], Block]) -> None:
-    """Copy the intact rows of a file, each block of them through `changed`."""
-    with open(copy, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        for block in read_blocks(old, columns):
-            writer.writerows(zip(*changed(block).values()))

@@ -17,7 +17,7 @@ from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOORS, PLAIN_STAMPS, state_words
+from ..runs.schema import ALONE, CALLS, FLOORS, PLAIN_STAMPS, join_values, names, state_words
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -27,6 +27,8 @@ from .context import YARDSTICKS, Context
 doing("writing the rows of a cell", counts="rows")(Recorder.cell)
 doing("waiting for the disk")(Recorder.cell_of_lines)
 
+
+CLOCK_DIGITS = 9  # of a time in seconds: the clock counts nanoseconds
 
 # Sets of sizes
 LARGEST_SHARE = 1 / 3  # of the time left: a size expected to take more waits
@@ -121,13 +123,17 @@ def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes 
         recorder.found(finding)
     if times.stamps is not None and (context.plan.record == "all" or len(times.stamps) > len(PLAIN_STAMPS)):
         facts["stamps"] = recorder.stamps(times.stamps)
-    recorder.cell(facts, _rows(facts, times))
+    definitions = sorted(set(times.calls.get("time_definition", ())))
+    recorder.cell({**facts, "time_definition": join_values(definitions), "iterations": 1}, _rows(times))
 
 
-def _rows(facts: dict, times: CellTimes) -> Iterator[dict]:
-    facts_of_calls = {**facts, "in_place": False, "iterations": 1}
-    for i, values in enumerate(zip(*times.calls.values())):
-        yield {**facts_of_calls, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
+def _rows(times: CellTimes) -> Iterator[dict]:
+    """Yield a row a call, its times with as many digits as the clock has."""
+    columns = {name: values for name, values in times.calls.items() if name in names(CALLS)}
+    for name in filter(lambda name: name.endswith("_s"), columns):
+        columns[name] = [value if value is None else round(value, CLOCK_DIGITS) for value in columns[name]]
+    for i, values in enumerate(zip(*columns.values())):
+        yield {"call": i, "warmup": i < times.warmups, **dict(zip(columns, values))}
 
 
 def _format_result(outcome: CellOutcome) -> str:

@@ -108,8 +108,7 @@ def _point(calls: CellCalls) -> dict:
     """Return the columns of POINTS that the calls determine; missing ones are None."""
     cell_values = {name: calls.cell[name] or None for name in SAME}
     numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
-    counted = "" not in calls.iterations
-    count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
+    count = int(calls.cell["iterations"]) * len(calls.time_s) if calls.cell["iterations"] else None
     placement = calls.cell.get("placement") or None  # older files lack it
     return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
 

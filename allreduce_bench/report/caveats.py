@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from ..evaluation import cell_times
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
-from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts, split_values
+from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts
 from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
 from ..evaluation.summary_row import SummaryRow, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
+from ..runs.schema import split_values
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_states_sentences, suspicion_sentences

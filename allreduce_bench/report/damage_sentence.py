@@ -4,39 +4,35 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..evaluation.summary_row import qualifiers
+from ..runs.attempt import Damage
 from ..runs.folder import RunFolder
-from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
 from ..units import few, format_size, shell_word
 from .caveats import Caveat, Note
 
 MOST_DAMAGES = 8  # listed individually
-UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
 
 
 class DamageReport(NamedTuple):
     """The damages of one run."""
 
     damages: list[str]  # a sentence each; the last may count those not listed
-    unchecked: str  # a sentence; empty: all its files hold checksums
     missing: str  # a sentence about planned launches with cells that no attempt ended; empty: there are none
 
 
 def damage_report(folder: RunFolder) -> DamageReport:
     """Return the damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
     try:
-        damages, launches = folder.damages(), folder.unchecked()
+        damages = folder.damages()
         missing = _missing_cells(folder)
         named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_DAMAGES]]
     except (OSError, ValueError):
-        return DamageReport([], "", "")
+        return DamageReport([], "")
     if len(damages) > MOST_DAMAGES:
         more = len(damages) - MOST_DAMAGES
         named.append(f"{folder.path}: and {more} more damage{'s' if more > 1 else ''}")
-    are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
-    unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
-    return DamageReport(named, unchecked, _missing_sentence(folder, missing))
+    return DamageReport(named, _missing_sentence(folder, missing))
 
 
 def damage_caveats(report: DamageReport) -> list[Caveat]:
@@ -45,8 +41,6 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     if report.damages:
         effect = "the affected cells count as missing" if report.missing else ""
         caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
-    if report.unchecked:
-        caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
     return caveats
 
 

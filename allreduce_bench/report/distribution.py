@@ -6,11 +6,12 @@ cell.
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..evaluation import group_losses
-from ..evaluation.cell_times import Way, competing, mockups, ways_of
+from ..evaluation.cell_times import Way, competing, mockups, valid_calls, ways_of
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
@@ -177,16 +178,14 @@ def _id(row: SummaryRow) -> str:
 def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict[str, dict[str, array]]:
     """Return seconds by cell and launch, of vectors with this placement."""
     found: dict[str, dict[str, array]] = {}
-    for block in folder.blocks():
-        first = {column: values[0] for column, values in block.items()}
-        competitor = first["competitor"]
-        name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
+    for first, blocks in folder.calls():
+        name = cell_id(int(first["ranks"]), first["competitor"], first["cache"], int(first["nbytes"]))
         is_usual = Way(first["arrival"], first["placement"]) == Way(NO_ARRIVAL, placement)
         if name not in titles or first["groups"] or not is_usual:
             continue
-        counted = zip(block["time_s"], block["warmup"], block["valid"])
-        times = (float(time_s) for time_s, warmup, valid in counted if warmup != "1" and valid != "0" and time_s)
-        found.setdefault(name, {}).setdefault(first["launch"], array("d")).extend(times)
+        times = found.setdefault(name, {}).setdefault(first["launch"], array("d"))
+        for block in blocks:
+            times.extend(map(float, compress(block["time_s"], valid_calls(block))))
     return {name: {launch: times for launch, times in cell.items() if times} for name, cell in found.items()}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
-from ..evaluation.cell_times import MIN_LAUNCHES, split_values
+from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..machine.interfaces import parse_traffic, total_traffic
@@ -24,7 +24,7 @@ from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
 from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
-from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definition
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values, time_definition
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence

@@ -16,12 +16,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
 from ..models.curves import NO_OWN
 from ..models.model import Model
 from ..runs.files import write_atomically
-from ..runs.schema import common_start
+from ..runs.schema import common_start, split_values
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from ..web import data_address

@@ -6,26 +6,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..units import printable, shell_word
-from .chain import Attempt, Damage, blocks_of_cell
+from .attempt import Attempt, Damage, blocks_of_cell
 from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
-from .rows import Block, Row, RunError, read_blocks
-from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, names
+from .rows import Block, Row, RunError
+from .schema import LAYOUT, UNFINISHED
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 # columns that identify a cell within its launch
 KEY = ("competitor", "count", "cache", "groups", "arrival", "placement")
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
-FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt
+FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.calls\.csv|\.cells\.csv)")  # launch and attempt
 
 
 class RunFolder:
-    """The files of one run: run.json, and per attempt of a launch launches/<launch>.<attempt>.{json,csv,cells.csv}."""
+    """The files of one run: run.json, and for each attempt launches/LAUNCH.ATTEMPT.{json,calls.csv,cells.csv}."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -43,7 +42,7 @@ class RunFolder:
         return self
 
     def open(self) -> dict:
-        """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
+        """Return the content of run.json. Raises RunError: absent, damaged, or of another layout."""
         try:
             run = read_json(self.run_json)
         except RunError:
@@ -59,19 +58,11 @@ class RunFolder:
         command = run.get("command", [])
         if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
             raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
-        version = run.get("schema_version")
-        if type(version) is not int:
-            raise RunError(f"{self.run_json}: damaged: no schema version; expected {SCHEMA_VERSION}")
-        if version > SCHEMA_VERSION:
+        if (found := run.get("layout", run.get("schema_version"))) != LAYOUT or "layout" not in run:
             raise RunError(
-                f"{self.run_json}: schema version {version}; this program reads up to {SCHEMA_VERSION}: update it"
+                f"{self.run_json}: a run of layout {found!r:.20}; expected layout {LAYOUT}: measure again, or read it "
+                "with the version of allreduce-bench that made it"
             )
-        if version < UNCHECKED_VERSION:
-            raise RunError(
-                f"{self.run_json}: schema version {version} is no longer supported; expected {SCHEMA_VERSION}"
-            )
-        if version > UNCHECKED_VERSION and "crc32" not in run:
-            raise RunError(f"{self.run_json}: damaged: its checksum is missing; restore it or measure again")
         self._run_crc32 = str(run.get("crc32", ""))
         return run
 
@@ -103,13 +94,13 @@ class RunFolder:
         return imported or None
 
     def kept(
-        self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
+        self, wanted: Callable[[Launch], bool] = lambda launch: True, with_calls: bool = True, typed: bool = True
     ) -> list[Attempt]:
         """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
-            self._read_attempt(launch, number, self.run_crc32, with_rows, typed)
+            self._read_attempt(launch, number, self.run_crc32, with_calls, typed)
             for launch, number in found
             if wanted(launch)
         ]
@@ -117,13 +108,13 @@ class RunFolder:
     def attempts(self, typed: bool = True) -> list[dict]:
         """Return the facts of every attempt that finished a cell, in the order in which they started. Raises RunError.
 
-        Not `typed`: skip the type check of facts with a checksum, for readers of few of them.
+        Not `typed`: skip the type check of facts, for readers of few of them.
         """
-        facts = [attempt.facts for attempt in self.kept(with_rows=False, typed=typed) if attempt.cells]
+        facts = [attempt.facts for attempt in self.kept(with_calls=False, typed=typed) if attempt.cells]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def damages(self) -> list[Damage]:
-        """Return the damages of the run; the cells concerned count as missing, see `chain.Damage`."""
+        """Return the damages of the run; the cells concerned count as missing, see `attempt.Damage`."""
         return [
             *lost_attempts(self.launches, self.attempt_numbers(), self._imported_launches()),
             *(damage for attempt in self.kept() for damage in attempt.damages),
@@ -139,11 +130,6 @@ class RunFolder:
             return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
         except (ValueError, TypeError, AttributeError) as error:
             raise RunError(f"{self.run_json}: damaged: launches is {kept!r:.60}; import the logs again") from error
-
-    def unchecked(self) -> list[str]:
-        """Return the launches with files of UNCHECKED_VERSION, whose changes cannot be detected."""
-        kept = [attempt for attempt in self.kept(with_rows=False) if attempt.facts and not attempt.is_checked]
-        return list(dict.fromkeys(attempt.launch.name for attempt in kept))
 
     def attempt_numbers(self) -> dict[Launch, list[int]]:
         """Return the attempt numbers of every launch that was begun, unordered; files of other names do not count."""
@@ -181,28 +167,20 @@ class RunFolder:
                 first_attempts[cell] = min(attempt, first_attempts.get(cell, attempt))
         return [row for row in rows if row["state"] in KEPT or _is_first_finished(row, first_attempts)]
 
-    def repetitions(self) -> Iterator[Row]:
-        """Yield the timed calls of finished cells, as in REPETITIONS, without the rest of an interrupted cell."""
-        for block in self.blocks():
-            for fields in zip(*block.values()):
-                yield dict(zip(block, fields))
+    def calls(self) -> Iterator[tuple[Row, Iterator[Block]]]:
+        """Yield each finished cell, its mark, with its calls in blocks of rows, as in CALLS. Raises RunError.
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows of `repetitions` in blocks, several times as fast; a block is of one cell and attempt.
-
-        A cell may span several blocks. Raises RunError.
+        The rest of an interrupted cell is left out.
         """
         self.open()
         kept = self.kept()
-        counted = self._counted(kept)
-        done = {(row["launch"], row["attempt"], *key_of(row)) for row in counted if row["state"] == "done"}
+        counted = {
+            (row["launch"], row["attempt"], *key_of(row)) for row in self._counted(kept) if row["state"] == "done"
+        }
         for attempt in kept:
-            if attempt.cells and not attempt.is_checked:
-                yield from _unchecked_blocks(attempt, done)
-                continue
-            for row in attempt.cells:
-                if row["state"] == "done" and (row["launch"], row["attempt"], *key_of(row)) in done:
-                    yield from blocks_of_cell(attempt, row)
+            for mark in attempt.cells:
+                if mark["calls"] != "0" and (mark["launch"], mark["attempt"], *key_of(mark)) in counted:
+                    yield mark, blocks_of_cell(attempt, mark)
 
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """Return the planned launches with cells left, restricted to `among` if given. Raises RunError."""
@@ -221,27 +199,16 @@ class RunFolder:
         """
         rows = self._cells(lambda other: other == launch)
         done = {key_of(row) for row in rows if row["state"] not in UNFINISHED}
-        hung = self._cells(lambda other: other.ranks == launch.ranks, with_rows=False) if skip_hung else []
+        hung = self._cells(lambda other: other.ranks == launch.ranks, with_calls=False) if skip_hung else []
         return done | {key_of(row) for row in hung if row["state"] == "hung"}
 
-    def _cells(self, wanted: Callable[[Launch], bool], with_rows: bool = True) -> list[Row]:
-        return [row for attempt in self.kept(wanted, with_rows) for row in attempt.cells]
+    def _cells(self, wanted: Callable[[Launch], bool], with_calls: bool = True) -> list[Row]:
+        return [row for attempt in self.kept(wanted, with_calls) for row in attempt.cells]
 
 
 def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> bool:
     """Return whether its attempt is the first one that finished this cell of its launch."""
     return first_attempts[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
-
-
-def _unchecked_blocks(attempt: Attempt, done: set[tuple[str, ...]]) -> Iterator[Block]:
-    """Yield the rows of these cells, identified by (launch, attempt, *key). Raises RunError."""
-    for block in read_blocks(attempt.path(".csv"), names(REPETITIONS)):
-        start = 0
-        for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
-            stop = start + len(list(rows))
-            if cell in done:
-                yield {name: values[start:stop] for name, values in block.items()}
-            start = stop
 
 
 def key_of(row: Row) -> CellKey:

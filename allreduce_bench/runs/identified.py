@@ -14,7 +14,6 @@ from .files import write_atomically
 from .folder import RunFolder
 from .kept import read_json
 from .rows import RunError
-from .schema import SCHEMA_VERSION
 from .typed_json import JsonError, Natural, Positive, checked_json, one_of, read_as
 
 YES, OPEN, NO = "yes", "open", "no"  # whether it is the algorithm that was asked for
@@ -61,7 +60,7 @@ def keep_identified(folder: RunFolder, found: Identified) -> None:
     """Write the file of these ranks atomically. Raises OSError."""
     path = file_of(folder, found.ranks)
     path.parent.mkdir(exist_ok=True)
-    write_atomically(path, checked_json({"schema_version": SCHEMA_VERSION, **asdict(found)}))
+    write_atomically(path, checked_json(asdict(found)))
 
 
 def identified_of(folder: RunFolder, ranks: Iterable[int]) -> dict[int, Identified]:

@@ -14,8 +14,7 @@ from .files import read_kept
 from .folder import RunFolder, key_of
 from .kept import read_json
 from .plan import ImportedPlan, Plan
-from .rows import RunError, read_rows
-from .schema import CELLS, names
+from .rows import RunError
 
 SAME_KIND, SHARED = ("dtype", "op", "cache", "groups"), ("algorithms", "sizes", "ranks")  # fields of plans
 COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
@@ -139,8 +138,7 @@ def _of_marks(run: KeptRun) -> Progress:
     planned = sum(
         not cell.competitor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
     )
-    paths = [path for path in run.folder.launches.glob("*.cells.csv") if path.is_file()]
-    marks = [mark for path in paths for mark in read_rows(path, names(CELLS))]
+    marks = [mark for attempt in run.folder.kept(with_calls=False) for mark in attempt.cells]
     done = {
         (mark["launch"], key_of(mark))
         for mark in marks

@@ -1,98 +1,54 @@
-"""An attempt of a launch read from its files, verified against their checksums: intact cells, and damages.
-
-Files are read in the order JSON, cells, raw times, in which a later one holds at least what an earlier one counts: so
-an attempt in progress is never taken for a damaged one. The facts in the JSON file are checked field by field, because
-older layouts have no checksum of them.
+"""An attempt of a launch, read in the order JSON, cells, calls, in which a later file holds at least what an earlier
+one counts: so an attempt in progress is never taken for a damaged one. Also the JSON files of a run.
 """
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOENT, ESTALE
 from pathlib import Path
 from typing import Annotated, Any
 
-from .chain import Attempt, Damage, first_line, phrase, whole_marks, without_damaged
+from .attempt import Attempt, Damage, phrase, with_cells, with_whole_stamps
+from .cell import Launch
 from .files import read_kept
-from .plan import Launch
-from .rows import LONGEST_S, RunError, checked_header, read_rows
-from .schema import CELLS, CHECKED, REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, first_link, names
+from .rows import LONGEST_S, RunError
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, is_json_whole, read_as, refusal
 
 LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # pauses before rereading a replaced file
 
 
 def read_attempt(
-    launches: Path, launch: Launch, number: int, run_crc32: str, with_rows: bool = True, typed: bool = True
+    launches: Path, launch: Launch, number: int, run_crc32: str, with_calls: bool = True, typed: bool = True
 ) -> Attempt:
-    """Return the attempt; without `with_rows` raw times and stamps are not read, and the marks trusted.
+    """Return the attempt; without `with_calls` calls and stamps are not read, and the marks trusted.
 
-    Not `typed`: skip the type check of facts with a checksum.
+    Not `typed`: skip the type check of facts.
     """
-    attempt = Attempt(launch, number, launches, {}, [], [])
+    attempt = Attempt(launch, number, launches, {}, [], [], {})
     try:
         attempt = attempt._replace(facts=_facts(attempt, run_crc32, typed))
     except (RunError, OSError) as error:
-        begun = _size(attempt.path(".cells.csv")) or _size(attempt.path(".csv"))
+        begun = any(attempt.path(ending).exists() for ending in (".cells.csv", ".calls.csv"))
         return attempt.without(".json", phrase(error)) if begun else attempt
     try:
-        attempt = _with_marks(attempt, run_crc32, with_rows)
+        attempt = with_cells(attempt, run_crc32, with_calls)
     except (RunError, OSError) as error:
         return attempt.without(".cells.csv", phrase(error))
-    if with_rows and attempt.cells:
-        return without_damaged(attempt)
-    return attempt
+    return with_whole_stamps(attempt) if with_calls else attempt
 
 
 def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
     """Return the content of its JSON file. Raises RunError, OSError."""
     facts = _object_in(attempt.path(".json"))
-    if typed or "crc32" not in facts:
+    if typed:
         check_facts(facts)
     if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
         raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
-    if facts["schema_version"] != UNCHECKED_VERSION and "crc32" not in facts:
-        raise RunError("its checksum is missing: the file was changed")
-    if facts.get("run_crc32", "") != run_crc32:
+    if facts["run_crc32"] != run_crc32:
         raise RunError("it belongs to another run")
     return facts
-
-
-def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
-    """Return the attempt with its marks. Raises RunError, OSError."""
-    path, rows_path = attempt.path(".cells.csv"), attempt.path(".csv")
-    content = b""
-    with suppress(FileNotFoundError):
-        content = read_kept(path)
-    header, newline, body = content.partition(b"\n")
-    if not newline:
-        if attempt.is_sealed or _size(rows_path) > len(first_line(rows_path)):
-            raise RunError("it is cut off" if content else "it is empty or missing")
-        return attempt  # its ranks were killed before they wrote any
-    if not attempt.is_checked:
-        checked_header(header, [name for name in names(CELLS) if name not in CHECKED])
-        return attempt._replace(cells=read_rows(path, names(CELLS)))
-    start = None
-    if with_rows:
-        with suppress(RunError):  # reported when the rows are read
-            header_of_rows = first_line(rows_path)
-            checked_header(header_of_rows[:-1], names(REPETITIONS))
-            start = first_link(header_of_rows + header + newline, attempt.launch.name, attempt.number, run_crc32)
-    columns = checked_header(header, names(CELLS), CHECKED)
-    marks = whole_marks(columns, body, start, attempt.facts.get("last_mark_crc32"), run_crc32)
-    damages = [Damage(path, found, attempt.launch, cell) for found, cell in marks.damages]
-    return attempt._replace(cells=marks.cells, damages=damages)
-
-
-def _size(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if it does not exist."""
-    try:
-        return os.lstat(path).st_size
-    except FileNotFoundError:
-        return 0
 
 
 def lost_attempts(
@@ -114,7 +70,7 @@ def lost_attempts(
 
 
 def read_json(path: Path) -> dict:
-    """Return the object in a JSON file, verified if it holds a checksum. Raises RunError."""
+    """Return the object in a JSON file of a run. Raises RunError."""
     try:
         return _object_in(path)
     except (OSError, RunError) as error:
@@ -130,7 +86,7 @@ def _object_in(path: Path) -> dict:
         raise RunError(str(error) if content else "it is empty") from error
     if not isinstance(value, dict):
         raise RunError(f"not an object, but {type(value).__name__}")
-    if "crc32" in value and not is_json_whole(content):
+    if not is_json_whole(content):
         raise RunError("its checksum does not match: the file was changed")
     return value
 
@@ -287,7 +243,6 @@ class _Finding:
 
 @dataclass(frozen=True)
 class _LaunchFacts:
-    schema_version: Annotated[int, at_least(UNCHECKED_VERSION, SCHEMA_VERSION)]
     launch: str
     attempt: Positive
     started: str
@@ -317,5 +272,4 @@ class _LaunchFacts:
     order: tuple[Natural, ...] = ()
     ranks_from: str | None = None
     run_crc32: str = ""
-    marks: Natural | None = None
-    last_mark_crc32: str | None = None
+    cells: Natural | None = None

@@ -57,7 +57,6 @@ from .schema import (
     ALONE,
     CACHES,
     FLOORS,
-    FORMER_SYNCS,
     NO_ARRIVAL,
     NO_GROUPS,
     PAGE,
@@ -292,7 +291,7 @@ class Plan:
             always=True,
         ),
     )
-    sync: Annotated[str, one_of("auto", *SYNCS, *FORMER_SYNCS)] = field(
+    sync: Annotated[str, one_of("auto", *SYNCS)] = field(
         default="auto",
         metadata=option(
             "--sync",

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .chain import Attempt
+from .attempt import Attempt
 from .kept import read_attempt
 from .plan import Launch
 
-ENDINGS = (".json", ".cells.csv", ".csv", ".stamps")
+ENDINGS = (".json", ".cells.csv", ".calls.csv", ".stamps")
 SETTLED_S = 2.0  # a file system may tell two changes within that time by the same date
 
 State = tuple[str, tuple[tuple[Any, ...], ...]]  # checksum of run.json, and of files what changes with them
@@ -24,19 +24,19 @@ class AttemptsRead:
         self.launches = launches
         self._read: dict[tuple[Launch, int, bool, bool], tuple[State, Attempt]] = {}
 
-    def attempt(self, launch: Launch, number: int, run_crc32: str, with_rows: bool, typed: bool) -> Attempt:
+    def attempt(self, launch: Launch, number: int, run_crc32: str, with_calls: bool, typed: bool) -> Attempt:
         """Return the attempt, read again only if its files changed, or were changed a moment ago."""
         files = tuple(_state_of_files(self.launches / f"{launch.name}.{number}"))
         state = (run_crc32, files)
-        for rows, types in ((with_rows, typed), (True, typed), (with_rows, True), (True, True)):
+        for rows, types in ((with_calls, typed), (True, typed), (with_calls, True), (True, True)):
             found = self._read.get((launch, number, rows, types))
             # what was read with more checks stands for less only if none of them found anything
-            if found and found[0] == state and ((rows, types) == (with_rows, typed) or not found[1].damages):
+            if found and found[0] == state and ((rows, types) == (with_calls, typed) or not found[1].damages):
                 return found[1]
-        attempt = read_attempt(self.launches, launch, number, run_crc32, with_rows, typed)
+        attempt = read_attempt(self.launches, launch, number, run_crc32, with_calls, typed)
         changed_ns = max((max(file[-2:]) for file in files if file[1:]), default=0)
         if changed_ns < (time.time() - SETTLED_S) * 1e9:
-            self._read[launch, number, with_rows, typed] = state, attempt
+            self._read[launch, number, with_calls, typed] = state, attempt
         return attempt
 
 

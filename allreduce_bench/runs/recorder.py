@@ -13,16 +13,17 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
+from zlib import crc32
 
 from numpy import save
 
 from .. import __version__
-from .chain import end_of_marks
-from .files import unique_name, write_atomically
+from .attempt import HEADERS, mark_line, seed_of
+from .files import kept_handle, unique_name, write_atomically
 from .folder import KEY, RunFolder
 from .plan import Launch, Plan
 from .rows import RunError, csv_bytes
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checksum, first_link, names
+from .schema import CALLS, CELLS, LAYOUT, SUMMARY, Column, checksum, names
 from .typed_json import checked_json
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # flags of open: fail if the file exists
@@ -37,7 +38,7 @@ def create_run(
     empty folder. Raises RunError if anything else exists there.
     """
     content = {
-        "schema_version": SCHEMA_VERSION,
+        "layout": LAYOUT,
         "program": f"allreduce-bench {__version__}",
         "created": now(),
         "id": os.urandom(8).hex(),  # unique even for two runs of one second
@@ -103,18 +104,16 @@ class Recorder:
         that earlier launches have printed.
         """
         self._printed = set(printed)
-        self.launch, self.attempt, self._sync, self._run_crc32 = launch, 1, sync, folder.run_crc32
+        self.launch, self.attempt, self._sync = launch, 1, sync
         self._kept_stamps, self._stamps_crc32 = 0, ""
         while not self._claim(folder.launches / f"{launch}.{self.attempt}"):
             self.attempt += 1
-        head = {"schema_version": SCHEMA_VERSION, "run_crc32": folder.run_crc32, "launch": launch}
-        self._facts = {**head, "attempt": self.attempt, "started": now(), **facts}
+        head = {"run_crc32": folder.run_crc32, "launch": launch, "attempt": self.attempt}
+        self._facts = {**head, "started": now(), **facts}
         self._write_facts()
-        headers = [csv_bytes([names(columns)]) for columns in (REPETITIONS, CELLS)]
-        for file, header in zip((self._repetitions, self._cells), headers):
+        for file, header in zip((self._calls, self._cells), HEADERS):
             append_to(file, header, sync=False)
-        self._mark_count, self._rows_end_nbytes = 0, len(headers[0])
-        self._last_crc32 = first_link(b"".join(headers), launch, self.attempt, folder.run_crc32)
+        self._cell_count, self._seed = 0, seed_of(folder.run_crc32, launch, self.attempt)
 
     def _claim(self, stem: Path) -> bool:
         """Create the files of an attempt; return False if any exists: several processes may try at once."""
@@ -126,40 +125,35 @@ class Recorder:
             stem.parent.mkdir()
             return self._claim(stem)
         try:
-            paths = (f"{stem}.csv", f"{stem}.cells.csv")
-            self._repetitions, self._cells = (os.open(path, NEW_FILE | os.O_APPEND, 0o666) for path in paths)
+            paths = (f"{stem}.calls.csv", f"{stem}.cells.csv")
+            self._calls, self._cells = (os.open(path, NEW_FILE | os.O_APPEND, 0o666) for path in paths)
         except FileExistsError:  # of an attempt whose JSON file is gone
             os.unlink(f"{stem}.json")
             return False
         self._stem = stem
         return True
 
-    def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
-        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
-        common = {"launch": self.launch, "attempt": self.attempt, **facts}
+    def cell(self, facts: Mapping[str, object], calls: Iterable[Mapping[str, object]]) -> None:
+        """Keep a cell: first its calls, then, when they are on disk, the mark that it is complete."""
         lines, rows = [], 0
-        for rows, row in enumerate(repetitions, start=1):  # noqa: B007 - the monitor reads it: a million take seconds
-            lines.append(csv_bytes([field_values(REPETITIONS, {**common, **row})]))
-        self.cell_of_lines(common, b"".join(lines), rows)
+        for rows, call in enumerate(calls, start=1):  # noqa: B007 - the monitor reads it: a million take seconds
+            lines.append(csv_bytes([field_values(CALLS, {**facts, **call})]))
+        self.cell_of_lines(facts, b"".join(lines), rows)
 
-    def cell_of_lines(self, facts: dict, content: bytes, rows: int) -> None:
-        """Write a cell as `cell` does, from `rows` lines of raw times that are formatted already."""
-        common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        common |= {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
+    def cell_of_lines(self, facts: Mapping[str, object], content: bytes, rows: int) -> None:
+        """Keep a cell as `cell` does, from `rows` lines of calls that are formatted already."""
+        stamps = {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
         if rows:
-            append_to(self._repetitions, content, self._sync)
-        kept = {"rows": rows, "rows_nbytes": len(content), "rows_crc32": checksum(content)}
-        mark = {**common, **kept, "rows_begin_nbytes": self._rows_end_nbytes, "follows": self._last_crc32}
-        line, self._last_crc32 = mark_line(mark, self._run_crc32)
-        append_to(self._cells, line, self._sync)
-        self._rows_end_nbytes += len(content)
-        self._mark_count += 1
+            append_to(self._calls, content, self._sync)
+        mark = mark_of({**facts, **stamps, "calls": rows})
+        append_to(self._cells, mark_line(mark, crc32(content, self._seed)), self._sync)
+        self._cell_count += 1
 
     def seal(self) -> None:
         """Write the number of ended cells, as the last act of the attempt. A lost mark is then detected."""
-        self.keep(marks=self._mark_count, last_mark_crc32=self._last_crc32)
+        self.keep(cells=self._cell_count)
         self._write_facts()
-        os.close(self._repetitions)
+        os.close(self._calls)
         os.close(self._cells)
 
     def stamps(self, stamps) -> str:
@@ -218,20 +212,18 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
     attempts = folder.attempt_numbers().get(launch, [])
     if not attempts or _has_ended(folder, launch, facts):
         return
-    row = {"attempt": max(attempts), **facts, "launch": launch.name}
-    path = folder.launches / f"{launch.name}.{row['attempt']}.cells.csv"
-    end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
-    if end is None:  # killed before it wrote a header
-        return
-    columns = [column for column in CELLS if column.name in end.columns]
-    if end.last_crc32 is None:
-        line = csv_bytes([field_values(columns, row)])
-    else:
-        kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
-        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32, columns)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+    number = int(facts.get("attempt") or max(attempts))
+    path = folder.launches / f"{launch.name}.{number}.cells.csv"
+    line = mark_line(mark_of({**facts, "calls": 0}), seed_of(folder.run_crc32, launch.name, number))
     try:
-        append_to(handle, b"\n" * end.is_torn + line)
+        handle = kept_handle(path, os.O_RDWR | os.O_APPEND)
+    except FileNotFoundError:
+        return
+    try:
+        content = os.pread(handle, os.fstat(handle).st_size, 0)
+        if content.startswith(HEADERS[1]):  # else killed before it wrote a header
+            os.ftruncate(handle, content.rindex(b"\n") + 1)  # without a line that was cut off
+            append_to(handle, line)
     finally:
         os.close(handle)
 
@@ -242,11 +234,10 @@ def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
     return key in folder.finished(launch)
 
 
-def mark_line(mark: Mapping[str, object], run_crc32: str, columns: Iterable[Column] = CELLS) -> tuple[bytes, str]:
-    """Return a line of CELLS, or of the `columns` that a file has, and the checksum at its end."""
-    content = csv_bytes([field_values(columns, {**mark, "crc32": ""})]).removesuffix(b"\n")
-    crc32 = checksum(content, run_crc32)
-    return content + f"{crc32}\n".encode(), crc32
+def mark_of(facts: Mapping[str, object]) -> dict[str, str]:
+    """Return the values of a row of CELLS, as text of one line each."""
+    values = zip(names(CELLS), field_values(CELLS, facts))
+    return {name: " ".join(str(value).splitlines()) for name, value in values}
 
 
 def field_values(columns: Iterable[Column], row: Mapping[str, object]) -> list:

@@ -2,13 +2,11 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from math import inf, isfinite
-from pathlib import Path
 
-from .files import open_kept
-from .schema import KINDS, LATER, NEEDED, STATES
+from .schema import KINDS, NEEDED, STATES
 from .typed_json import LARGEST
 
 Row = dict[str, str]
@@ -21,54 +19,14 @@ class RunError(ValueError):
     """A folder that cannot be read as a run, in words."""
 
 
-def read_rows(path: Path, columns: list[str]) -> list[Row]:
-    """Return the rows of a CSV file, without a last line that was cut off. Raises RunError for other columns.
-
-    A later column that the file lacks is empty.
-    """
-    return [dict(zip(block, fields)) for block in read_blocks(path, columns) for fields in zip(*block.values())]
-
-
-def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
-    """Yield the rows of `read_rows`, at most BLOCK_ROWS at once. Raises RunError."""
-    with open_kept(path) as file:
-        header = file.readline()
-        if not header.endswith(b"\n"):
-            return
-        try:
-            present = checked_header(header[:-1], columns)
-        except RunError as error:
-            raise RunError(f"{path}: damaged: {error}") from error
-        lines = (line.decode(errors="replace") for line in file if line.endswith(b"\n"))
-        yield from blocks_of(f"{path}, line", columns, present, lines, 1)
-
-
-def checked_header(header: bytes, columns: list[str], needed: Collection[str] = ()) -> list[str]:
-    """Return those of `columns` in the first line of a file. Raises RunError for others.
-
-    It may lack those that came LATER, unless they are `needed`.
-    """
-    found = header.decode(errors="replace").split(",")
-    lacks = LATER.difference(found, needed)
-    if found != [name for name in columns if name not in lacks]:
-        raise RunError("the first line is not the header of this schema version")
-    return found
-
-
-def blocks_of(
-    place: str, columns: list[str], present: list[str], lines: Iterable[str], first_line: int = 0
-) -> Iterator[Block]:
-    """Yield the rows in `lines`, at most BLOCK_ROWS at once; columns not `present` are empty.
-
-    Raises RunError with `place` and the line number, which counts from `first_line`.
-    """
+def blocks_of(place: str, columns: list[str], lines: Iterable[str]) -> Iterator[Block]:
+    """Yield the rows in `lines`, at most BLOCK_ROWS at once. Raises RunError with `place` and the line."""
     reader = csv.reader(lines)
     try:
-        while rows := [(first_line + reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
-            block = _block(place, present, rows)
-            yield {name: block.get(name, ("",) * len(rows)) for name in columns} if present != columns else block
+        while rows := [(reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
+            yield _block(place, columns, rows)
     except csv.Error as error:
-        raise RunError(f"{place} {first_line + reader.line_num}: damaged: {error}") from error
+        raise RunError(f"{place} {reader.line_num}: damaged: {error}") from error
 
 
 def checked_row(columns: list[str], fields: list[str]) -> Row:

@@ -1,17 +1,11 @@
-"""The columns of the files of a run: name, unit, kind, meaning; the version of the layout, and checksums.
+"""The columns of the files of a run: name, unit, kind, meaning; the version of the layout, and checksums."""
 
-History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
-exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, checksums of the rows and stamps of a cell,
-of its line in CELLS, which also names the line before, and of the JSON files; 5, where vectors lie.
-"""
-
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get_type_hints
 from zlib import crc32
 
-SCHEMA_VERSION = 5
-UNCHECKED_VERSION = 3  # still read; its files hold no checksums
+LAYOUT = 1  # of a run folder; another one is refused
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
-FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not continued
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
 PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
@@ -22,6 +16,7 @@ NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
+AND = " + "  # between values of a column that differ from call to call, or from launch to launch
 LEFT_OUT = "left out"  # not measured, or without a usable time
 STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
 FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
@@ -56,6 +51,16 @@ def common_start(definition: str) -> str | None:
     return next((definition.removesuffix(end) for end in (AFTER_START, AFTER_LAST) if definition.endswith(end)), None)
 
 
+def join_values(values: Iterable[str]) -> str:
+    """Join values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
+    return AND.join(values)
+
+
+def split_values(text: str | None) -> list[str]:
+    """Split a text that `join_values` made; empty text gives none."""
+    return text.split(AND) if text else []
+
+
 class Column(NamedTuple):
     """A column of a file, completed by the type and the name of its key."""
 
@@ -65,7 +70,6 @@ class Column(NamedTuple):
     name: str = ""
     words: tuple[str, ...] = ()  # all valid values; none: any text
     never_empty: bool = False
-    later: bool = False  # files of this layout may lack it, if they are older than the column
     signed: bool = False  # may be below 0 in every row
 
 
@@ -82,13 +86,15 @@ def _quantile(name: Quantile) -> Column:
 # fmt: off
 # One line a column, however long: the tables are read side by side.
 # A column that may be empty is `| None`; what has a value in every row with a time is so in a summary, too.
+_Competitor = Annotated[str, Column("an algorithm, and the way its steps are run where that is not sendrecv: ring, ring@pipelined; native is the library's MPI_Allreduce, native:ring that by the algorithm it is told to use, native:reduce+bcast and the like compositions of its other operations; reference times: floor:null, floor:copy, floor:reduce; imported: as the log says")]
+_Nbytes = Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
 _Definition = Annotated[str, Column("barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival " "pattern: last exit - last entry; other starts likewise; imported: see below")]
-_LateBy = Annotated[float | None, Column((((("how late the pattern of --arrival lets the latest rank enter; empty: " "nobody is delayed")))), "s", later=True)]
+_LateBy = Annotated[float | None, Column((((("how late the pattern of --arrival lets the latest rank enter; empty: " "nobody is delayed")))), "s")]
 _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
 _InternodeNbytes = Annotated[int | None, Column((((("bytes that the schedule sends between nodes in one call; empty " "for native")))), "bytes")]
-_CloseMoves = Annotated[int | None, Column((((("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on " "some processors; of native the ranks whose output lies so behind their input")))), later=True)]
-_UnknownMoves = Annotated[int | None, Column((((("messages of a call, over all ranks, whose places the MPI library " "chooses, since they have several ranges")))), later=True)]
-_WhyUncut = Annotated[str | None, Column((((("why a pipelined way ran the steps without cutting them; empty: " "it cut them, or had not to")))), later=True)]
+_CloseMoves = Annotated[int | None, Column("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on " "some processors; of native the ranks whose output lies so behind their input")]
+_UnknownMoves = Annotated[int | None, Column("messages of a call, over all ranks, whose places the MPI library " "chooses, since they have several ranges")]
+_WhyUncut = Annotated[str | None, Column("why a pipelined way ran the steps without cutting them; empty: " "it cut them, or had not to")]
 _SameBits = Annotated[int | None, Column((((("1: on random floats all ranks got the same bits; 0: they did not; " "empty: not compared")))), kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column((((("1: repeated calls gave the same bits; empty: not compared, see " "--check bits")))), kind="flag")]
 _MaxUlp = Annotated[float | None, Column((((("largest distance of rank 0's compared elements from the exactly " "rounded sum; empty: not compared")))), "ULP")]
@@ -99,22 +105,15 @@ _PromisedDepth = Annotated[int | None, Column("largest number of roundings of an
 _OsuAvg = Annotated[float | None, Column((((("mean over ranks of exit - entry; osu_allreduce prints its mean over " "the calls")))), "s")]
 _ImbTMax = Annotated[float | None, Column((((("maximum over ranks of each rank's mean of exit - entry: t_max of the " "Intel MPI Benchmarks")))), "s")]
 _NcclTests = Annotated[float | None, Column((((("mean over ranks of a loop without a common start divided by its " "length; see --back-to-back")))), "s")]
-_Global = Annotated[float | None, Column((((("last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks " "leave the common start; empty: a single rank, or no common clock")))), "s", later=True)]
+_Global = Annotated[float | None, Column((((("last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks " "leave the common start; empty: a single rank, or no common clock")))), "s")]
 _Completion = Annotated[float | None, Column((((("last exit - last entry on the common clock; empty: a single rank, " "or no common clock")))), "s")]
 _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the common clock", "s")]
-
-
-class _LaunchColumns(TypedDict, total=False):
-    """The columns that identify a launch."""
-
-    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2; where the library is told to use an " "algorithm also -forced, or the algorithm: 4r-2-forced, 4r-2-ring")]
-    attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
 
 
 class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
-    competitor: Annotated[str, Column("an algorithm, and the way its steps are run where that is not sendrecv: ring, ring@pipelined; native is the library's MPI_Allreduce, native:ring that by the algorithm it is told to use, native:reduce+bcast and the like compositions of its other operations; reference times: floor:null, floor:copy, floor:reduce; imported: as the log says")]
+    competitor: _Competitor
     segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which pipelined ways cut the steps; empty: whole messages", "elements")]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
     nodes: Annotated[int | None, Column("number of nodes, as reported by MPI")]
@@ -122,46 +121,44 @@ class _CellColumns(TypedDict, total=False):
     dtype: Annotated[str | None, Column("element type")]
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
-    nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
+    nbytes: _Nbytes
     cache: Annotated[str, Column((((("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")))), words=CACHES)]
     groups: Annotated[str, Column((((("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")))), words=(TOGETHER, ALONE))]
-    arrival: Annotated[str, Column((((("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a " "trace; empty: nobody is delayed")))), later=True)]
-    placement: Annotated[str, Column((((("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts " "them; a number, so many bytes apart modulo 4096; empty: unknown")))), later=True)]
+    arrival: Annotated[str, Column("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a " "trace; empty: nobody is delayed")]
+    placement: Annotated[str, Column("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts " "them; a number, so many bytes apart modulo 4096; empty: unknown")]
 
 
-class CallColumns(_LaunchColumns, _CellColumns, total=False):
-    """A row of the raw times, launches/*.csv: one call."""
+class CallColumns(TypedDict, total=False):
+    """A row of launches/*.calls.csv: one call. Launch and attempt are in the name of the file."""
 
-    in_place: Annotated[int, Column("0: input and output are different buffers", kind="flag")]
-    time_definition: _Definition
-    iterations: Annotated[int, Column("calls that time_s is the mean of; 1: a single timed call")]
-    repetition: Annotated[int, Column("number of the call in its cell, warm-ups included, from 0")]
+    competitor: _Competitor
+    nbytes: _Nbytes
+    call: Annotated[int | None, Column("number of the call in its cell, warm-ups included, from 0; empty: a mean of several calls")]
     warmup: Annotated[int, Column("1: a warm-up, excluded from all statistics", kind="flag")]
-    valid: Annotated[int, Column((((("0: a rank was late to the common start, or its clock ran backwards; excluded " "from all statistics")))), kind="flag")]
-    time_s: Annotated[float, Column("time of the call, see time_definition", "s", never_empty=True)]
-    slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the " "rank that left last")]
-    shortest_s: Annotated[float, Column("minimum over ranks of exit - entry", "s")]
-    osu_avg_s: _OsuAvg
+    valid: Annotated[int, Column("0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics", kind="flag")]
+    time_s: Annotated[float, Column("time of the call, see time_definition of its cell", "s", never_empty=True)]
     global_s: _Global
-    completion_s: _Completion
+    osu_avg_s: _OsuAvg
     arrival_skew_s: _ArrivalSkew
+    slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last")]
     last_rank: Annotated[int, Column("the rank that entered last on the common clock")]
-    group_times_s: Annotated[str, Column((((("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty " "without groups")))), "s")]
-    schedule_digest: _Digest
+    group_times_s: Annotated[str, Column("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty without groups", "s")]
 
 
-class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
+class MarkColumns(_CellColumns, total=False):
     """A row of launches/*.cells.csv, a mark: a cell that a launch has ended."""
 
     schedule_digest: _Digest
+    time_definition: _Definition
     state: Annotated[str, Column((((("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see " "reason); left out (no time)")))), words=STATES, never_empty=True)]
     reason: Annotated[str | None, Column("why the cell was refused or skipped, or which rank blocked it")]
-    repetitions: Annotated[int, Column("timed calls without warm-ups")]
+    calls: Annotated[int, Column("its rows in the file of calls")]
+    iterations: Annotated[int | None, Column("calls that each of these rows is the mean of; 1: a single call; empty: unknown")]
     stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum " "per cell) or within")]
     wrong: Annotated[int | None, Column((((("wrong elements over all ranks and checked calls, before, between and " "after timed ones; empty: unchecked")))), "elements")]
-    checks: Annotated[int | None, Column((((("calls whose whole result was checked, before, between and after the " "timed ones; empty: unknown")))), later=True)]
-    looks: Annotated[int | None, Column((((("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs " "did not change between calls")))), later=True)]
-    looked_ratio: Annotated[float | None, Column((((("median of the shortest_s of these calls over that of the " "others of their batches; empty: too few of either")))), later=True)]
+    checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the " "timed ones; empty: unknown")]
+    looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs " "did not change between calls")]
+    looked_ratio: Annotated[float | None, Column("median of the shortest_s of these calls over that of the " "others of their batches; empty: too few of either")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
     max_ulp: _MaxUlp
@@ -170,13 +167,14 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
     bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the " "run determines")]
-    bits_of_shorter: Annotated[str | None, Column((((("the beginning of that result, as long as the next shorter vector of the run: its elements and its " "fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits")))), later=True)]
+    bits_of_shorter: Annotated[str | None, Column("the beginning of that result, as long as the next shorter vector of the run: its elements and its " "fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits")]
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock during the cell", "s")]
     late_by_s: _LateBy
+    stamps_crc32: Annotated[str | None, Column("CRC-32 of the file that stamps names; empty: none")]
     stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and " "ready come before them; empty: not kept")]
-    offsets: Annotated[str, Column((((("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; " "varies: in a cold cell they differ from place to place")))), "bytes", later=True)]
+    offsets: Annotated[str, Column((((("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; " "varies: in a cold cell they differ from place to place")))), "bytes")]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
@@ -184,29 +182,14 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     steps: Annotated[int | None, Column("largest number of steps of one rank")]
     sent_nbytes: Annotated[int | None, Column("largest number of bytes sent by one rank", "bytes")]
     internode_nbytes: _InternodeNbytes
-    node_nbytes: Annotated[int | None, Column((((("largest number of bytes that one node sends to or receives from " "other nodes in one call")))), "bytes", later=True)]
-    received_nbytes: Annotated[int | None, Column((((("bytes received by the rank that receives and reduces most in " "one call")))), "bytes", later=True)]
-    reduced_nbytes: Annotated[int | None, Column("bytes reduced by that rank", "bytes", later=True)]
+    node_nbytes: Annotated[int | None, Column((((("largest number of bytes that one node sends to or receives from " "other nodes in one call")))), "bytes")]
+    received_nbytes: Annotated[int | None, Column((((("bytes received by the rank that receives and reduces most in " "one call")))), "bytes")]
+    reduced_nbytes: Annotated[int | None, Column("bytes reduced by that rank", "bytes")]
     wire: Annotated[str | None, Column((((("bytes that left the nodes in one timed call, by interface: hsn0=8388608 " "eth0=0")))), "bytes")]
     path_messages: Annotated[int | None, Column("messages on the critical path of the schedule: the coefficient of " "alpha")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path: the coefficient of beta", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path: the coefficient of gamma", "bytes")]
-
-
-class _Checksums(TypedDict, total=False):
-    """Checksums of the rows and stamps of a cell."""
-
-    rows: Annotated[int, Column("rows of the cell in the raw times", later=True)]
-    rows_begin_nbytes: Annotated[int, Column("offset of these rows in the file of the raw times", "bytes", later=True)]
-    rows_nbytes: Annotated[int, Column("length of these rows", "bytes", later=True)]
-    rows_crc32: Annotated[str, Column("CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here", later=True)]
-    stamps_crc32: Annotated[str | None, Column("CRC-32 of the file that stamps names; empty: none", later=True)]
-    follows: Annotated[str, Column((((("crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, " "begun with run_crc32")))), later=True)]
-    crc32: Annotated[str, Column("CRC-32 of the row up to here, its last comma included, begun with run_crc32", later=True)]
-
-
-class MarkColumns(_MarkColumns, _Checksums, total=False):
-    """A mark with its checksums, the last columns."""
+    crc32: Annotated[str, Column("CRC-32 of the calls of the cell and of this row up to here, see attempt.py")]
 
 
 class SummaryColumns(_CellColumns, total=False):
@@ -228,9 +211,9 @@ class SummaryColumns(_CellColumns, total=False):
     spread_low_s: Annotated[float, Column("lowest launch median; with a single launch time_low_s", "s")]
     spread_high_s: Annotated[float, Column("highest launch median; with a single launch time_high_s", "s")]
     interval: Annotated[str, Column((((("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 " "launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below " "3); range: none")))), words=INTERVALS)]
-    states: Annotated[str | None, Column((((("launches in each of two states, such as low:1,high:4; time_s then " "represents neither state; empty: one state")))), later=True)]
-    state_low_s: Annotated[float | None, Column("median of the launches in the fast state", "s", later=True)]
-    state_high_s: Annotated[float | None, Column("median of the launches in the slow state", "s", later=True)]
+    states: Annotated[str | None, Column("launches in each of two states, such as low:1,high:4; time_s then " "represents neither state; empty: one state")]
+    state_low_s: Annotated[float | None, Column("median of the launches in the fast state", "s")]
+    state_high_s: Annotated[float | None, Column("median of the launches in the slow state", "s")]
     min_s: Annotated[float, Column("fastest repetition", "s")]
     max_s: Annotated[float, Column("slowest repetition", "s")]
     p5_s: Annotated[float | None, _quantile("p5_s")]
@@ -257,10 +240,10 @@ class SummaryColumns(_CellColumns, total=False):
     algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
     busbw_bytes_per_s: Annotated[float, Column((((("nbytes / time_s * 2(p-1)/p; with groups p is the number of " "ranks of one group")))), "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or " "if either time is doubtful")]
-    doubt: Annotated[str | None, Column((((("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor " "(shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, " "default of forced launches (native:default), another default (in the launches of this forced algorithm than " "native)")))), later=True)]
-    standing: Annotated[str | None, Column((((("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; " "slower; empty: not ranked, or the only ranked one")))), words=STANDINGS, later=True)]
+    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor " "(shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, " "default of forced launches (native:default), another default (in the launches of this forced algorithm than " "native)")]
+    standing: Annotated[str | None, Column((((("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; " "slower; empty: not ranked, or the only ranked one")))), words=STANDINGS)]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
-    looks: Annotated[int | None, Column((((("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, " "or unknown")))), later=True)]
+    looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, " "or unknown")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
     max_ulp: _MaxUlp
@@ -269,7 +252,7 @@ class SummaryColumns(_CellColumns, total=False):
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
     same_bits_launches: Annotated[int | None, Column((((("1: all launches gave the same bits; empty: not compared, " "or one launch")))), kind="flag")]
-    same_bits_lengths: Annotated[int | None, Column((((("1: the beginning of the result has the bits of the next shorter vector of the run, whose data are the same; " "0: it has others; empty: not compared, or the shortest")))), kind="flag", later=True)]
+    same_bits_lengths: Annotated[int | None, Column((((("1: the beginning of the result has the bits of the next shorter vector of the run, whose data are the same; " "0: it has others; empty: not compared, or the shortest")))), kind="flag")]
     bits: Annotated[str | None, Column("fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is " "unknown")]
     oversubscribed: Annotated[int | None, Column((((("1: more ranks than cores on some node, so the times do not " "apply to other machines")))), kind="flag")]
     internode_nbytes: _InternodeNbytes
@@ -285,8 +268,8 @@ class SummaryColumns(_CellColumns, total=False):
     path_messages: Annotated[int | None, Column("messages on the critical path")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
-    grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", words=GRADES, later=True)]
-    grade_reasons: Annotated[str | None, Column((((("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no " "reason")))), later=True)]
+    grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", words=GRADES)]
+    grade_reasons: Annotated[str | None, Column("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no " "reason")]
 # fmt: on
 
 
@@ -300,13 +283,11 @@ def _column(name: str, kind: Any, column: Column) -> Column:
     return column._replace(name=name, kind=column.kind or {str: "text", int: "whole", float: "real"}[scalar])
 
 
-REPETITIONS = columns_of(CallColumns)
+CALLS = columns_of(CallColumns)
 CELLS = columns_of(MarkColumns)
 SUMMARY = columns_of(SummaryColumns)
-KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
-NEEDED = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.never_empty)  # never empty
-LATER = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.later)  # older files lack them
-CHECKED = frozenset(_Checksums.__annotations__)  # columns that files of UNCHECKED_VERSION lack
+KINDS = {column.name: column.kind for column in (*CALLS, *CELLS, *SUMMARY)}
+NEEDED = frozenset(column.name for column in (*CALLS, *CELLS) if column.never_empty)  # never empty
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:
@@ -314,14 +295,9 @@ def names(columns: tuple[Column, ...]) -> list[str]:
     return [column.name for column in columns]
 
 
-def checksum(content: bytes, run_crc32: str = "") -> str:
-    """Return the CRC-32 (IEEE 802.3) as eight hexadecimal digits; `run_crc32`, that of run.json, is its initial value.
+def checksum(content: bytes) -> str:
+    """Return the CRC-32 (IEEE 802.3) as eight hexadecimal digits.
 
     It misses no burst of bit errors shorter than 32 bits, and one in 2**32 of other damages.
     """
-    return f"{crc32(content, int(run_crc32 or '0', 16)):08x}"
-
-
-def first_link(headers: bytes, launch: str, attempt: int, run_crc32: str) -> str:
-    """Return the link of the first mark of an attempt; `headers`: the first lines of its raw times and of its cells."""
-    return checksum(headers + f"{launch},{attempt}\n".encode(), run_crc32)
+    return f"{crc32(content):08x}"

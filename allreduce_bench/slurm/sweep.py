@@ -10,7 +10,7 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.json_schema.build import Format, by_name, fields, fields_of, schema_id, text
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
-from ..runs.schema import SCHEMA_VERSION
+from ..runs.schema import LAYOUT
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_ranges, shell_word
 from . import job_states
@@ -278,19 +278,19 @@ SUBMISSION = fields(fields_of(Submission, without=["number"]))
 ENDED = by_name(fields(fields_of(SlurmJob)), "by number of a job what Slurm said of its end")
 SCHEMAS = (
     Format(
-        schema_id("job", SCHEMA_VERSION),
+        schema_id("job", LAYOUT),
         "jobs/job-*.json: how a start of a Slurm job went",
         RECORD,
         ("jobs/job-*.json",),
     ),
     Format(
-        schema_id("submission", SCHEMA_VERSION),
+        schema_id("submission", LAYOUT),
         "jobs/*/submission.json of a sweep: the jobs that one submit made",
         SUBMISSION,
         ("jobs/*/submission.json",),
     ),
     Format(
-        schema_id("ended", SCHEMA_VERSION),
+        schema_id("ended", LAYOUT),
         "jobs/ended.json of a sweep: what Slurm said of jobs that are over",
         ENDED,
         ("jobs/ended.json",),

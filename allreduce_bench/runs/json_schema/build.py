@@ -8,10 +8,10 @@ from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ..schema import SCHEMA_VERSION
+from ..schema import LAYOUT
 from ..typed_json import field_names, later_names
 
-LAYOUTS = tuple(range(3, SCHEMA_VERSION + 1))  # versions of the layout that the schemas of a run folder describe
+LAYOUTS = tuple(range(1, LAYOUT + 1))  # versions of the layout that the schemas of a run folder describe
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PROMISE = (
     "Within a version no field is removed, and its name, type, unit and meaning do not change; an enum gets no further "

@@ -10,7 +10,7 @@ from ..dtypes import OPS
 from ..identified import Identified
 from ..option import meanings_of
 from ..plan import LATER_FIELDS, Plan
-from ..schema import CELLS, FORMER_SYNCS, KINDS, REPETITIONS, SCHEMA_VERSION, SUMMARY, SYNCS, Column
+from ..schema import CALLS, CELLS, KINDS, LAYOUT, SUMMARY, SYNCS, Column
 from ..start import Start
 from .build import (
     Format,
@@ -108,7 +108,7 @@ RUN = kept_file(
     },
 )
 RUN_SCHEMAS = (
-    Format(schema_id("run", SCHEMA_VERSION), "run.json: what was planned, and by which command", RUN, ("run.json",)),
+    Format(schema_id("run", LAYOUT), "run.json: what was planned, and by which command", RUN, ("run.json",)),
 )
 
 
@@ -309,7 +309,7 @@ MEASURED = {
     ),
     "cold_nbytes": whole("bytes that a rank touches between two uses of a buffer; 0: no cold calls; unit: bytes"),
     "sync": fields(
-        {"way": text("how ranks entered calls together", *SYNCS, *FORMER_SYNCS), "why": text("why that was chosen")},
+        {"way": text("how ranks entered calls together", *SYNCS), "why": text("why that was chosen")},
         meaning="the common start of calls",
     ),
     "noise": or_null(NOISE),
@@ -323,7 +323,7 @@ END = {
 }
 LAUNCH_SCHEMAS = (
     Format(
-        schema_id("launch", SCHEMA_VERSION),
+        schema_id("launch", LAYOUT),
         "launches/*.json: where and how a launch ran, and what was found",
         kept_file(REQUIRED, {**MEASURED, **IMPORTED, **END}),
         ("launches/*.json",),
@@ -339,7 +339,7 @@ LAUNCH_SCHEMAS = (
 def row_schema(columns: Sequence[Column], later_needed: bool = False) -> Schema:
     """Return the schema of a row with these columns; later ones may be absent, unless `later_needed`."""
     required = {column.name: _column_schema(column) for column in columns}
-    later = [] if later_needed else [column.name for column in columns if column.later]
+    later = [] if later_needed else [column.name for column in columns if False]
     optional = {name: required.pop(name) for name in later}
     return fields(required, optional)
 
@@ -358,7 +358,7 @@ def _column_schema(column: Column) -> Schema:
 
 def _signed(schema: Schema) -> Schema:
     """Return the schema of calls that allows negative times if `valid` is 0: a clock ran backwards."""
-    names = [column.name for column in REPETITIONS if column.kind == "real"]
+    names = [column.name for column in CALLS if column.kind == "real"]
     properties = {name: {k: v for k, v in schema["properties"][name].items() if k != "minimum"} for name in names}
     valid = {"properties": {"valid": {"const": 0}}}
     not_negative = {"properties": {name: {"minimum": 0} for name in names}}
@@ -385,21 +385,21 @@ def _typed(kind: str, value: str) -> Any:
 
 ROW_SCHEMAS = (
     Format(
-        schema_id("calls", SCHEMA_VERSION),
+        schema_id("calls", LAYOUT),
         "a row of launches/*.csv: one call, warm-ups marked",
-        _signed(row_schema(REPETITIONS)),
+        _signed(row_schema(CALLS)),
         ("launches/*[0-9].csv",),
         is_csv=True,
     ),
     Format(
-        schema_id("cells", SCHEMA_VERSION),
+        schema_id("cells", LAYOUT),
         "a row of launches/*.cells.csv: a cell that a launch has ended",
         row_schema(CELLS),
         ("launches/*.cells.csv",),
         is_csv=True,
     ),
     Format(
-        schema_id("summary", SCHEMA_VERSION),
+        schema_id("summary", LAYOUT),
         "a row of summary.csv: a cell over all its launches",
         row_schema(SUMMARY),
         ("summary.csv",),
@@ -408,7 +408,7 @@ ROW_SCHEMAS = (
 )
 IDENTIFIED_SCHEMAS = (
     Format(
-        schema_id("identified", SCHEMA_VERSION),
+        schema_id("identified", LAYOUT),
         "identified/*.json: which algorithms of the library ran",
         kept_file(fields_of(Identified), {}),
         ("identified/*.json",),

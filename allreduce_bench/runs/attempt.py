@@ -1,0 +1,230 @@
+"""One start of a launch, read from its files and verified: its facts, its ended cells, and what is damaged.
+
+`4r-1.1.calls.csv` has a row a timed call, the rows of a cell one after the other; `4r-1.1.cells.csv` a line a cell, a
+mark, written when all of its rows are on disk. A mark ends with the CRC-32 of its rows and of itself, begun with that
+of run.json, of the name of the attempt and of both header lines. So a changed, moved or lost row is found, and the cell
+counts as missing; what a killed process left half written has no mark, or a torn one, and is no damage.
+"""
+
+import csv
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from .cell import Launch
+from .files import open_kept, read_kept
+from .rows import Block, Row, RunError, blocks_of, checked_row, csv_bytes
+from .schema import CALLS, CELLS, checksum, names
+
+MOST_HEADER_NBYTES = 65536
+HEADERS = tuple(csv_bytes([names(columns)]) for columns in (CALLS, CELLS))
+CELL_OF_CALL = 2  # leading columns that say which cell a call is of
+
+
+class Damage(NamedTuple):
+    """A part of a run that is not as it was written; the cells concerned count as missing."""
+
+    path: Path  # the file
+    found: str  # what is wrong with it, a phrase
+    launch: Launch
+    cell: Row | None = None  # the mark of the cell; None: several, or unknown
+
+
+class Calls(NamedTuple):
+    """The rows of one cell in the file of calls."""
+
+    begin: int  # offset in the file
+    nbytes: int
+    rows: int
+    crc32: int
+
+
+class Attempt(NamedTuple):
+    """The files of one start of a launch."""
+
+    launch: Launch
+    number: int
+    launches: Path  # the folder
+    facts: dict  # of its JSON file; empty where that is damaged
+    cells: list[Row]  # the marks of whole cells
+    damages: list[Damage]
+    calls: dict[tuple[str, str], Calls]  # where the calls of these cells lie; empty: not looked at
+
+    def path(self, ending: str) -> Path:
+        """Return the path of its file with this ending."""
+        return self.launches / f"{self.launch.name}.{self.number}{ending}"
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it ended properly and recorded that."""
+        return "cells" in self.facts
+
+    def without(self, ending: str, found: str) -> "Attempt":
+        """Return the attempt without its cells, because one of its files is damaged."""
+        return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
+
+
+def seed_of(run_crc32: str, launch: str, attempt: int) -> int:
+    """Return the value with which the checksums of an attempt begin."""
+    return crc32(f"{run_crc32} {launch}.{attempt}\n".encode() + b"".join(HEADERS))
+
+
+def mark_line(mark: Row, seed: int) -> bytes:
+    """Return the line of a cell; `seed` is the checksum of its rows."""
+    content = csv_bytes([[mark[name] for name in names(CELLS)[:-1]] + [""]]).removesuffix(b"\n")
+    return content + f"{crc32(content, seed):08x}\n".encode()
+
+
+def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
+    """Return the attempt with its whole cells, and what is damaged. Raises RunError, OSError.
+
+    Not `with_calls`: only the marks of cells without calls are verified.
+    """
+    path, content = attempt.path(".cells.csv"), b""
+    with suppress(FileNotFoundError):
+        content = read_kept(path)
+    header, newline, body = content.partition(b"\n")
+    if not newline:
+        if attempt.is_sealed or _size(attempt.path(".calls.csv")) > len(HEADERS[0]):
+            raise RunError("it is cut off" if content else "it is empty or missing")
+        return attempt  # its ranks were killed before they wrote any
+    if header + newline != HEADERS[1]:
+        raise RunError("the first line is not the header of this layout")
+    seed = seed_of(run_crc32, attempt.launch.name, attempt.number)
+    calls = _calls_by_cell(attempt, seed) if with_calls else {}
+    cells: list[Row] = []
+    damages: list[Damage] = []
+    lines = body.split(b"\n")
+    torn = lines.pop()
+    for line in lines:
+        mark = _row_of(line)
+        found = _fault(line, mark, calls, seed, with_calls)
+        if found and not (not attempt.is_sealed and b"\0" in line):  # after a power cut
+            damages.append(Damage(path, found, attempt.launch, mark))
+        elif mark and not found:
+            cells.append({"launch": attempt.launch.name, "attempt": str(attempt.number), **mark})
+    if attempt.is_sealed and not damages:
+        if torn or len(cells) != attempt.facts["cells"]:
+            found = f"it has {len(cells)} whole rows of cells, expected {attempt.facts['cells']}"
+            damages.append(Damage(path, found, attempt.launch))
+        elif surplus := sum(at.rows for cell, at in calls.items() if cell not in map(cell_of, cells)):
+            damages.append(Damage(attempt.path(".calls.csv"), f"{surplus:,} rows belong to no cell", attempt.launch))
+    return attempt._replace(cells=cells, damages=[*attempt.damages, *damages], calls=calls)
+
+
+def _fault(line: bytes, mark: Row | None, calls: dict, seed: int, with_calls: bool) -> str:
+    """Return what is wrong with a mark or the rows of its cell; empty: nothing."""
+    if mark is None:
+        return "a row was changed"
+    at = calls.get(cell_of(mark)) if mark["calls"] != "0" else None
+    if mark["calls"] != "0" and not with_calls:
+        return ""
+    start = at.crc32 if at else seed
+    if mark["calls"] == (str(at.rows) if at else "0") and line == mark_line(mark, start)[:-1]:
+        return ""
+    return "its calls are lost" if mark["calls"] != "0" and at is None else "it, or one of its calls, was changed"
+
+
+def cell_of(mark: Row) -> tuple[str, str]:
+    """Return what tells the rows of a cell from others of its attempt."""
+    return mark[CALLS[0].name], mark[CALLS[1].name]
+
+
+def _calls_by_cell(attempt: Attempt, seed: int) -> dict[tuple[str, str], Calls]:
+    """Return the rows of each cell, without a last one that was cut off. Raises RunError, OSError."""
+    found: dict[tuple[str, str], Calls] = {}
+    path = attempt.path(".calls.csv")
+    with suppress(FileNotFoundError), open_kept(path) as file:
+        header = file.readline(MOST_HEADER_NBYTES)
+        if header != HEADERS[0]:
+            if not header and not attempt.is_sealed:
+                return found
+            raise RunError(f"{path.name}: the first line is not the header of this layout")
+        position, cell, beginning = len(header), ("", ""), b"\n"  # no line begins so
+        begin, rows, value = position, 0, seed
+        for line in file:
+            if not line.startswith(beginning):
+                _keep(found, cell, Calls(begin, position - begin, rows, value))
+                cell, beginning = _beginning(line)
+                begin, rows, value = position, 0, seed
+            if line.endswith(b"\n"):
+                rows, value = rows + 1, crc32(line, value)
+                position += len(line)
+        _keep(found, cell, Calls(begin, position - begin, rows, value))
+    return found
+
+
+def _keep(found: dict[tuple[str, str], Calls], cell: tuple[str, str], calls: Calls) -> None:
+    """Add the rows of a cell; rows that are apart from the others of their cell make it another one."""
+    if calls.rows:
+        found[cell if cell not in found else (*cell[:1], f"{cell[1]} again at {calls.begin}")] = calls
+
+
+def _beginning(line: bytes) -> tuple[tuple[str, str], bytes]:
+    """Return the cell of a row, and the bytes with which all rows of that cell begin."""
+    with suppress(ValueError, csv.Error):
+        (fields,) = csv.reader([line.decode()])
+        if len(fields) > CELL_OF_CALL:
+            return (fields[0], fields[1]), csv_bytes([fields[:CELL_OF_CALL] + [""]])[:-1]
+    return ("", f"damaged {line[:40]!r}"), line
+
+
+def _row_of(line: bytes) -> Row | None:
+    """Return the values of a mark; None if they are none."""
+    with suppress(RunError, ValueError, csv.Error):
+        (fields,) = csv.reader([line.decode()])
+        return checked_row(names(CELLS), fields)
+    return None
+
+
+def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
+    """Yield the calls of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
+    path, columns = attempt.path(".calls.csv"), names(CALLS)
+    place = f"{path}, {' '.join(cell_of(mark))} B, row"
+    with open_kept(path) as file:
+        file.seek(attempt.calls[cell_of(mark)].begin)
+        yield from blocks_of(place, columns, _lines(file, attempt.calls[cell_of(mark)].nbytes))
+
+
+def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:
+    """Yield the lines in the next `nbytes` bytes, as text."""
+    while nbytes > 0 and (line := file.readline(nbytes)):
+        nbytes -= len(line)
+        yield line.decode(errors="replace")
+
+
+def with_whole_stamps(attempt: Attempt) -> Attempt:
+    """Return the attempt without the cells whose stamps are damaged."""
+    cells: list[Row] = []
+    damages: list[Damage] = []
+    for mark in attempt.cells:
+        path, found = attempt.launches / mark["stamps"], ""
+        if mark["stamps"]:
+            try:
+                found = "" if checksum(read_kept(path)) == mark["stamps_crc32"] else "the file was changed"
+            except OSError as error:
+                found = phrase(error)
+        if found:
+            damages.append(Damage(path, found, attempt.launch, mark))
+        else:
+            cells.append(mark)
+    return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
+
+
+def phrase(error: Exception) -> str:
+    """Describe an error without the path."""
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it does not exist."""
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0
