@@ -22,7 +22,7 @@ def change(folder: RunFolder, first: int, last: int, *others: str) -> None:
 
 
 def damaged(folder: RunFolder) -> list[tuple[str, str]]:
-    return [(damage.cell["algorithm"] if damage.cell else "", damage.found) for damage in folder.damages()]
+    return [(damage.cell["competitor"] if damage.cell else "", damage.found) for damage in folder.damages()]
 
 
 def test_rows_that_were_deleted_cost_their_cell_and_no_other(folder):
