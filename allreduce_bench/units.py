@@ -49,6 +49,12 @@ def parse_size(text: str) -> int:
     return int(nbytes)
 
 
+def short_size(nbytes: int) -> str:
+    """Format as `16M`, the inverse of `parse_size` for sizes of few digits."""
+    shift = next(shift for shift in (30, 20, 10, 0) if nbytes % (1 << shift) == 0)
+    return f"{nbytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
+
+
 def parse_duration(text: str) -> float:
     """Parse `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms` to seconds. Raises ValueError."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())

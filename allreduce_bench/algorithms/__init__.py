@@ -39,7 +39,7 @@ __all__ = [
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
 FILES = ".py"  # names of users' files end so
-RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
+PARTS = "@:"  # letters between the parts of a competitor's name
 
 
 def _algorithms_of(module) -> list[Algorithm]:
@@ -66,17 +66,15 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends like FILES).
 
     Raises AlgorithmError for an unknown name (the message suggests one of the known ones or `also`, or lists them), for
-    a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
+    a name that is taken or holds one of PARTS, and for a file that is missing, broken, or holds no algorithm.
     """
     algorithms: dict[str, Algorithm] = {}
     for word in words:
         if word.endswith(FILES):
             for of_user in _from_file(Path(word)):
                 name = of_user.name
-                if name in RESERVED:
-                    raise AlgorithmError(
-                        f"{word}: '{name}' is the name of a reference measurement; rename the algorithm"
-                    )
+                if not {*PARTS}.isdisjoint(name):
+                    raise AlgorithmError(f"{word}: a name of an algorithm holds no @ and no :, found '{name}'; rename it")
                 if name in (*builtin(), *algorithms) or is_of_library(name):
                     raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
                 algorithms[name] = of_user

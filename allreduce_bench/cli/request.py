@@ -349,8 +349,13 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
     """Raise PlanError if an option of the user differs from the plan of the resumed run."""
-    asked = {OPTIONS[name].decides or name for name in asked if name in OPTIONS}
     stored_fields, wanted_fields = _fields_of(stored), _fields_of(wanted)
+    if "executors" in asked and "competitors" not in asked:  # the others are those of the run
+        for plan, plan_fields in ((stored, stored_fields), (wanted, wanted_fields)):
+            ours = [name for name in map(Competitor, plan.competitors) if name.is_ours]
+            plan_fields["executors"] = tuple(sorted({name.way for name in ours}))
+    decided = {name: OPTIONS[name].decides or name for name in asked if name in OPTIONS}
+    asked = {name if name in stored_fields else decides for name, decides in decided.items()}
     for name, value in stored_fields.items():
         other = wanted_fields[name]
         if name in asked and other != value:

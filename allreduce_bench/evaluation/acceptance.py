@@ -61,6 +61,9 @@ def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
             raise ValueError("a size and a value are needed")
+        name, at, size = match["size"].rpartition("@")
+        if at:
+            raise ValueError(f"a competitor stands before a colon: {name}:{size}:{match['value']}")
         value = parse(match["value"].strip())
         if value <= 0:
             raise ValueError("the value must be above 0")

@@ -7,7 +7,7 @@ imported run a name is what its log says, and only that.
 
 from functools import cached_property
 
-from ..units import parse_size, unknown_word
+from ..units import parse_size, short_size, unknown_word
 
 WAYS = ("sendrecv", "pipelined", "compiled", "compiled-pipelined")  # the first: where a name has none
 PIPELINED = WAYS[1::2]  # those that cut steps, and post messages ahead
@@ -98,8 +98,9 @@ class Competitor(str):
 
 
 def competitor(algorithm: str, way: str = WAYS[0]) -> Competitor:
-    """Return the competitor of an algorithm run this way."""
-    return Competitor(algorithm if way == WAYS[0] else f"{algorithm}@{way}")
+    """Return the competitor of an algorithm run this way, with a segment in the shortest words: one has one name."""
+    word, colon, size = way.partition(":")
+    return Competitor(algorithm if word == WAYS[0] else f"{algorithm}@{word}{colon}{size and short_size(parse_size(size))}")
 
 
 def split_way(text: str) -> tuple[str, str]:
@@ -112,14 +113,18 @@ def split_way(text: str) -> tuple[str, str]:
     word, colon, size = way.partition(":")
     if not at or word not in WAYS and ("/" in way or text.endswith(".py")):
         return text, ""
+    if not algorithm:
+        raise ValueError(f"'{text}' names no algorithm; expected such as ring{text}")
     if word not in WAYS:
         raise ValueError(f"'{text}': {unknown_word('way', word, WAYS)}")
     if colon and word not in PIPELINED:
         raise ValueError(f"'{text}': a segment belongs to {' and '.join(PIPELINED)}; leave out ':{size}'")
     if algorithm == NATIVE and word not in (WAYS[0], COMPILED[0]):
         raise ValueError(f"'{text}': the library's own all-reduce is called from Python or compiled; use {NATIVES[1]}")
-    if algorithm == GLOO or algorithm.startswith(FORCED_PREFIX):
+    if algorithm in (GLOO, GUIDELINES) or algorithm.startswith(FORCED_PREFIX):
         raise ValueError(f"'{text}': {algorithm} is called from Python only; leave out '@{way}'")
-    if colon:
-        parse_size(size)
+    if colon and parse_size(size) < 1:
+        raise ValueError(f"'{text}': a segment holds at least one element, found 0 bytes")
+    if "@" in algorithm and algorithm.rpartition("@")[2].partition(":")[0] in WAYS:
+        raise ValueError(f"'{text}' has two ways; name two competitors, such as ring,ring@{word}")
     return algorithm, way

@@ -6,7 +6,7 @@ What few ranks need is imported late: a rank that this program started is given 
 import re
 from types import ModuleType
 
-from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
+from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, short_size, unknown_word
 from .cell import parse_placements
 from .competitor import WAYS, split_way
 from .dtypes import DTYPES, OPS
@@ -73,12 +73,6 @@ def _parse_size(text: str) -> int:
         raise ValueError(size_habit(text) or str(error)) from error
 
 
-def _short_size(nbytes: int) -> str:
-    """Format as `16M`, the inverse of `parse_size` for sizes of few digits."""
-    shift = next(shift for shift in (30, 20, 10, 0) if nbytes % (1 << shift) == 0)
-    return f"{nbytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
-
-
 def _short_duration(time_s: float) -> str:
     return f"{time_s * 1e3:g}ms" if 0 < time_s < 1 else f"{time_s:g}s"
 
@@ -110,7 +104,7 @@ def _injected() -> ModuleType:
     return injected
 
 
-SIZE = Words("size", _parse_size, short=_short_size)
+SIZE = Words("size", _parse_size, short=short_size)
 SIZES = Words("sizes", lambda text: tuple(map(_parse_size, text.split(","))))
 DTYPE, OP = Words("name", dtype_named), Words("name", op_named)
 RANKS = Words("ranks", lambda text: tuple(parse_counts(text)))

@@ -32,7 +32,7 @@ from .cell import (
     refuse_odd_differences,
     splitmix64,
 )
-from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor
+from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor, split_way
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, earlier_values, meant, option
 from .option_values import (
@@ -505,6 +505,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         self._refuse_layout()
+        self._refuse_ways()
         self._refuse_arithmetic()
         self._refuse_repeating()
         if self.window is not None and not any(name.is_pipelined for name in map(Competitor, self.competitors)):
@@ -515,6 +516,13 @@ class Plan:
             self._refuse_placement()
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
+
+    def _refuse_ways(self) -> None:
+        for name in self.competitors:
+            try:
+                split_way(name)
+            except ValueError as error:
+                raise PlanError(str(error)) from error
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
@@ -701,6 +709,9 @@ LATER_FIELDS = earlier_values(Plan)  # plans may lack them
 
 class ImportedPlan(Plan):
     """The plan of imported logs. Logs are ragged: its cells are those of the marks, and none is planned."""
+
+    def _refuse_ways(self) -> None:
+        """Accept any name, as in the logs."""
 
     def _refuse_arithmetic(self) -> None:
         """Accept any type and operation, as in the logs; empty if they give none."""

@@ -56,7 +56,7 @@ def test_each_value_of_a_chart_is_that_of_the_summary(shown, measured):
         assert interval in words and f"{row['launches']} launches" in words, key
 
 
-@pytest.mark.parametrize("name", ["ring pipelined", "native"])
+@pytest.mark.parametrize("name", ["ring@pipelined", "native"])
 def test_the_pointer_finds_the_value_that_it_points_at(shown, measured, name):
     """The largest vector of the last panel, where lines are furthest from each other."""
     shown.evaluate(f"""(() => {{
@@ -85,16 +85,16 @@ def drawn(page, name: str) -> int:
 
 
 def test_buttons_hide_and_show_series_in_all_charts(shown):
-    before, others = drawn(shown, "ring pipelined"), drawn(shown, "two_tree pipelined")
+    before, others = drawn(shown, "ring@pipelined"), drawn(shown, "two_tree@pipelined")
     assert before > 20
-    pressed(shown, "ring pipelined")
-    assert (drawn(shown, "ring pipelined"), drawn(shown, "two_tree pipelined")) == (0, others)
+    pressed(shown, "ring@pipelined")
+    assert (drawn(shown, "ring@pipelined"), drawn(shown, "two_tree@pipelined")) == (0, others)
     states = (
-        "[...document.querySelectorAll(`button[data-name='ring pipelined']`)].map(e => e.getAttribute('aria-pressed'))"
+        "[...document.querySelectorAll(`button[data-name='ring@pipelined']`)].map(e => e.getAttribute('aria-pressed'))"
     )
     assert set(shown.evaluate(states)) == {"false"}
     shown.press(" ")  # it still has the focus
-    assert drawn(shown, "ring pipelined") == before and set(shown.evaluate(states)) == {"true"}
+    assert drawn(shown, "ring@pipelined") == before and set(shown.evaluate(states)) == {"true"}
 
 
 def test_buttons_hide_rank_counts_and_turn_the_axis(shown):
@@ -118,7 +118,7 @@ def test_the_calls_of_a_cell_are_those_of_its_launches(shown):
     assert [*said] == [f"2r-{number}" for number in range(1, 6)]
     for name, median_us in said.items():
         rows = pd.read_csv(EXAMPLE / "launches" / f"{name}.1.csv")
-        own = rows[(rows["algorithm"] == "native") & (rows["nbytes"] == 8) & ~rows["warmup"].astype(bool)]
+        own = rows[(rows["competitor"] == "native") & (rows["nbytes"] == 8) & ~rows["warmup"].astype(bool)]
         assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
 
 

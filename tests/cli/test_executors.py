@@ -109,9 +109,7 @@ def test_bad_input_is_refused_in_one_sentence(words, sentence, tmp_path):
 
 
 def test_a_machine_file_without_an_algorithm_of_ours_has_no_prices(tmp_path):
-    machine = replace(
-        bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native", executor="native"),)
-    )
+    machine = replace(bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native"),))
     write_machine(machine, tmp_path / "machine.json")
     with pytest.raises(ValueError, match="includes ring"):
         plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))

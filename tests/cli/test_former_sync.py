@@ -29,7 +29,7 @@ def call(*words) -> Result:
 def test_its_summary_is_made_anew(folder):
     rows = summarise(RunFolder(folder))
     assert {row["time_definition"] for row in rows} == {"dissemination_max_local"}
-    assert {row["algorithm"] for row in rows} == {"native", "ring"} and all(row["time_s"] > 0 for row in rows)
+    assert {row["competitor"] for row in rows} == {"native", "ring"} and all(row["time_s"] > 0 for row in rows)
 
 
 def test_report_and_compare_read_it(folder):

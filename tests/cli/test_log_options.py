@@ -81,7 +81,7 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     assert "--ranks N" in refusal("run", osu)
     assert "timing method" in refusal("run", osu, "-n", 2) and "--despite time" in refusal("run", osu, "-n", 2)
     found = judged("run", osu, "-n", 2, "--despite", "time")
-    assert [(cell["algorithm"], cell["count"], cell["dtype"]) for cell in found["cells"]] == [
+    assert [(cell["competitor"], cell["count"], cell["dtype"]) for cell in found["cells"]] == [
         ("native", 2, "float32"),
         ("native", 4, "float32"),
     ]

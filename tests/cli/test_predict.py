@@ -47,7 +47,7 @@ def refused(*words: str) -> str:
 def model(name: str, alpha_s: float, beta: float, **more) -> Model:
     found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
     found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
-    where = {"run": "monday", "executor": "sendrecv", "dtype": "float32", "op": "sum", "itemsize": 4}
+    where = {"run": "monday", "dtype": "float32", "op": "sum", "itemsize": 4}
     measured = {"ranks": (2, 4, 8), "nbytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
     return Model(name, (ModelPart(name, Form(), tuple(found)),), **{**where, **measured, **more})
 
@@ -163,7 +163,7 @@ def test_csv_has_a_row_for_every_cell(machine):
     rows = list(csv.DictReader(io.StringIO(printed(machine, "-n", "4,17", "--sizes", "64,1M", "--format", "csv"))))
     assert list(rows[0]) == list(COLUMNS) and len(rows) == 8
     first = rows[0]
-    assert (first["group"], first["algorithm"]) == ("monday, float32 sum, warm cache", "ring")
+    assert (first["group"], first["competitor"]) == ("monday, float32 sum, warm cache", "ring")
     assert float(first["time_s"]) == pytest.approx(6 * (1e-6 + 16e-10)) and first["segment_nbytes"] == ""
     assert float(first["low_s"]) < float(first["time_s"]) < float(first["high_s"])
     assert {(row["ranks"], row["speculative"]) for row in rows} == {("4", "0"), ("17", "1")}
@@ -239,13 +239,13 @@ def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
     rows = json.loads(printed(*words, *within, "--format", "json"))["rows"]
     assert min(row["time_s"] for row in rows) * 1e6 >= least_us
     assert all(row["bandwidth_bound_s"] * 1e6 == pytest.approx(least_us) for row in rows)
-    assert {row["algorithm"]: row["limit"] for row in rows}["hierarchical_ring"] == "port"
+    assert {row["competitor"]: row["limit"] for row in rows}["hierarchical_ring"] == "port"
     wider = json.loads(printed(*words, *within, "--nic-bandwidth", "100Gbit", "--format", "json"))["rows"]
     assert min(row["time_s"] for row in wider) * 1e6 < least_us / 3
 
 
 def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
-    unknown = model("native", 0.0, 0.0, executor="native", nbytes=(8, 1 << 20))
+    unknown = model("native", 0.0, 0.0, nbytes=(8, 1 << 20))
     found = (
         Parameter("call_s", "", 0.0, 9.233e-3, 9e-3, 9.4e-3, True),
         Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),

@@ -6,7 +6,7 @@ import pytest
 
 from allreduce_bench.cli.request import Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
 from allreduce_bench.runs.start import Start

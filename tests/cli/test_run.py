@@ -75,7 +75,7 @@ def test_16_bit_types_are_measured_and_labelled(python, tmp_path, dtype):
     done = [row for row in rows if row["state"] == "done"]
     assert all(row["wrong"] == "0" and row["same_bits"] == "1" for row in done) and len(done) in (6, 9)
     skipped = [row for row in rows if row not in done]  # a float16 may be missing where a compiler has none
-    assert all(row["algorithm"] == "native" and f"offers no {dtype} of " in row["reason"] for row in skipped)
+    assert all(row["competitor"] == "native" and f"offers no {dtype} of " in row["reason"] for row in skipped)
     assert bool(skipped) or dtype == "float16"
 
 
@@ -408,7 +408,7 @@ def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
     at_pages = [cell for cell in cells if cell["placement"] == "page"]
     assert {cell["close_moves"] for cell in at_pages} == {"0"} == {cell["unknown_moves"] for cell in cells}
     assert {cell["offsets"] for cell in at_pages} <= {"0/1024", "0/1024/-", "0/1024/2048"}
-    apart = {cell["algorithm"]: int(cell["close_moves"]) for cell in cells if cell["placement"] == "16"}
+    apart = {cell["competitor"]: int(cell["close_moves"]) for cell in cells if cell["placement"] == "16"}
     assert apart["native"] == 4 and apart["ring"] > 0
     launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
     assert launch["machines"][0]["copying"].keys() == {"libc", "fsrm", "close_factor"}

@@ -122,7 +122,7 @@ def test_every_script_is_tested_before_the_first_is_submitted(slurm):
 
 def test_the_scripts_run_the_planned_launches_of_their_nodes(slurm, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "submit", "-o", "a\n$(touch hacked)"])
-    steering = ("--timeout", "2m", "--within", "10m", "--min-busbw", "ring@64K:0.5", "--max-time", "8:15us")
+    steering = ("--timeout", "2m", "--within", "10m", "--min-busbw", "ring:64K:0.5", "--max-time", "8:15us")
     submit(*ON_TWO, *steering, "--launcher", "srun", "-o", "sweep")
     script = tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch"
     found = directives(script)
@@ -133,7 +133,7 @@ def test_the_scripts_run_the_planned_launches_of_their_nodes(slurm, tmp_path, mo
     assert words[0] == "run" and value(words, "--only") == "8r" and value(words, "--output") == str(tmp_path / "sweep")
     assert value(words, "--launcher") == "srun" and "--resume" in words
     assert {"--within=600s", "--timeout=120s"} <= set(words)
-    assert "--min-busbw=ring@65536:0.500000000" in words and "--max-time=8:0.000015000000s" in words
+    assert "--min-busbw=ring:65536:0.500000000" in words and "--max-time=8:0.000015000000s" in words
     collected = run_script(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch", tmp_path / "venv")
     assert collected[0] == "collect" and collected[-1] == str(tmp_path / "sweep")
     assert not list(tmp_path.rglob("hacked"))
@@ -444,7 +444,7 @@ def test_a_hostile_name_is_refused_or_arrives_unchanged_and_is_never_run(slurm, 
 def test_algorithms_that_han_would_hide_are_told_before_jobs_wait(nodes, components, warned, monkeypatch, capsys):
     monkeypatch.setattr(submitting, "loaded_library", lambda: "Open MPI 5.0.11")
     monkeypatch.setenv("OMPI_MCA_coll", components)
-    submitting._warn_of_forced(Plan(sizes=(8,), ranks=(2,), algorithms=("native", "native:ring")), nodes)
+    submitting._warn_of_forced(Plan(sizes=(8,), ranks=(2,), competitors=("native", "native:ring")), nodes)
     words = (
         "native:ring: over several nodes han of Open MPI 5.0.11 works above this algorithm; set OMPI_MCA_coll=^han "
         "for the whole run, whose native is then without han, too"

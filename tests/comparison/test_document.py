@@ -12,8 +12,8 @@ ABSENT = "not planned"  # by a side
 
 
 def test_every_cell_says_what_it_is_and_how_it_was_judged():
-    base = compared_run("base", row(FASTER), row(FASTER[:1], algorithm="native"), row(FASTER, nbytes=64, count=16))
-    new = compared_run("new", row(SLOWER), row(SLOWER, algorithm="native"))
+    base = compared_run("base", row(FASTER), row(FASTER[:1], competitor="native"), row(FASTER, nbytes=64, count=16))
+    new = compared_run("new", row(SLOWER), row(SLOWER, competitor="native"))
     comparison = compare([base], [new], 0.05)
     content = json.loads(json_text(comparison))
     assert (content["baseline"], content["new"], content["threshold"], content["confidence"]) == (

@@ -10,7 +10,7 @@ from allreduce_bench.evaluation.summary_row import Grade, Reason
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import NOT_RELIABLE
 
-NATIVE = {"algorithm": "native", "executor": "native"}
+NATIVE = {"competitor": "native"}
 BUSY, WRONG = (Grade(NOT_RELIABLE, (Reason(code, NOT_RELIABLE, 1.0),)) for code in ("others", "wrong"))
 
 

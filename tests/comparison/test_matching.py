@@ -10,7 +10,7 @@ from allreduce_bench.runs.rows import RunError
 ABSENT = "not planned"  # by a side
 WRONG = "3 wrong elements"
 
-BASE = compared_run("base", row(FASTER), row(FASTER, algorithm="native", executor="native"))
+BASE = compared_run("base", row(FASTER), row(FASTER, competitor="native"))
 
 
 def match_one(before: dict, after: dict):

@@ -11,8 +11,8 @@ ABSENT = "not planned"  # by a side
 
 @pytest.fixture
 def comparison() -> Comparison:
-    base = compared_run("base", row(FASTER, algorithm="my|ring"), row(FASTER, nbytes=64, count=16))
-    return compare([base], [compared_run("new", row(SLOWER, algorithm="my|ring"))], 0.05)
+    base = compared_run("base", row(FASTER, competitor="my|ring"), row(FASTER, nbytes=64, count=16))
+    return compare([base], [compared_run("new", row(SLOWER, competitor="my|ring"))], 0.05)
 
 
 def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):

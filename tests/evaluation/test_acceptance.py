@@ -23,16 +23,16 @@ MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
         ("busbw", "64M:20GB/s", [AcceptanceLimit("busbw", 64 * MIB, 20e9)]),
         (
             "busbw",
-            "64MiB:0.5, ring@8:160Gbit",
+            "64MiB:0.5, ring:8:160Gbit",
             [AcceptanceLimit("busbw", 64 * MIB, 5e8), AcceptanceLimit("busbw", 8, 20e9, "ring")],
         ),
         ("busbw", "native:tuned 4@1K:1", [AcceptanceLimit("busbw", 1024, 1e9, "native:tuned 4")]),
         ("time", "8:15us", [AcceptanceLimit("time", 8, 15e-6)]),
         ("efficiency", "8M:80%", [AcceptanceLimit("efficiency", 8 * MIB, 0.8)]),
-        ("efficiency", "ring@8:12.5%", [AcceptanceLimit("efficiency", 8, 0.125, "ring")]),
+        ("efficiency", "ring:8:12.5%", [AcceptanceLimit("efficiency", 8, 0.125, "ring")]),
         (
             "time",
-            "ring@1K:1m30s,0:2ms",
+            "ring:1K:1m30s,0:2ms",
             [AcceptanceLimit("time", 1024, 90.0, "ring"), AcceptanceLimit("time", 0, 2e-3)],
         ),
     ],
@@ -74,7 +74,7 @@ def test_what_is_no_limit_of_efficiency_is_said_with_an_example(text):
 
 def test_a_limit_is_read_again_from_its_words():
     """As `submit` hands it to its jobs."""
-    for quantity, text in (("busbw", "ring@64M:20"), ("time", "8:15us"), ("efficiency", "ring@8M:12.5%")):
+    for quantity, text in (("busbw", "ring:64M:20"), ("time", "8:15us"), ("efficiency", "ring:8M:12.5%")):
         (limit,) = parse_limits(quantity, text)
         assert parse_limits(quantity, limit.words) == (limit._replace(value=pytest.approx(limit.value)),)
 
@@ -82,7 +82,7 @@ def test_a_limit_is_read_again_from_its_words():
 def test_efficiency_is_the_lower_bound_over_the_time(summary):
     plan, rows = summary
     rows = [
-        row | {"limit_s": row["time_s"] / 2} if row["algorithm"] == "ring" and row["time_s"] else row for row in rows
+        row | {"limit_s": row["time_s"] / 2} if row["competitor"] == "ring" and row["time_s"] else row for row in rows
     ]
     limits = [AcceptanceLimit("efficiency", 1024, value, "ring") for value in (0.499, 0.501)]
     assert [judged.met for judged in judge(limits, plan, rows)] == [True, True, False, False]
@@ -96,7 +96,7 @@ def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):
 
     folder = build_run(tmp_path / "run", algorithms=["native", REDUCE_BCAST], ranks=(2,), factor=factor)
     native_s, made_s = (
-        next(row["time_s"] for row in summarise(folder) if (row["algorithm"], row["nbytes"]) == (name, 8))
+        next(row["time_s"] for row in summarise(folder) if (row["competitor"], row["nbytes"]) == (name, 8))
         for name in ("native", REDUCE_BCAST)
     )
     limits = [AcceptanceLimit("time", 8, (native_s + made_s) / 2, name) for name in (None, REDUCE_BCAST)]
@@ -148,7 +148,7 @@ def summary(tmp_path_factory):
 
 
 def row_of(rows, algorithm: str, ranks: int, nbytes: int) -> dict:
-    (row,) = [row for row in rows if (row["algorithm"], row["ranks"], row["nbytes"]) == (algorithm, ranks, nbytes)]
+    (row,) = [row for row in rows if (row["competitor"], row["ranks"], row["nbytes"]) == (algorithm, ranks, nbytes)]
     return row
 
 
@@ -210,7 +210,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     launcher, count = [], ["-n", "2"]
     if started == "by mpirun":
         launcher, count = launch(python, 2), []
-    limits = ["--min-busbw", "1M:0.000001,ring@1M:1000000", "--max-time", "8:1h"]
+    limits = ["--min-busbw", "1M:0.000001,ring:1M:1000000", "--max-time", "8:1h"]
     result = bench(python, *WORDS, *count, *limits, "-o", tmp_path / "run", launcher=launcher)
     assert result.returncode == 1 and "Traceback" not in result.stderr
     judged = [line for line in result.stdout.splitlines() if line.startswith(("accepted: ", "FAILED: "))]
@@ -219,7 +219,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     assert judged[1].startswith("FAILED: ring 1 MiB, 2 ranks: busbw ")
     if started == "by us":
         assert "error: not accepted: ring 1 MiB, 2 ranks; results" in result.stderr.splitlines()[-1]
-    limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring@1M:1h", "--format", "csv"]
+    limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring:1M:1h", "--format", "csv"]
     again = bench(python, "run", "--resume", *limits, "-o", tmp_path / "run", launcher=launcher)
     assert again.returncode == 0, again.stderr
     assert again.stderr.count("accepted: ") == 3 and "accepted" not in again.stdout
@@ -231,7 +231,7 @@ def test_launches_in_two_states_are_judged_by_the_slow_one(tmp_path):
 
     folder = build_run(tmp_path / "run", launches=5, factor=also_ring, ranks=(4,), algorithms=("native", "ring"))
     rows = summarise(folder)
-    row = next(row for row in rows if (row["algorithm"], row["nbytes"]) == ("native", MIB))
+    row = next(row for row in rows if (row["competitor"], row["nbytes"]) == ("native", MIB))
     between_s = (row["state_low_s"] * row["state_high_s"]) ** 0.5
     judgements = judge([AcceptanceLimit("time", MIB, between_s)], folder.plan(), rows)
     judgements += judge([AcceptanceLimit("busbw", MIB, row["busbw_bytes_per_s"] / 2)], folder.plan(), rows)

@@ -66,7 +66,7 @@ def test_other_bits_in_a_longer_vector_are_told(tmp_path):
 
     folder = run(tmp_path, change)
     rows = summarise(folder)
-    same = {(row["algorithm"], row["nbytes"]): row["same_bits_lengths"] for row in rows}
+    same = {(row["competitor"], row["nbytes"]): row["same_bits_lengths"] for row in rows}
     assert {same[name, 8] for name in NAMES} == {None}
     assert {name: (same[name, 1024], same[name, 65536]) for name in NAMES} == {
         "native": (0, 0),
@@ -106,7 +106,7 @@ def test_the_lines_group_what_is_equal(tmp_path):
 
 
 def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
-    rows = {(row["algorithm"], row["nbytes"]): row for row in summarise(run(tmp_path))}
+    rows = {(row["competitor"], row["nbytes"]): row for row in summarise(run(tmp_path))}
     assert rows["ring", 65536]["bits"] == "aa16384" and rows["ring", 65536]["same_bits_launches"] == 1
     assert rows["native", 65536]["bits"] is rows["naive", 8]["bits"] is None
     other = run(tmp_path / "other", lambda launch, cell, facts: {"bits": facts["bits"] + str(launch.number % 2)})
@@ -123,7 +123,7 @@ CONTRADICTIONS = [
 def test_a_contradicted_promise_is_a_bad_finding_named_first(tmp_path, name, facts, words):
     folder = run(tmp_path, lambda launch, cell, _: facts if cell.algorithm == name and launch.number == 2 else {})
     rows = summarise(folder)
-    assert {row["algorithm"] for row in rows if broken_promise(row)} == {name}
+    assert {row["competitor"] for row in rows if broken_promise(row)} == {name}
     first, *others = find_caveats(rows, folder.attempts())
     assert (first.level, first.badge) == ("bad", f"BROKEN PROMISE: {name}")
     assert first.notes[0].text.startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.notes[0].text
@@ -136,7 +136,7 @@ def test_different_bits_in_another_launch_contradict_a_schedule_only_if_it_was_t
         return {"bits": f"{facts['bits']}{launch.number}"}
 
     rows = summarise(run(tmp_path, changed))
-    assert {row["algorithm"] for row in rows if broken_promise(row)} == {"ring", "two_tree", "naive"}  # not native
+    assert {row["competitor"] for row in rows if broken_promise(row)} == {"ring", "two_tree", "naive"}  # not native
     rows = summarise(run(tmp_path / "b", lambda *all: changed(*all) | {"schedule_digest": str(all[0].number)}))
     assert not any(map(broken_promise, rows))
     badges = [finding.badge for finding in find_caveats(rows, [])]
@@ -180,7 +180,7 @@ def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
         (row,) = (
             row
             for row in rows
-            if (row["ranks"], row["cache"], row["algorithm"]) == (line.ranks, line.cache, line.algorithm)
+            if (row["ranks"], row["cache"], row["competitor"]) == (line.ranks, line.cache, line.algorithm)
             and format_size(row["nbytes"]) == size
         )
         assert line.time == f"{format_time(row['time_s'])} at {size}"

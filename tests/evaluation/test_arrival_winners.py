@@ -42,7 +42,7 @@ def test_who_suffers_least_from_which_pattern_is_named():
 def test_the_fastest_need_not_be_who_suffers_least():
     rows = rows_of({"ring": {"ramp": 0.5}, "tree": {"ramp": 0.9}})
     for row in rows:
-        if row["algorithm"] == "ring":  # ten times as slow as the other one, delayed or not
+        if row["competitor"] == "ring":  # ten times as slow as the other one, delayed or not
             for name in ("launch_medians", "completion_medians"):
                 row[name] = {launch: 10 * median for launch, median in row[name].items()}
             row["time_s"] *= 10
@@ -65,7 +65,7 @@ def test_two_launches_doubted_times_and_a_missing_rival_show_nothing():
     assert few.least == "" and few.times[0].ratio is not None and few.times[0].ratio_low is None
     doubted = rows_of({"ring": {"ramp": 0.5}, "tree": {"ramp": 0.9}})
     for row in doubted:
-        row["doubt"] = "invalid calls" if row["algorithm"] == "ring" else None
+        row["doubt"] = "invalid calls" if row["competitor"] == "ring" else None
     assert [(line.least, line.times[0].ratio) for line in arrival_winners(doubted)] == [("", None)] * 2
     assert arrival_winners(rows_of({"ring": {"ramp": 0.5}}))[1].least == ""
 

@@ -13,10 +13,9 @@ def test_only_the_unusual_is_named():
 
 
 def test_the_cell_of_a_row():
-    cell = Cell("ring", "sendrecv", 4, None, "cold", TOGETHER)
+    cell = Cell("ring", 4, None, "cold", TOGETHER)
     row = {
-        "algorithm": "ring",
-        "executor": "sendrecv",
+        "competitor": "ring",
         "count": 4,
         "segment": None,
         "cache": "cold",

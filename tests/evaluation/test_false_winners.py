@@ -46,7 +46,7 @@ def test_without_noise_the_faster_one_wins_everywhere_and_the_switch_is_found(wi
 def test_a_winner_among_equals_is_counted_as_false(without_noise):
     table = drawn("equal")
     for row in table.rows:
-        if row["algorithm"] == "a1":
+        if row["competitor"] == "a1":
             row["time_s"] /= 2
             row["launch_medians"] = {name: time_s / 2 for name, time_s in row["launch_medians"].items()}
     assert outcome(table).false == len(SIZES) + 1  # every size, and the stretch of them
@@ -69,6 +69,6 @@ def test_the_ring_is_measured_beside_its_twin_and_load_ends(python):
         (rows,) = measured_twins(python, 1, launches=1)
         assert loops and all(loop.poll() is None for loop in loops)
     assert all(loop.returncode is not None for loop in loops)
-    assert {row["algorithm"] for row in rows if row["state"] == "done"} == {"ring", "ring_b"}
+    assert {row["competitor"] for row in rows if row["state"] == "done"} == {"ring", "ring_b"}
     judge(rows)
-    assert winners_of(rows) <= {(2, row["nbytes"], row["algorithm"]) for row in rows}
+    assert winners_of(rows) <= {(2, row["nbytes"], row["competitor"]) for row in rows}

@@ -11,7 +11,8 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import contest_of
 from allreduce_bench.importers.keep import merge
 from allreduce_bench.report.table import table
-from allreduce_bench.runs.cell import FORCED_DEFAULT, FORCED_WAY, Launch
+from allreduce_bench.runs.cell import FORCED_WAY, Launch
+from allreduce_bench.runs.competitor import FORCED_DEFAULT
 
 NATIVE_S = (1.00, 1.01, 0.99, 1.00, 1.02)
 RING = "native:ring"
@@ -20,7 +21,7 @@ CHOICES = {"forced_launches": (FORCED_WAY,)}
 
 
 def forced_row(algorithm, nbytes, medians_s):
-    row = made_row(algorithm, nbytes, medians_s, executor="forced")
+    row = made_row(algorithm, nbytes, medians_s)
     return {**row, "launch_medians": {f"{launch}-forced": s for launch, s in row["launch_medians"].items()}}
 
 
@@ -32,7 +33,7 @@ def rows_of(default_over_native, launches=5):
     for row in rows:
         row["grade"] = "good"
     add_not_compared(rows)
-    return {row["algorithm"]: row for row in rows}
+    return {row["competitor"]: row for row in rows}
 
 
 @pytest.mark.parametrize(("factor", "is_ranked"), [(1.0, True), (1.04, True), (1.12, False), (0.9, False)])
@@ -64,12 +65,12 @@ def folder(tmp_path_factory):
 
 def test_the_table_says_so_in_a_sentence_and_the_default_does_not_compete(folder):
     rows = summarise(folder)
-    assert {(row["algorithm"], row["nbytes"], row["doubt"]) for row in rows if row["doubt"]} == {
+    assert {(row["competitor"], row["nbytes"], row["doubt"]) for row in rows if row["doubt"]} == {
         *((FORCED_DEFAULT, nbytes, REFERENCE) for nbytes in (8, 65536)),
         (RING, 8, OTHER_DEFAULT),
     }
     assert {row["launches"] for row in rows} == {5} and {row["standing"] for row in rows if row["doubt"]} == {None}
-    speedups = {(row["algorithm"], row["nbytes"]): row.get("speedup") for row in rows}
+    speedups = {(row["competitor"], row["nbytes"]): row.get("speedup") for row in rows}
     assert speedups[RING, 8] is None is speedups[FORCED_DEFAULT, 65536] and speedups[RING, 65536] is not None
     said = table(folder.plan(), rows, "Open MPI 5.0.11")
     assert f"{RING}: the default of their launches takes 1.5" in said and "native's time at 8 B; not compared" in said

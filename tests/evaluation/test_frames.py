@@ -28,11 +28,11 @@ def test_missing_stays_missing(tmp_path):
     assert "ring" not in set(frames.repetitions([folder])["algorithm"])
     frame = frames.summary([folder])
     assert list(frame.columns) == ["run", *names(SUMMARY)]
-    ring = frame[frame["algorithm"] == "ring"]
+    ring = frame[frame["competitor"] == "ring"]
     assert len(ring) == len(SIZES)
     assert ring[["time_s", "min_s", "speedup", "repetitions", "standing", "wrong"]].isna().all(axis=None)
     assert set(ring["reason"]) == {"too large"}
-    assert frame.loc[frame["algorithm"] == "native", "path_messages"].isna().all()
+    assert frame.loc[frame["competitor"] == "native", "path_messages"].isna().all()
 
 
 def test_medians_agree_with_the_raw_calls(tmp_path):

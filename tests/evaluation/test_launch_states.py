@@ -11,7 +11,7 @@ from allreduce_bench.evaluation.summary_row import LaunchStates
 
 
 def rows_of(folder):
-    return {(row["algorithm"], row["ranks"], row["nbytes"]): row for row in summarise(folder)}
+    return {(row["competitor"], row["ranks"], row["nbytes"]): row for row in summarise(folder)}
 
 
 def test_only_the_cells_in_two_states_say_so(tmp_path):

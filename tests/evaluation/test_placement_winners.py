@@ -43,5 +43,5 @@ def test_cells_of_other_placements_compete_among_themselves_alone():
     assert [way.placement for way in ways_of(rows)] == ["page", "numpy"]
     assert {row["placement"] for row in competing(rows)} == {"page"}
     assert {row["placement"] for row in competing(rows, placement="numpy")} == {"numpy"}
-    fastest = {(row["placement"], row["algorithm"]) for row in rows if row["standing"] == "fastest"}
+    fastest = {(row["placement"], row["competitor"]) for row in rows if row["standing"] == "fastest"}
     assert fastest == {("page", "native"), ("numpy", "ring")}

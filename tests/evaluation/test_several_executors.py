@@ -14,7 +14,8 @@ from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.runs.cell import EXECUTORS, Cut, Launch
+from allreduce_bench.runs.cell import Cut, Launch
+from allreduce_bench.runs.competitor import WAYS
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 
@@ -36,16 +37,16 @@ def of_four_executors(path, **changed):
 def test_executors_of_one_algorithm_compete_and_are_held_against_the_native_called_alike(tmp_path):
     rows = summarise(of_four_executors(tmp_path / "run"))
     at_a_size = [row for row in rows if (row["ranks"], row["nbytes"]) == (2, 1 << 20)]
-    names = ["native", "native compiled", "ring", "ring pipelined", "ring compiled", "ring compiled-pipelined"]
+    names = ["native", "native@compiled", "ring", "ring@pipelined", "ring@compiled", "ring@compiled-pipelined"]
     assert [competitor_of(row) for row in at_a_size] == names == competitor_names(rows, ("native", "ring"))
     time_s = {competitor_of(row): row["time_s"] for row in at_a_size}
     for row in at_a_size:
-        native = "native compiled" if row["executor"].startswith("compiled") else "native"
+        native = "native@compiled" if row["executor"].startswith("compiled") else "native"
         assert row["speedup"] == time_s[native] / row["time_s"]
     assert [row["window"] for row in at_a_size] == [None, None, None, 4, None, 4]
     assert [row["segment"] for row in at_a_size] == [None, None, None, 1 << 15, None, 1 << 15]
     won = {stretch.leaders for verdict in verdicts(rows) for stretch in verdict.stretches if stretch.is_won}
-    assert ("ring compiled-pipelined",) in won and not won & {("ring",), ("native",)}
+    assert ("ring@compiled-pipelined",) in won and not won & {("ring",), ("native",)}
 
 
 def test_the_table_the_page_and_the_fit_name_each(tmp_path):
@@ -55,15 +56,15 @@ def test_the_table_the_page_and_the_fit_name_each(tmp_path):
     )
     rows = summarise(folder)
     text = table(folder.plan(), rows, "a library")
-    assert f"ran whole: ring pipelined 1 MiB, ring compiled-pipelined 1 MiB: {why}" in text
+    assert f"ran whole: ring@pipelined 1 MiB, ring@compiled-pipelined 1 MiB: {why}" in text
     write_report([folder], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "native compiled" in page and "ran whole" in page and "Compiled executors" in page
+    assert "native@compiled" in page and "ran whole" in page and "Compiled executors" in page
     models = fit_all(points([folder]))
     assert {model.competitor for model in models} == {competitor_of(row) for row in rows}
     assert len(models) == 6  # one for each, although each size is cut in another way
     beta = {model.competitor: model.parts[0].parameters[-1].value for model in models}
-    assert beta["ring pipelined"] == pytest.approx(0.5 * beta["ring"], rel=0.1)
+    assert beta["ring@pipelined"] == pytest.approx(0.5 * beta["ring"], rel=0.1)
 
 
 def test_runs_of_other_executors_have_no_cell_in_common(tmp_path):

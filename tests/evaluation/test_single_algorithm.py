@@ -36,7 +36,7 @@ def test_latency_is_that_of_the_smallest_size_and_the_peak_where_it_is(tmp_path)
 def test_several_algorithms_have_none_and_doubted_times_do_not_count(tmp_path):
     rows = rows_of(tmp_path, text(algorithms=("native", "ring")))
     assert not [verdict for verdict in verdicts(rows) if verdict.alone] and contrasts(rows, {}) == []
-    native = [row for row in rows if row["algorithm"] == "native"]
+    native = [row for row in rows if row["competitor"] == "native"]
     doubted = [{**row, "doubt": "two states" if row["nbytes"] == 1 << 20 else None} for row in native]
     found = performance(4, "warm", {row["nbytes"]: [row] for row in doubted})
     assert (found.peak_nbytes, found.sizes, found.ranked) == (1 << 24, 4, 3)

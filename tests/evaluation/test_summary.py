@@ -12,9 +12,9 @@ def test_every_planned_cell_has_a_row_in_the_order_of_the_plan(tmp_path):
         return None if cell.algorithm == "native" else {}
 
     rows = summarise(build_run(tmp_path / "run", algorithms=("ring", "native"), sizes=(8, 64), outcome=outcome))
-    cells = [(row["ranks"], row["nbytes"], row["algorithm"]) for row in rows]
+    cells = [(row["ranks"], row["nbytes"], row["competitor"]) for row in rows]
     assert cells == [(ranks, nbytes, name) for ranks in (2, 4) for nbytes in (8, 64) for name in ("ring", "native")]
-    assert {row["state"] for row in rows if row["algorithm"] == "native"} == {"missing"}
+    assert {row["state"] for row in rows if row["competitor"] == "native"} == {"missing"}
     assert {key[:2] for key in by_size(rows)} == {(2, 8), (2, 64), (4, 8), (4, 64)}
 
 
@@ -27,7 +27,7 @@ def test_the_fastest_is_marked_and_speed_is_relative_to_native(tmp_path):
         ranks=(2,),
         factor=lambda _, cell: factor[cell.algorithm],
     )
-    rows = {row["algorithm"]: row for row in summarise(folder)}
+    rows = {row["competitor"]: row for row in summarise(folder)}
     assert (rows["ring"]["standing"], rows["native"]["standing"]) == ("fastest", "slower")
     assert rows["native"]["speedup"] == 1 and rows["ring"]["speedup"] > 1
 
@@ -35,7 +35,7 @@ def test_the_fastest_is_marked_and_speed_is_relative_to_native(tmp_path):
 def test_floors_are_columns_and_the_summary_is_a_file(tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8, 64), ranks=(2,), floors=True)
     rows = record_summary(folder)
-    assert [row["algorithm"] for row in rows] == ["ring", "ring"]
+    assert [row["competitor"] for row in rows] == ["ring", "ring"]
     assert (
         rows[0]["call_floor_s"] == rows[1]["call_floor_s"] and rows[0]["copy_floor_s"] < rows[1]["copy_floor_s"] * 1.1
     )
@@ -52,6 +52,6 @@ def test_a_doubted_time_has_no_speed_up(tmp_path):
         floors=True,
         factor=lambda _, cell: 1e-6 if cell.algorithm == "native" else 1.0,
     )
-    rows = {row["algorithm"]: row for row in summarise(folder)}
+    rows = {row["competitor"]: row for row in summarise(folder)}
     assert rows["native"]["doubt"] == "below a floor" and rows["native"]["standing"] is None
     assert all(row["speedup"] is None for row in rows.values())

@@ -51,7 +51,7 @@ def test_noise_makes_no_bands():
     """ring wins but for one size, where nothing can be told, and one, where tree is lower by chance."""
     rows = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 1.3)))
     for row in rows:
-        if (row["algorithm"], row["nbytes"]) == ("tree", SIZES[3]):
+        if (row["competitor"], row["nbytes"]) == ("tree", SIZES[3]):
             row |= made_row("tree", SIZES[3], [0.5, 3.0, 0.7, 0.9, 2.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.leaders, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], ("ring",), (SIZES[3],))]
@@ -127,7 +127,7 @@ def test_who_has_no_time_at_a_size_may_be_the_fastest_there_and_hands_over_to_no
 
 def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few():
     rows = [made_row(name, n, [s] * 5) for n in SIZES for name, s in (("ring", 1.0), ("native", 2.0))]
-    slow = next(row for row in rows if (row["algorithm"], row["nbytes"]) == ("ring", SIZES[2]))
+    slow = next(row for row in rows if (row["competitor"], row["nbytes"]) == ("ring", SIZES[2]))
     slow |= made_row("ring", SIZES[2], [20.0, 20.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], (SIZES[2],))]
@@ -139,7 +139,7 @@ def test_who_is_ranked_nowhere_holds_no_stretch_together():
 
     rows = ranked_rows(cells(factor))
     for row in rows:
-        if row["algorithm"] == "tree":
+        if row["competitor"] == "tree":
             row["call_floor_s"] = 1e9
     (found,) = verdicts(rank(rows))
     assert [stretch.leaders for stretch in found.stretches] == [("native",), ("ring",)]

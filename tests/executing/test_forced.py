@@ -9,7 +9,6 @@ from measured_runs import bench, done, mpirun, one_line_error
 
 from allreduce_bench.cli.request import algorithm_fields
 from allreduce_bench.evaluation.cell_times import REFERENCE
-from allreduce_bench.runs.cell import FORCED
 from allreduce_bench.runs.library_algorithms import NAMES, NotForced, least_count, settings_of, variables_at_start
 from allreduce_bench.runs.plan import Plan
 

@@ -5,7 +5,7 @@ import pytest
 from interpreters import interpreters
 from measured_runs import bench
 
-from allreduce_bench.runs.cell import GLOO
+from allreduce_bench.runs.competitor import GLOO
 from allreduce_bench.runs.plan import Plan
 
 HAVE = {python: bool(list(python.parent.parent.glob("lib/python*/site-packages/torch"))) for python in interpreters()}

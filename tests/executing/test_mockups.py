@@ -11,7 +11,7 @@ from measured_runs import bench, here
 from rank_programs import mpirun
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -50,13 +50,13 @@ def test_mock_ups_are_measured_and_checked_as_cells(python, tmp_path, options):
     assert "native:reduce+bcast" in result.stdout
     rows = summarise(RunFolder(tmp_path / "run"))
     made = [row for row in rows if row["executor"] == "mockup"]
-    assert {row["algorithm"] for row in made} == {*MOCKUPS} and {row["state"] for row in made} == {"done"}
+    assert {row["competitor"] for row in made} == {*MOCKUPS} and {row["state"] for row in made} == {"done"}
     assert all(row["checks"] > 0 for row in _marks(tmp_path / "run", "mockup"))
     assert {row["standing"] for row in made} == {row.get("speedup") for row in made} == {None}
-    beside = {(row["nbytes"], row["cache"]) for row in rows if row["algorithm"] == row["executor"] == "native"}
+    beside = {(row["nbytes"], row["cache"]) for row in rows if row["competitor"] == row["executor"] == "native"}
     assert {(row["nbytes"], row["cache"]) for row in made} == beside
     json_text = here("show", tmp_path / "run", "--format", "json").stdout
-    assert {*MOCKUPS} <= {row["algorithm"] for row in json.loads(json_text)["results"]}
+    assert {*MOCKUPS} <= {row["competitor"] for row in json.loads(json_text)["results"]}
 
 
 def _marks(folder: Path, executor: str) -> list[dict]:

@@ -79,7 +79,9 @@ def test_nothing_is_started_near_the_end_of_a_job_after_failures_and_for_what_is
 
 
 def test_sizes_of_whole_elements_over_several_ranks_are_looked_at():
-    plan = Plan(algorithms=("native", "native:ring", "native:reduce+bcast", "ring"), sizes=(0, 4, 64), ranks=(1, 2, 65))
+    plan = Plan(
+        competitors=("native", "native:ring", "native:reduce+bcast", "ring"), sizes=(0, 4, 64), ranks=(1, 2, 65)
+    )
     asked = asked_of(plan, 2, 5.0)
     assert (asked.sizes, asked.forced, asked.within_s, asked.counts) == ([4, 64], ("native:ring",), 5.0, False)
     assert asked_of(plan, 65, 5.0).sizes == [64] and asked_of(plan, 1, 5.0) is None

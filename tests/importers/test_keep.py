@@ -94,7 +94,7 @@ def test_launches_are_files_or_what_a_csv_calls_so(tmp_path):
     rows = rows_of(tmp_path / "two")
     assert [row["launches"] for row in rows] == [2] * 19 and rows[0]["time_s"] == pytest.approx(4081.27e-6)
     run("import", write(tmp_path / "a.csv", CSV), "-o", tmp_path / "csv")
-    found = {(row["algorithm"], row["ranks"]): row for row in rows_of(tmp_path / "csv")}
+    found = {(row["competitor"], row["ranks"]): row for row in rows_of(tmp_path / "csv")}
     assert {key: row["launches"] for key, row in found.items()} == {("ring", 8): 2, ("tree", 8): 1, ("ring", 16): 1}
     assert found["ring", 8]["time_s"] == pytest.approx(3e-6) and found["tree", 8]["standing"] is not None
     facts = json.loads((tmp_path / "csv" / "launches" / "8r-2.1.json").read_text())
@@ -136,7 +136,7 @@ def test_a_mixture_is_refused_with_the_option_that_chooses_and_leaves_nothing_be
 def test_where_chooses_from_a_mixture(tmp_path):
     path = write(tmp_path / "a.csv", CSV.replace("here,two", "there,two"))
     run("import", path, "--where", "system=here", "-o", tmp_path / "run")
-    assert {row["algorithm"] for row in rows_of(tmp_path / "run")} == {"ring", "tree"}
+    assert {row["competitor"] for row in rows_of(tmp_path / "run")} == {"ring", "tree"}
     assert RunFolder(tmp_path / "run").imported()["system"] == "here"
 
 
@@ -335,7 +335,7 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
     for name in ("64_ring_over_int32.csv", "64_default_mpich_int32.csv"):
         write(tmp_path / name, f"highest\n{calls}")
     run("import", tmp_path, "-n", 8, "-o", tmp_path / "run")
-    row = {row["algorithm"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
+    row = {row["competitor"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
     assert (row["repetitions"], row["interval"], row["nbytes"]) == (16, "repetitions", 256)
     assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
     assert frames.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
@@ -365,12 +365,12 @@ def test_a_log_counts_once_however_often_it_is_named(tmp_path):
         write(path.parent / "b.csv", CSV.replace("here,two", "here,three"))
         said = run("import", *paths, "-o", tmp_path / str(number))
         assert f"{path}: named" in said
-        assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["algorithm"] == "tree"} == {2}
+        assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["competitor"] == "tree"} == {2}
 
 
 def test_names_of_the_libraries_own(tmp_path):
     run("import", FLUX, "--algorithm", "native:ring", "-o", tmp_path / "run")
-    assert {(row["algorithm"], row["executor"]) for row in rows_of(tmp_path / "run")} == {("native:ring", "native")}
+    assert {(row["competitor"], row["executor"]) for row in rows_of(tmp_path / "run")} == {("native:ring", "native")}
     assert {row.executor for row in read(FLUX, Asked(algorithm="ring"))} == {"imported"}
 
 
@@ -386,14 +386,14 @@ def test_an_unknown_type_is_kept_as_the_log_says(tmp_path):
 def test_words_of_a_csv_cannot_break_its_run(tmp_path):
     odd = CSV.replace("tree", '"tr\nee\u2028 <b>"').replace("here", '"he\x1bre"')
     run("import", write(tmp_path / "a.csv", odd), "-o", tmp_path / "run")
-    assert {row["algorithm"] for row in rows_of(tmp_path / "run")} == {"ring", "tr?ee? <b>"}
+    assert {row["competitor"] for row in rows_of(tmp_path / "run")} == {"ring", "tr?ee? <b>"}
     assert "&lt;b&gt;" in page(tmp_path / "run")
 
 
 def test_launches_of_two_csvs_are_told_apart_though_they_are_called_the_same(tmp_path):
     logs = [write(tmp_path / name, CSV + end) for name, end in (("a.csv", ""), ("b.csv", "\n"))]
     run("import", *logs, "-o", tmp_path / "run")
-    assert {row["launches"] for row in rows_of(tmp_path / "run") if row["algorithm"] == "tree"} == {2}
+    assert {row["launches"] for row in rows_of(tmp_path / "run") if row["competitor"] == "tree"} == {2}
 
 
 def test_a_copy_of_a_log_is_no_launch_of_its_own(tmp_path):

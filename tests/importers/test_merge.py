@@ -66,8 +66,8 @@ def test_runs_of_different_ranks_stand_side_by_side(tmp_path):
     assert (plan.ranks, plan.launches, plan.sizes) == ((2, 4, 8), 3, (8, 1024))
     assert [launch.name for launch in new.pending(plan)] == ["2r-3"]
     of_each = [row for folder in (a, b) for row in summarise(folder)]
-    times = {(row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in of_each}
-    assert {(row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in summarise(new)} == times
+    times = {(row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in of_each}
+    assert {(row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in summarise(new)} == times
     assert (new.path / "summary.csv").is_file() and not list(tmp_path.glob(".new*"))
 
 

@@ -63,7 +63,7 @@ def test_ranks_start_on_the_hosts_around():
 @pytest.mark.parametrize(("rates", "said"), [((RATE, RATE), "100.0Mbit"), ((RATE, RATE / 2), "100.0Mbit,50.0Mbit")])
 def test_the_command_that_repeats_a_plan_starts_the_same_hosts(rates, said):
     start = with_lab(Start(), Lab(rates, (1, 2)).variables())
-    plan = Plan(algorithms=("ring",), sizes=(8,), ranks=(2,), seed=1, start=start, link_rate_bytes_per_s=min(rates))
+    plan = Plan(competitors=("ring",), sizes=(8,), ranks=(2,), seed=1, start=start, link_rate_bytes_per_s=min(rates))
     words = repeat_command(plan)
     assert words[words.index("--virtual-hosts") + 1] == "2" and words[words.index("--link-rate") + 1] == said
     assert not {"--hosts", "--remote-shell", "--interface"} & set(words)
@@ -71,7 +71,7 @@ def test_the_command_that_repeats_a_plan_starts_the_same_hosts(rates, said):
 
 def test_a_plan_keeps_its_rates_and_plans_of_before_have_none():
     start = with_lab(Start(), LAB.variables())
-    plan = Plan(algorithms=("ring",), sizes=(8,), ranks=(3,), seed=1, start=start)
+    plan = Plan(competitors=("ring",), sizes=(8,), ranks=(3,), seed=1, start=start)
     kept = json.loads(json.dumps(plan.to_json()))
     assert Plan.from_json(kept) == plan
     del kept["start"]["virtual_rates_bytes_per_s"]

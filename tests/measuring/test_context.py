@@ -12,7 +12,7 @@ from allreduce_bench.schedule.algorithm import Topology
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 PLAN = Plan(("ring", "naive"), (8, 1 << 20), (128,), 1, seed=1, bounded=("naive",))
-MIB = Cell("ring", "sendrecv", 1 << 18, None)
+MIB = Cell("ring", 1 << 18, None)
 
 
 class Comm:
@@ -43,7 +43,7 @@ def reason(context, cell) -> tuple[str, str] | None:
 
 
 def test_algorithms_that_nobody_named_stop_at_64_ranks(context):
-    naive = Cell("naive", "sendrecv", 2, None)
+    naive = Cell("naive", 2, None)
     assert reason(context, naive) == ("skipped", "naive is limited to 64 ranks unless named with -a")
     assert reason(context._replace(comm=Comm(64)), naive) is None
     assert reason(context._replace(plan=replace(PLAN, bounded=())), naive) is None
@@ -118,7 +118,7 @@ def test_a_size_without_time_for_ring_has_none_for_others_either(context):
 def test_where_ring_is_measured_native_is_too_whatever_time_is_left(context):
     from allreduce_bench.measuring.context import after_first_call
 
-    native, plan = Cell("native", "native", MIB.count, None), replace(PLAN, algorithms=("native", "ring", "tree"))
+    native, plan = Cell("native", MIB.count, None), replace(PLAN, competitors=("native", "ring", "tree"))
     late = context._replace(plan=plan, deadline=time.time() - 1)
     assert reason(late, native) == ("left out", "time ran out (--within)")
     hasty = context._replace(plan=plan, deadline=time.time() + 20)

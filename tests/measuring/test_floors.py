@@ -58,7 +58,7 @@ def text_of(folder: RunFolder, rows: list[dict]) -> str:
 
 def test_floors_are_columns_of_every_row_and_no_rows(rows):
     assert len(rows) == 2 * 3 * len(SIZES) * 2
-    assert not {row["algorithm"] for row in rows} & set(FLOORS)
+    assert not {row["competitor"] for row in rows} & set(FLOORS)
     for row in rows:
         for name, column in COLUMNS.items():
             expected = floor_s(name, row["nbytes"]) * (COLD if row["cache"] == "cold" else 1)
@@ -81,7 +81,7 @@ def test_warm_and_cold_cells_do_not_compete(rows):
         lowest = min(group, key=lambda row: row["time_s"])
         assert lowest["standing"] != "slower"
         assert [row for row in group if row["standing"] == "fastest"] in ([], [lowest])
-        (native,) = (row for row in group if row["algorithm"] == "native")
+        (native,) = (row for row in group if row["competitor"] == "native")
         assert all(row["speedup"] == native["time_s"] / row["time_s"] for row in group)
 
 
@@ -276,7 +276,7 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
     result = bench(python, "run", "--resume", "-o", folder)
     assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
     found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
-    assert sorted((mark["algorithm"], mark["nbytes"], mark["cache"]) for mark in found) == sorted(
+    assert sorted((mark["competitor"], mark["nbytes"], mark["cache"]) for mark in found) == sorted(
         [("copy", nbytes, cache) for nbytes in ("8", "4096") for cache in ("warm", "cold")] + [("null", "8", "cold")]
     )
     assert all(row[column] > 0 for row in summarise(RunFolder(folder)) for column in COLUMNS.values())
@@ -287,7 +287,7 @@ def test_without_floors_only_all_reduces_are_measured(tmp_path):
     words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(interpreters()[0], "run", *words, "-o", tmp_path / "run")
     assert result.returncode == 0 and "reference times" not in result.stdout
-    assert {mark["algorithm"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
+    assert {mark["competitor"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
 
 
 @needs_mpi
@@ -301,7 +301,7 @@ def test_cold_buffers_count_as_memory():
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
     known = (13 << 20, None, lambda: None, {}, set(), set(), None, None, 32 << 20)
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
-    warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
+    warm, cold = (Cell("native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert unfit(context, warm) is None
     reason = unfit(context, cold)
     assert reason.startswith("needs 89.4 MiB of buffers") and "half of the 13 MiB" in reason

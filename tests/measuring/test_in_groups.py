@@ -109,7 +109,7 @@ def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, 
         assert times[slowest] == pytest.approx(time_s, rel=1e-3)
     for mark in RunFolder(folder).marks():
         assert mark["state"] == "done" and mark["wrong"] == "0" and mark["same_bits"] == "1"
-        assert (mark["algorithm"] == "native") == (mark["steps"] == "")
+        assert (mark["competitor"] == "native") == (mark["steps"] == "")
 
 
 @needs_mpi
@@ -120,7 +120,7 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
     result = bench(python, "run", *words, "-o", folder, "--format", "nccl")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("Avg bus bandwidth") == 2  # of each algorithm one table
-    rows = {(row["algorithm"], row["groups"]): row for row in summarise(RunFolder(folder))}
+    rows = {(row["competitor"], row["groups"]): row for row in summarise(RunFolder(folder))}
     ring, alone = rows["ring", "together"], rows["ring", "alone"]
     assert alone["standing"] is None
     assert ring["busbw_bytes_per_s"] == pytest.approx(65536 / ring["time_s"])  # 2 (g - 1) / g of groups of 2
@@ -219,12 +219,12 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
     assert result.returncode == 0, result.stderr
     told = json.loads((folder / "launches" / "8r-1.1.json").read_text())["groups"]
     assert told["alone"] == [0, 1]
-    alone = [row for row in calls(folder) if row["groups"] == "alone" and row["algorithm"] == "ring"]
+    alone = [row for row in calls(folder) if row["groups"] == "alone" and row["competitor"] == "ring"]
     assert [row["warmup"] for row in alone] == ["1"] * 4 + ["0"] * 10
     assert [int(row["repetition"]) for row in alone] == list(range(14))
     silent = [row["group_times_s"].split().index("-") for row in alone]
     assert silent == [1, 1, 0, 0] + [1] * 5 + [0] * 5
-    row = next(row for row in summarise(RunFolder(folder)) if (row["algorithm"], row["groups"]) == ("ring", "alone"))
+    row = next(row for row in summarise(RunFolder(folder)) if (row["competitor"], row["groups"]) == ("ring", "alone"))
     assert row["repetitions"] == 5 and None not in parse_group_times(row["group_times_s"])
 
 

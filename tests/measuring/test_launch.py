@@ -11,7 +11,7 @@ from allreduce_bench.schedule.algorithm import Topology
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 PLAN = Plan(("ring",), (8, 64, 512), (1,), 1, seed=1)
-CELLS = [Cell(name, "sendrecv", count, None) for name in ("ring", "tree") for count in (2, 16, 128)]
+CELLS = [Cell(name, count, None) for name in ("ring", "tree") for count in (2, 16, 128)]
 
 
 class Comm:

@@ -101,10 +101,10 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     assert result.returncode == 0, result.stderr
     rows = rows_of(folder / "summary.csv")
     done = [row for row in rows if row["state"] == "done"]
-    assert len(rows) == len(numbers) * 5 * 3 and all(row in done or row["algorithm"] == "native" for row in rows)
-    assert all(row["same_bits_calls"] == "1" and row["wrong"] == "0" for row in done if row["algorithm"] != "native")
+    assert len(rows) == len(numbers) * 5 * 3 and all(row in done or row["competitor"] == "native" for row in rows)
+    assert all(row["same_bits_calls"] == "1" and row["wrong"] == "0" for row in done if row["competitor"] != "native")
     for row in done:
-        ranks, name, count = int(row["ranks"]), row["algorithm"], int(row["count"])
+        ranks, name, count = int(row["ranks"]), row["competitor"], int(row["count"])
         long, depth = count > 100, int(row["promised_depth"] or 0)
         if name == "native":
             assert row["promised_same_bits"] == row["promised_rank_order"] == row["promised_depth"] == ""
@@ -126,7 +126,7 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
     result = run(python, folder, "-n", 4, "-a", ",".join(names), "--sizes", "4K,8K", "--launches", 2)
     assert result.returncode == 0, result.stderr
     shorter, rows = (
-        {row["algorithm"]: row for row in rows_of(folder / "summary.csv") if row["nbytes"] == nbytes}
+        {row["competitor"]: row for row in rows_of(folder / "summary.csv") if row["nbytes"] == nbytes}
         for nbytes in ("4096", "8192")
     )
     for name in names:
@@ -145,7 +145,7 @@ def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_p
     folder = tmp_path / "run"
     result = run(python, folder, "-n", 3, "-a", "ring,naive", "--sizes", "8K", "--launches", 1, "--op", op)
     assert result.returncode == 0, result.stderr
-    rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
+    rows = {row["competitor"]: row for row in rows_of(folder / "summary.csv")}
     assert all(row["bits"] or row["same_bits"] == "0" for row in rows.values())
     assert rows["naive"]["same_bits"] == ("1" if op == "max" else "0")
 

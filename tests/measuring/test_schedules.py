@@ -68,13 +68,13 @@ def test_what_is_proved_is_what_runs(schedules, name, window, steps):
 
 
 def test_where_one_party_may_not_be_cut_none_is(schedules):
-    cell = Cell("crossed", "pipelined", COUNT, COUNT // 2, window=2)
+    cell = Cell("crossed@pipelined", COUNT, COUNT // 2, window=2)
     whole = [schedules._fingerprint(rank) for size in (2, 3) for rank in steps_of(crossed, size)]
     proof = schedules.proof(context(2, 3), crossed, cell)
     assert proof.fingerprints == whole
     refused, _, where = proof.facts["run_whole"].partition(": ")
     assert refused.startswith("cut into segments") and refused.endswith("no all-reduce") and where.startswith("round ")
-    assert schedules.proof(context(3), crossed, Cell("crossed", "pipelined", COUNT, 7, window=2)).facts["steps"] == 12
+    assert schedules.proof(context(3), crossed, Cell("crossed@pipelined", COUNT, 7, window=2)).facts["steps"] == 12
 
 
 def test_unproved_schedules_are_not_cut(schedules, monkeypatch):

@@ -44,11 +44,11 @@ def test_a_file_of_before_windows_is_read(tmp_path):
 
 def test_a_file_of_the_former_version_is_read_and_its_grade_is_unknown():
     machine = read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")
-    assert [model.competitor for model in machine.models] == ["ring pipelined", "native", "two_tree pipelined"]
+    assert [model.competitor for model in machine.models] == ["ring@pipelined", "native", "two_tree@pipelined"]
     assert {(model.grade, model.placement) for model in machine.models} == {("unknown", "unknown")}
     (group,) = competing_models(machine)
     assert group.grade == "unknown" and group.where == "example, float32 sum, warm cache"
-    assert group.at("ring pipelined", 4, 1 << 20).prediction.time_s == pytest.approx(0.124649, rel=1e-4)
+    assert group.at("ring@pipelined", 4, 1 << 20).prediction.time_s == pytest.approx(0.124649, rel=1e-4)
 
 
 def test_the_prices_of_cuts_are_those_of_long_messages(tmp_path):

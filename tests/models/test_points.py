@@ -10,7 +10,7 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary, with_grades
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
 from allreduce_bench.runs.schema import FLOOR
@@ -132,9 +132,9 @@ def test_groups_have_no_points(tmp_path):
 def test_mock_ups_have_no_points(tmp_path):
     folder = build_run(tmp_path / "run", algorithms=["native", *MOCKUPS], ranks=(2,))
     frame = points([folder])
-    assert set(frame["algorithm"]) == {"native"} and len(frame) == 3 * len(SIZES)
+    assert set(frame["competitor"]) == {"native"} and len(frame) == 3 * len(SIZES)
     rows = summarise(folder)
-    assert set(MOCKUPS) < {row["algorithm"] for row in rows}
+    assert set(MOCKUPS) < {row["competitor"] for row in rows}
     assert set(points_of_summary(rows, folder.attempts(), "run")["algorithm"]) == {"native"}
 
 
@@ -165,7 +165,7 @@ def test_the_rest_of_an_interrupted_cell_is_left_out(tmp_path):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     assert points_of(folder) == medians_of(folder)
     frame = points([folder])
-    cell = (frame["algorithm"] == key_of(last)[0]) & (frame["nbytes"] == int(last["nbytes"]))
+    cell = (frame["competitor"] == key_of(last)[0]) & (frame["nbytes"] == int(last["nbytes"]))
     assert list(frame.loc[cell, "launch"]) == ["2r-1"] and len(frame) == 2 * 3 * len(SIZES) - 1
 
 

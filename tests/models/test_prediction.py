@@ -136,7 +136,7 @@ def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
     others = (replace(RING, run="tuesday"), replace(RING, executor="pipelined"), replace(RING, cache="cold"))
     found = competing_models(Machine((RING, TREE, *others)))
     assert [(group.where, list(group.models)) for group in found] == [
-        ("monday, float32 sum, warm cache", ["ring", "two_tree", "ring pipelined"]),
+        ("monday, float32 sum, warm cache", ["ring", "two_tree", "ring@pipelined"]),
         ("tuesday, float32 sum, warm cache", ["ring"]),
         ("monday, float32 sum, cold cache", ["ring"]),
     ]
@@ -315,13 +315,13 @@ def flat(measured: int = M, beta: float = 0.0) -> Model:
         Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),
         Parameter("beta_s_per_byte", "", 0.0, beta, None, 9.233e-3 / measured, False),
     )
-    fields = {"ranks": (2, 4), "nbytes": (8, measured), "reach_log": 0.05, "executor": "native"}
+    fields = {"ranks": (2, 4), "nbytes": (8, measured), "reach_log": 0.05}
     return Model("native", (ModelPart("rabenseifner", Form(call=True), found),), **fields)
 
 
 def measured_ring() -> Model:
     ring = next(model for model in bare_machine(5e-6, 4e-9).models if model.algorithm == "ring")
-    return replace(ring, executor="native", ranks=(2, 4), nbytes=(8, M), reach_log=0.05)
+    return replace(ring, ranks=(2, 4), nbytes=(8, M), reach_log=0.05)
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.6e-10])
@@ -343,7 +343,7 @@ def bounded_alpha(reach_log: float, call: bool = False) -> Model:
         Parameter("beta_s_per_byte", "", 0.0, 3.2e-10, 1e-10, 1.7e-9, True),
     )
     found = (Parameter("call_s", "", 0.0, 1e-4, 9e-5, 1.1e-4, True), *found) if call else found
-    fields = {"ranks": (2, 3), "nbytes": (8, M), "reach_log": reach_log, "executor": "native"}
+    fields = {"ranks": (2, 3), "nbytes": (8, M), "reach_log": reach_log}
     return Model("native", (ModelPart("rabenseifner", Form(call=call), found),), **fields)
 
 
@@ -430,7 +430,7 @@ def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():
 
 
 def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_for_theirs():
-    native = replace(RING, algorithm="native", executor="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
+    native = replace(RING, algorithm="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
     halving = replace(RING, algorithm="rabenseifner", parts=(part("rabenseifner"),))
     for rate, told in ((None, True), (1e12, True), (2e10, False)):
         group = CompetingModels([native, halving], Layout(4, nic_bytes_per_s=rate))

@@ -5,7 +5,7 @@ import pytest
 from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.candidates import AUTO, algorithms_of, candidates
-from allreduce_bench.runs.cell import COMPILED
+from allreduce_bench.runs.competitor import COMPILED
 from allreduce_bench.schedule.algorithm import Topology
 
 COMPILER = ("sendrecv", *COMPILED)
@@ -28,18 +28,18 @@ def test_they_are_few_and_native_is_the_first(size, nbytes):
 
 def test_a_few_bytes_are_not_sent_around_a_ring():
     assert "recursive_doubling" in tried(8, 8) and "ring" not in tried(8, 8)
-    assert "ring compiled" in tried(16 * 2**20, 8) and "ring" not in tried(16 * 2**20, 8)
+    assert "ring@compiled" in tried(16 * 2**20, 8) and "ring" not in tried(16 * 2**20, 8)
 
 
 def test_messages_are_cut_only_where_they_are_long():
     assert not any("pipelined" in name for name in tried(8, 8))
-    assert "ring compiled-pipelined" in tried(16 * 2**20, 8)
+    assert "ring@compiled-pipelined" in tried(16 * 2**20, 8)
 
 
 def test_named_ones_are_all_tried_but_those_that_do_not_fit():
     assert tried(8, 4, ("sendrecv",), ("ring", "naive")) == ["ring", "naive"]
     assert tried(8, 4, ("sendrecv",), ("native", "ring")) == ["native", "ring"]
-    assert tried(8, 4, ("pipelined",), ("ring",)) == ["ring pipelined"]
+    assert tried(8, 4, ("pipelined",), ("ring",)) == ["ring@pipelined"]
     with pytest.raises(AlgorithmError, match="did you mean 'ring'|unknown algorithm"):
         tried(8, 4, words=("rign",))
 

@@ -38,7 +38,7 @@ def test_saved_choices_come_back_and_the_nearest_size_counts(saved):
     assert lookup(shape(8), FOUR).candidate.name == "recursive_doubling"
     assert lookup(shape(1024), FOUR).candidate.name == "recursive_doubling"
     ring = lookup(shape(2**24), FOUR).candidate
-    assert (ring.name, ring.segment, ring.window) == ("ring pipelined", 4096, 4)
+    assert (ring.name, ring.segment, ring.window) == ("ring@pipelined", 4096, 4)
     assert lookup(shape(2**24), Topology.one_node(2)).candidate.name == "native"
     assert lookup(shape(8), Topology.one_node(3)) is None
     assert lookup(shape(8), Topology.filled(4, 2)) is None

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from allreduce_bench.executing import native_datatype
 from allreduce_bench.executing.mockups import mockup
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 
 
 def _cases(comm: MPI.Comm):

@@ -37,7 +37,7 @@ def test_intervals_stand_beside_times_on_a_screen_alone(rows):
     assert not any("±" in text for column in texts(rows, UNBOUNDED).values() for text in column)
     beside, alone = texts(rows, Screen(200)), texts(rows, UNBOUNDED)
     assert all("±" in text for text in beside["ring"])
-    shares = [(r["time_high_s"] - r["time_low_s"]) / 2 / r["time_s"] for r in rows if r["algorithm"] == "ring"]
+    shares = [(r["time_high_s"] - r["time_low_s"]) / 2 / r["time_s"] for r in rows if r["competitor"] == "ring"]
     for share, text in zip(shares, beside["ring"], strict=True):
         assert (f"±{share:.0%}" if share >= 0.005 else "±<1%") in text
     assert [text.replace("±", " ").split()[0] for text in beside["ring"]] == [text.split()[0] for text in alone["ring"]]

@@ -78,7 +78,7 @@ def said(forecast: Forecast) -> dict[tuple[int, int], Said]:
     in_map = iter(name for line in winner_map(group, forecast.ranks, forecast.sizes) for name in line)
     for place, cells in groupby(rows(forecast), lambda row: (row["ranks"], row["nbytes"])):
         at = list(cells)
-        fastest, equal = ([row["algorithm"] for row in at if row[mark]] for mark in ("fastest", "equal"))
+        fastest, equal = ([row["competitor"] for row in at if row[mark]] for mark in ("fastest", "equal"))
         assert not any(row["unidentified"] for row in at if row["fastest"] and not row["kept_from_ranks"])
         of_place[place] = Said(fastest, equal, min((row["time_s"] for row in at if row["time_s"]), default=None), "")
     return {place: one._replace(named=next(in_map) or "") for place, one in of_place.items()}
@@ -142,13 +142,13 @@ def check_verdict(verdict: Verdict, standing: dict[tuple[int, str], str]) -> Non
 def test_marks_verdicts_and_comparisons_with_native_do_not_contradict_each_other(seed, scenario):
     table = drawn_table(np.random.default_rng(seed), Setting(scenario, calls=20)).rows
     for row in table:
-        if row["algorithm"] == "a0":
-            row["algorithm"] = row["executor"] = "native"
+        if row["competitor"] == "a0":
+            row["competitor"] = row["executor"] = "native"
     add_states(table)
     add_doubts(table)
     add_grades(table, [])
     add_standings(table)
-    standing = {(row["nbytes"], row["algorithm"]): row["standing"] for row in table}
+    standing = {(row["nbytes"], row["competitor"]): row["standing"] for row in table}
     for verdict in verdicts(table):
         check_verdict(verdict, standing)
     for one in rival_comparisons(table):

@@ -97,7 +97,7 @@ def no_models():
 
 def by_hand(points, own):
     """Models of all but ring."""
-    names = [name for name in points["algorithm"].unique() if name != "ring"]
+    names = [name for name in points["competitor"].unique() if name != "ring"]
     return hand_models(names, sorted(points["ranks"].unique().tolist())), [("ring", f"too few {HOSTILE}")]
 
 
@@ -202,7 +202,7 @@ def test_contents_lead_to_sections_in_their_order(page):
 
 def test_the_script_gets_the_values_of_the_summary(page, run):
     held = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page.source)[0])
-    rows = {(row["ranks"], row["algorithm"], row["nbytes"]): row for row in summarise(run)}
+    rows = {(row["ranks"], row["competitor"], row["nbytes"]): row for row in summarise(run)}
     shown = 0
     for panel in held["charts"]["latency"]["panels"]:
         ranks = int(panel["tags"][0].split()[0])

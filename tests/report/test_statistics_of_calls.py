@@ -267,7 +267,7 @@ def test_strong_dependence_and_drift_are_said(tmp_path):
     assert said(folder)["times drift"].endswith(
         "a factor above 1.5 and by more than their interval: two_tree (8 B) at 2 ranks"
     )
-    assert {row["algorithm"]: row["doubt"] for row in summarise(folder)}["two_tree"] == "drift"
+    assert {row["competitor"]: row["doubt"] for row in summarise(folder)}["two_tree"] == "drift"
     slight = build_run(
         tmp_path / "slight", ranks=(2,), sizes=(8,), timed=60, call=lambda launch, cell, i: {"time_s": 1 + i / 200}
     )

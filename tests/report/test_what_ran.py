@@ -47,7 +47,7 @@ def test_other_types_and_unknown_ranks_are_said(folder):
     unknown, other, not_counted = ran_sentences(plan, found)
     assert "Unknown at 2 ranks" in unknown and not_counted == "why"
     assert "with float32 and" in other and "run measured float64 and" in other
-    assert ran_sentences(replace(plan, algorithms=("ring",)), found) == ["native was not measured."]
+    assert ran_sentences(replace(plan, competitors=("ring",)), found) == ["native was not measured."]
 
 
 def test_verdicts_name_what_native_changes_from_and_to(folder):
@@ -79,7 +79,7 @@ def test_what_fits_both_sizes_is_no_change(folder):
 
 def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path, words_only):
     rows = summarise(folder)
-    forced = [row for row in rows if row["algorithm"] == "native:ring"]
+    forced = [row for row in rows if row["competitor"] == "native:ring"]
     assert [row["doubt"] for row in forced] == [None, "another algorithm", "another algorithm"]
     assert [row["standing"] is None for row in forced] == [False, True, True]
     text = table(folder.plan(), rows, "Open MPI")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from allreduce_bench.algorithms import by_default
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
@@ -21,7 +21,7 @@ def test_sizes_ranks_and_algorithms_are_said():
     options = options_of(PLAN)
     assert (options["--algorithms"], options["--sizes"], options["--ranks"]) == ("native,ring", "8,1048576", "2,4")
     assert options["--seed"] == "5" and options["--cell-time"] == "0.5s"
-    made = replace(PLAN, algorithms=("native", *MOCKUPS, "ring"))
+    made = replace(PLAN, competitors=("native", *MOCKUPS, "ring"))
     assert options_of(made)["--algorithms"] == ",".join(made.algorithms)
 
 
@@ -39,7 +39,7 @@ def test_what_is_unusual_is_said():
 
 def test_algorithms_that_nobody_named_stay_unnamed():
     names = tuple(by_default())
-    assert "--algorithms" not in options_of(replace(PLAN, algorithms=("native", *names), bounded=names[:1]))
+    assert "--algorithms" not in options_of(replace(PLAN, competitors=("native", *names), bounded=names[:1]))
 
 
 def test_small_numbers_have_no_exponent():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from allreduce_bench.runs.cell import FORCED_WAY, NATIVE, Launch, beside
+from allreduce_bench.runs.cell import FORCED_WAY, Launch, beside
+from allreduce_bench.runs.competitor import NATIVE
 from allreduce_bench.runs.launch_choice import chosen_launches
 from allreduce_bench.runs.plan import Plan, PlanError
 

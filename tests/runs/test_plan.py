@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.cell import MOCKUPS, Cut, CutPrices
+from allreduce_bench.runs.cell import Cut, CutPrices
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.plan import LATER_FIELDS, Cell, Launch, Plan, PlanError
 
 CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
@@ -61,12 +62,12 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
     cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256, floors=False).cells(Launch(2, 1))
     assert Counter(cells) == Counter(
         [
-            Cell("ring", "sendrecv", 2, None),
-            Cell("ring", "sendrecv", 256, None),
-            Cell("tree", "sendrecv", 2, 64),
-            Cell("tree", "sendrecv", 256, 64),
-            Cell("native", "native", 2, None),
-            Cell("native", "native", 256, None),
+            Cell("ring", 2, None),
+            Cell("ring", 256, None),
+            Cell("tree", 2, 64),
+            Cell("tree", 256, 64),
+            Cell("native", 2, None),
+            Cell("native", 256, None),
         ]
     )
     assert {cell.key for cell in cells} >= {
@@ -124,15 +125,15 @@ def test_an_algorithm_runs_by_every_executor_and_native_is_called_from_python_an
     cells = Plan(**choices, **executors).cells(Launch(2, 1))
     assert Counter(cell for cell in cells if cell.count == 256) == Counter(
         [
-            Cell("ring", "sendrecv", 256, None),
-            Cell("ring", "compiled-pipelined", 256, 16, window=3),
-            Cell("tree", "sendrecv", 256, 64),
-            Cell("tree", "compiled-pipelined", 256, 64, window=3),  # cut already: its own segment
-            Cell("native", "native", 256, None),
-            Cell("native", "compiled", 256, None),
+            Cell("ring", 256, None),
+            Cell("ring@compiled-pipelined", 256, 16, window=3),
+            Cell("tree", 256, 64),
+            Cell("tree@compiled-pipelined", 256, 64, window=3),  # cut already: its own segment
+            Cell("native", 256, None),
+            Cell("native@compiled", 256, None),
         ]
     )
-    assert Cell("ring", "compiled-pipelined", 2, None, window=3) in cells  # no cut at this size
+    assert Cell("ring@compiled-pipelined", 2, None, window=3) in cells  # no cut at this size
     assert all(Cell.from_key(cell.key) == cell for cell in cells) and len({cell.key for cell in cells}) == len(cells)
 
 
@@ -162,7 +163,7 @@ def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alon
 def test_mock_ups_are_called_from_python_and_native_beside_them():
     names = ("native", *MOCKUPS, "ring")
     plan = Plan(**(CHOICES | {"algorithms": names, "executors": ("compiled",)}))
-    assert plan.competitors == ["native compiled", "native", *MOCKUPS, "ring compiled"]
+    assert plan.competitors == ["native@compiled", "native", *MOCKUPS, "ring@compiled"]
     assert Plan(**(CHOICES | {"executors": ("compiled",)})).executors_of("native") == ("compiled",)
     assert {cell.executor for cell in plan.cells(Launch(2, 1)) if cell.algorithm in MOCKUPS} == {"mockup"}
     delayed = Plan(**(CHOICES | {"algorithms": names, "arrival": ("one-late",)}))

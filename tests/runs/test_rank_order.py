@@ -83,4 +83,4 @@ def test_a_file_of_other_lines_is_refused(text, said, tmp_path):
 @pytest.mark.parametrize("beside", [{"groups": "2"}, {"pretend_ranks_per_node": 2}])
 def test_an_order_beside_groups_or_made_up_nodes_is_refused(beside):
     with pytest.raises(PlanError, match="--order belongs"):
-        Plan(algorithms=("ring",), sizes=(8,), ranks=(4,), order=("block",), **beside)
+        Plan(competitors=("ring",), sizes=(8,), ranks=(4,), order=("block",), **beside)

@@ -22,8 +22,7 @@ TEXT, EFFECT = "it is crowded", "times are long"
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
 LAUNCH = Launch(2, 1)
 CELL = {
-    "algorithm": "ring",
-    "executor": "sendrecv",
+    "competitor": "ring",
     "count": 2,
     "segment": None,
     "window": None,

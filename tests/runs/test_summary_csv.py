@@ -11,6 +11,6 @@ def test_a_summary_has_every_column_and_flags_as_numbers(tmp_path):
     header, values = summary_lines(rows)
     row = dict(zip(header, values))
     assert header == names(SUMMARY)
-    assert (row["algorithm"], row["oversubscribed"], row["time_s"], row["op"]) == ("ring", 1, "", "")
+    assert (row["competitor"], row["oversubscribed"], row["time_s"], row["op"]) == ("ring", 1, "", "")
     write_summary(folder, rows)
     assert folder.summary_csv.read_text().splitlines()[0] == ",".join(header)

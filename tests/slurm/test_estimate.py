@@ -20,7 +20,7 @@ START = START_S + 2 * START_OF_NODE_S
 
 def expected(plan: Plan, count: int = 2) -> float:
     """Seconds of one cell beyond the start, on two nodes."""
-    return launch_s(plan, 2, [Cell("ring", "sendrecv", count, None)]) - START
+    return launch_s(plan, 2, [Cell("ring", count, None)]) - START
 
 
 def changed(**fields) -> Plan:

@@ -39,7 +39,7 @@ def test_the_slowed_rank_of_eight_that_sleep_arrives_last(python, tmp_path):
     result = bench(python, "run", "-n", 8, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     found = arrivals_of_run(RunFolder(tmp_path / "run"))
-    assert [(each.launch, each.cell["algorithm"]) for each in found] == [("8r-1", "native")]
+    assert [(each.launch, each.cell["competitor"]) for each in found] == [("8r-1", "native")]
     for _, _, arrivals in found:
         assert arrivals.ready_s.shape == (8, 8) and arrivals.begin_s is not None  # no warm-ups
         assert (arrivals.ready_s.max(axis=1) - arrivals.begin_s <= arrivals.step_s).all()

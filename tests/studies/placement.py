@@ -72,19 +72,19 @@ def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
             raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
         rows, library = summarise(RunFolder(run)), RunFolder(run).attempts()[0]["mpi"]["library"]
     at_page = {
-        (row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
+        (row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
     }
     return pd.DataFrame(
         [
             {
                 "mpi": library,
                 "ranks": row["ranks"],
-                "algorithm": row["algorithm"],
+                "competitor": row["competitor"],
                 "nbytes": row["nbytes"],
                 "placement": row["placement"],
                 "is_close": int(row["placement"].isdigit() and 0 < int(row["placement"]) < 32),
                 "time_s": row["time_s"],
-                "over_page": row["time_s"] / at_page[row["ranks"], row["algorithm"], row["nbytes"]],
+                "over_page": row["time_s"] / at_page[row["ranks"], row["competitor"], row["nbytes"]],
                 "launches": row["launches"],
             }
             for row in rows

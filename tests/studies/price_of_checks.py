@@ -96,9 +96,9 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
         steps = builtin()["ring"].schedule(comm.rank, comm.size, node, count, count)
         for name, bind in {
             "native from Python": lambda *bound: NATIVES["native"](*bound),
-            "native compiled": lambda *bound: NATIVES["compiled"](*bound),
+            "native@compiled": lambda *bound: NATIVES["compiled"](*bound),
             "ring from Python": lambda *bound, steps=steps: EXECUTORS["sendrecv"](steps, *bound),
-            "ring compiled": lambda *bound, steps=steps: EXECUTORS["compiled"](steps, *bound),
+            "ring@compiled": lambda *bound, steps=steps: EXECUTORS["compiled"](steps, *bound),
         }.items():
             sendbuf, recvbuf = PAGES.sendbuf(count, "float32"), PAGES.recvbuf(count, "float32")
             call = bind(sendbuf, recvbuf, comm, "sum")

@@ -44,7 +44,7 @@ def values_of(row: LabRow, run: Path) -> list[float]:
         ratios = [times[row.rival] / times[row.algorithm] for times in medians if row.rival in times]
         return [1 / ratio for ratio in ratios] if row.inverse else ratios
     with open(run / "summary.csv", newline="") as file:
-        line = next(line for line in csv.DictReader(file) if line["algorithm"] == row.algorithm)
+        line = next(line for line in csv.DictReader(file) if line["competitor"] == row.algorithm)
     limit_s = float(line["own_limit_s" if row.share == "of_own_limit" else "limit_s"])
     return [limit_s / times[row.algorithm] for times in medians]
 
@@ -59,6 +59,6 @@ def medians_of(run: Path) -> list[dict[str, float]]:
         with open(path, newline="") as file:
             for line in csv.DictReader(file):
                 if line["warmup"] == "0" and line["valid"] == "1":
-                    calls.setdefault(line["algorithm"], []).append(float(line["time_s"]))
+                    calls.setdefault(line["competitor"], []).append(float(line["time_s"]))
         medians.append({name: median(times) for name, times in calls.items()})
     return medians

@@ -46,7 +46,7 @@ from ratio_rows import (
 from scipy.stats import t as student
 
 from allreduce_bench.report.ratio_table import COLUMNS, PAGE, Ratio, read_ratios
-from allreduce_bench.runs.cell import FORCED_PREFIX
+from allreduce_bench.runs.competitor import FORCED_PREFIX
 from allreduce_bench.runs.library_algorithms import variables_at_start
 from allreduce_bench.stats import geometric_mean
 

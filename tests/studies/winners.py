@@ -51,7 +51,7 @@ def judge(rows: Sequence[SummaryRow]) -> None:
 
 def winners_of(rows: Iterable[SummaryRow]) -> set[Cell]:
     """Who is called the fastest."""
-    return {(row["ranks"], row["nbytes"], row["algorithm"]) for row in rows if row["standing"] == FASTEST}
+    return {(row["ranks"], row["nbytes"], row["competitor"]) for row in rows if row["standing"] == FASTEST}
 
 
 class Outcome(NamedTuple):

@@ -11,8 +11,7 @@ FASTER, SLOWER = (1e-6, 1.01e-6, 0.99e-6), (2e-6, 2.02e-6, 1.98e-6)
 def row(medians_s: Sequence[float] = (), **values) -> dict:
     """A row of `ring` at 8 bytes and 2 ranks; done if it has times."""
     facts = {
-        "algorithm": "ring",
-        "executor": "sendrecv",
+        "competitor": "ring",
         "segment": None,
         "ranks": 2,
         "dtype": "float32",

@@ -104,7 +104,7 @@ def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryR
         f"{RANKS}r-{number}": CellCalls({}, time_s, definitions={"barrier_max_local"})
         for number, time_s in enumerate(launches_s, 1)
     }
-    cell: SummaryRow = {"algorithm": algorithm, "executor": "sendrecv", "segment": None, "ranks": RANKS}
+    cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": RANKS}
     more: SummaryRow = {
         "nbytes": nbytes,
         "count": nbytes // 4,

@@ -39,7 +39,7 @@ def series(
         frame["time_s"] = time_s * random.normal(1, noise, len(cells))
         frames.append(frame.assign(launch=str(launch)))
     points = pd.concat(frames, ignore_index=True)
-    names = {"run": "a", "algorithm": algorithm, "executor": "sendrecv", "cache": "warm", "dtype": "float32"}
+    names = {"run": "a", "competitor": algorithm, "cache": "warm", "dtype": "float32"}
     return points.assign(**names, op="sum", segment=pd.NA, count=points["nbytes"] // 4, calls=20)
 
 
@@ -55,6 +55,12 @@ def pico() -> pd.DataFrame:
     """The four published series, as points."""
     rows = pd.read_csv(DATA / "pico_four_series.csv")
     renamed = rows.rename(
-        columns={"system": "run", "allocation": "launch", "iterations": "calls", "median_s": "time_s"}
+        columns={
+            "system": "run",
+            "algorithm": "competitor",
+            "allocation": "launch",
+            "iterations": "calls",
+            "median_s": "time_s",
+        }
     )
-    return renamed.assign(executor="imported", cache="warm", op=pd.NA, segment=pd.NA)
+    return renamed.assign(imported=True, cache="warm", op=pd.NA, segment=pd.NA)

@@ -4,7 +4,7 @@ from allreduce_bench.evaluation.summary_row import SummaryRow
 
 
 def of(rows: list[SummaryRow], algorithm: str, ranks: int) -> list[SummaryRow]:
-    return [row for row in rows if (row["algorithm"], row["ranks"]) == (algorithm, ranks)]
+    return [row for row in rows if (row["competitor"], row["ranks"]) == (algorithm, ranks)]
 
 
 def tables_of(text: str) -> dict[tuple[str, str], str]:

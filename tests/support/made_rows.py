@@ -10,15 +10,14 @@ from allreduce_bench.units import busbw
 CALLS = 20
 
 
-def made_row(algorithm: str, nbytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
+def made_row(competitor: str, nbytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
     """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
     timed = {
         f"{ranks}r-{number}": CellCalls({}, [median_s] * CALLS, definitions={"barrier_max_local"})
         for number, median_s in enumerate(medians_s, start=1)
     }
     row: SummaryRow = {
-        "algorithm": algorithm,
-        "executor": "native" if algorithm == "native" else "sendrecv",
+        "competitor": competitor,
         "ranks": ranks,
         "nbytes": nbytes,
         "cache": "warm",
@@ -33,7 +32,7 @@ def made_row(algorithm: str, nbytes: int, medians_s: Sequence[float], ranks: int
 
 
 def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:
-    """A row of each (algorithm, nbytes), ranked."""
+    """A row of each (competitor, nbytes), ranked."""
     return rank([made_row(*cell, medians, **changed) for cell, medians in medians_s.items()])
 
 
@@ -47,5 +46,5 @@ def rank(rows: list[SummaryRow], grade: str = "good") -> list[SummaryRow]:
 
 
 def standings(rows: Sequence[SummaryRow]) -> dict[tuple[str, int], str | None]:
-    """(algorithm, nbytes) -> standing."""
-    return {(row["algorithm"], row["nbytes"]): row["standing"] for row in rows}
+    """(competitor, nbytes) -> standing."""
+    return {(row["competitor"], row["nbytes"]): row["standing"] for row in rows}

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from allreduce_bench.algorithms import builtin, is_of_library
+from allreduce_bench.runs.competitor import FLOOR_PREFIX, WAYS, Competitor
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import Identified, Ran
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
-from allreduce_bench.runs.schema import FLOOR, time_definition
+from allreduce_bench.runs.schema import time_definition
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import bound_path
 
@@ -45,14 +46,15 @@ def build_run(
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
-    `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
+    `algorithms` are competitors, as `-a` takes them. `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
     launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what
     is kept of one of them. With `stamps` entry and exit are kept of every call, too; launches are
     `unsealed` that were killed before their end. Cold calls take COLD times as
     long; the floors are those of `floor_s`.
     """
-    segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
+    names = {Competitor(name).algorithm: None for name in algorithms}
+    segmented = tuple(name for name in names if name in builtin() and builtin()[name].segmented)
     fields = {
         "seed": 1,
         "warmups": WARMUPS,
@@ -122,7 +124,7 @@ def floor_s(name: str, nbytes: int) -> float:
 
 
 def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, rows: list[dict]) -> None:
-    messages, nbytes = (0, 0.0) if cell.executor == FLOOR else _path(plan, launch, cell)
+    messages, nbytes = (0, 0.0) if cell.competitor.is_reference else _path(plan, launch, cell)
     timed = [row for row in rows if not row["warmup"] and row["valid"]]
     facts = {
         **asdict(cell),
@@ -136,8 +138,12 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "stopped": "precision",
         "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
         "clock_error_s": 1e-7,
-        **({} if cell.executor == FLOOR else {"wrong": 0, "same_bits": True}),
-        **({} if cell.executor != "sendrecv" else {"path_messages": messages, "path_nbytes": nbytes}),
+        **({} if cell.competitor.is_reference else {"wrong": 0, "same_bits": True}),
+        **(
+            {}
+            if not cell.competitor.is_ours or cell.competitor.way != WAYS[0]
+            else {"path_messages": messages, "path_nbytes": nbytes}
+        ),
         **changed,
     }
     common = {**facts, "in_place": False, "iterations": 1, "slowest_rank": 0, "last_rank": launch.ranks - 1}
@@ -159,8 +165,8 @@ def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, no
 
 def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
     """Seconds of a call, but for the noise."""
-    if cell.executor == FLOOR:
-        model_s = floor_s(cell.algorithm, cell.count * plan.itemsize)
+    if cell.competitor.is_reference:
+        model_s = floor_s(cell.competitor.removeprefix(FLOOR_PREFIX), cell.count * plan.itemsize)
     else:
         messages, nbytes = _path(plan, launch, cell)
         model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing

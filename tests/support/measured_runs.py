@@ -44,13 +44,17 @@ def here(*words: object) -> subprocess.CompletedProcess:
 
 
 def done(folder: Path) -> list[tuple[str, str, str]]:
-    """(launch, algorithm, count) of every completed all-reduce, duplicates included."""
+    """(launch, competitor, count) of every completed all-reduce, duplicates included."""
     cells = []
     for path in folder.glob("launches/*.cells.csv"):
         with open(path, newline="") as file:
             whole = [line for line in file if line.endswith("\n")]  # a rank may be writing
-        rows = [row for row in csv.DictReader(whole) if row["state"] == "done" and row["executor"] != "floor"]
-        cells += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
+        rows = [
+            row
+            for row in csv.DictReader(whole)
+            if row["state"] == "done" and not row["competitor"].startswith("floor:")
+        ]
+        cells += [(row["launch"], row["competitor"], row["count"]) for row in rows]
     return cells
 
 

@@ -4,19 +4,17 @@ import random
 from collections.abc import Callable
 
 from allreduce_bench.evaluation.summary_row import SummaryRow
-from allreduce_bench.runs.cell import MOCKUP, MOCKUPS
 from allreduce_bench.stats import log_interval, median
 
 SIZES = (1024, 2048, 4096, 8192)
 
 
-def native_row(algorithm: str, nbytes: int, time_s: float, ranks=4, launches=5, noise=0.01, **more) -> SummaryRow:
+def native_row(competitor: str, nbytes: int, time_s: float, ranks=4, launches=5, noise=0.01, **more) -> SummaryRow:
     """A row of `summarise`, called from Python."""
-    drawn = random.Random(f"{algorithm} {nbytes} {ranks}")
+    drawn = random.Random(f"{competitor} {nbytes} {ranks}")
     medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
     low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
-    executor = "native" if algorithm == "native" else MOCKUP if algorithm in MOCKUPS else "sendrecv"
-    row: SummaryRow = {"algorithm": algorithm, "executor": executor, "ranks": ranks}
+    row: SummaryRow = {"competitor": competitor, "ranks": ranks}
     row |= {"nbytes": nbytes, "cache": "warm", "groups": "", "launch_medians": medians, "time_low_s": low}
     interval = "launches" if launches > 2 else "range"
     return row | {"time_s": median(medians.values()), "time_high_s": high, "interval": interval, **more}

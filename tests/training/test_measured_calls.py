@@ -10,7 +10,7 @@ from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]
 SENT = tuple(Transfer(nbytes, at, at, at + 0.001) for nbytes, at in ((400, 0.002), (1200, 0.007), (400, 0.008)))
 LINE = TimeLine((Phase("compute", 0, 0.002), Phase("compute", 0.003, 0.007)), SENT)
-MEASURED = Measured(3, "ring pipelined", 0.009, 0.006, 0.0063, 0.0025, (400, 1200, 400), (1e-3, 5e-4, 1e-3), 4, LINE)
+MEASURED = Measured(3, "ring@pipelined", 0.009, 0.006, 0.0063, 0.0025, (400, 1200, 400), (1e-3, 5e-4, 1e-3), 4, LINE)
 
 
 def text_of(measured: Measured, calls: list[Call], screen: Screen = UNBOUNDED) -> str:
@@ -23,7 +23,7 @@ def test_the_replay_stands_beside_its_model():
     lines = text.splitlines()
     assert lines[0].split(": ") == ["x.csv, 3 calls on 3 ranks, measured", "medians of 4 replays"]
     assert lines[1] == "1.953 KiB of each rank are reduced, in 3 calls of 2 lengths from 400 B to 1.172 KiB"
-    assert "gaps by spinning; all-reduces by ring pipelined" in lines[2]
+    assert "gaps by spinning; all-reduces by ring@pipelined" in lines[2]
     assert "measured  9.00 ms  6.00 ms      2.50 ms  3.00 ms" in lines
     assert "modelled  8.50 ms  6.00 ms      2.50 ms  2.50 ms" in lines
     assert "6.00 ms alone" in text and "6.30 ms between the all-reduces: +5%" in text

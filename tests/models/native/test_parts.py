@@ -5,7 +5,7 @@ from native_rows import SIZES, linear, native_row
 
 from allreduce_bench.evaluation.cell_times import competing
 from allreduce_bench.models.rivals import part_comparisons, parts_sentence
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 
 REDUCE_BCAST, BLOCK, VECTOR = MOCKUPS
 
@@ -46,14 +46,14 @@ def test_our_own_algorithms_are_no_parts():
 
 
 def test_mock_ups_are_held_against_native_called_from_python():
-    compiled = [{**row, "executor": "compiled"} for row in rows() if row["algorithm"] == "native"]
+    compiled = [{**row, "executor": "compiled"} for row in rows() if row["competitor"] == "native"]
     made = [native_row(REDUCE_BCAST, nbytes, linear(nbytes) / 2) for nbytes in SIZES]
     assert part_comparisons(compiled + made) == []
     assert len(slower(rows(native=lambda nbytes: 2 * linear(nbytes), made=linear) + compiled)) == len(SIZES)
 
 
 def test_mock_ups_do_not_compete():
-    assert {row["algorithm"] for row in competing(rows(names=MOCKUPS))} == {"native"}
+    assert {row["competitor"] for row in competing(rows(names=MOCKUPS))} == {"native"}
 
 
 def test_noise_hides_what_is_not_sure():

@@ -4,7 +4,7 @@ import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
 from allreduce_bench.models.rivals import rival_comparisons, rivals_sentence, slower_lines
-from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS
 
 
 def faster(rows):
@@ -43,7 +43,8 @@ def test_launches_in_two_states_are_held_against_nobody():
 def test_those_called_compiled_have_compiled_rivals():
     slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
     compiled = [{**row, "executor": "compiled"} for row in slow]
-    assert faster(compiled) == [(nbytes, "ring compiled") for nbytes in SIZES]
+    assert faster(compiled) == [(nbytes, "ring@compiled") for nbytes in SIZES]
     assert not faster(
-        [row for row in slow if row["algorithm"] == "native"] + [row for row in compiled if row["algorithm"] == "ring"]
+        [row for row in slow if row["competitor"] == "native"]
+        + [row for row in compiled if row["competitor"] == "ring"]
     )

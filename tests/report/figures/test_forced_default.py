@@ -7,7 +7,8 @@ from allreduce_bench.evaluation.cell_times import competing, defaults
 from allreduce_bench.evaluation.frames import summary_frame
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.pictures import time_pictures
-from allreduce_bench.runs.cell import FORCED_DEFAULT, FORCED_WAY
+from allreduce_bench.runs.cell import FORCED_WAY
+from allreduce_bench.runs.competitor import FORCED_DEFAULT
 
 ALGORITHMS = ("native", FORCED_DEFAULT, "native:ring", "ring")
 LABEL = f"{FORCED_DEFAULT}, not ranked"

@@ -25,11 +25,11 @@ def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
     rates, speedups = values(live_bandwidth(rows, BOUNDS)), values(live_speedup(rows, NO_SWITCHES))
     assert len(times) == len(rates) == len(done) and len(speedups) < len(done)
     for row in done.to_dict("records"):
-        key = (f"{row['ranks']} ranks", row["algorithm"], row["nbytes"])
+        key = (f"{row['ranks']} ranks", row["competitor"], row["nbytes"])
         assert times[key] == pytest.approx(row["time_s"] * 1e6)
         assert rates[key] == pytest.approx(row["busbw_bytes_per_s"] / 1e9)
         if key in speedups:
-            assert speedups[key] == pytest.approx(row["speedup"]) and row["algorithm"] != "native"
+            assert speedups[key] == pytest.approx(row["speedup"]) and row["competitor"] != "native"
 
 
 def test_a_line_is_broken_where_a_size_has_no_time(rows):
@@ -63,4 +63,4 @@ def test_lines_and_crossovers_belong_to_their_rank_count(rows):
 def test_what_was_not_measured_is_not_drawn(rows):
     nothing = rows.assign(time_s=float("nan"))
     assert live_times(nothing, BOUNDS, NO_SWITCHES) is None
-    assert live_speedup(rows[rows["algorithm"] == "native"], NO_SWITCHES) is None
+    assert live_speedup(rows[rows["competitor"] == "native"], NO_SWITCHES) is None

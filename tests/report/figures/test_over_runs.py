@@ -22,7 +22,7 @@ def several(rows: pd.DataFrame, plans: tuple[int, ...]) -> FigureData:
 def test_every_algorithm_has_a_panel_and_every_run_a_line(rows):
     drawing = draw_overlay(several(rows, (0, 1)))
     assert len(drawing.figure.axes) == 4 and {axes.get_title() for axes in drawing.figure.axes} == set(
-        rows["algorithm"]
+        rows["competitor"]
     )
     assert set(drawing.numbers["ranks"]) == {8} and set(drawing.numbers["run"]) == {"run0", "run1"}
     assert len(drawing.live.panels) == 12 and list(drawing.live.hidden) == ["2 ranks", "4 ranks"]

@@ -30,9 +30,9 @@ def test_winners_are_those_of_the_summary(rows):
 
 
 def test_speedup_of_native_is_over_the_second(rows):
-    won = figures.winners(rows[rows["algorithm"].isin(["native", "two_tree"])])
+    won = figures.winners(rows[rows["competitor"].isin(["native", "two_tree"])])
     assert set(won["over"]) == {"two_tree"} and (won["speedup"] > 1).all()
-    without = figures.winners(rows[rows["algorithm"] != "native"])
+    without = figures.winners(rows[rows["competitor"] != "native"])
     assert "native" not in set(without["over"]) and (without["speedup"] >= 1).all()
 
 
@@ -40,7 +40,7 @@ def test_map_has_the_colours_of_the_other_figures_and_grey_where_nobody_wins(row
     won = figures.winners(rows)
     figure = figures.winner_map(rows, won)
     (axes,) = figure.axes
-    drawn, styled = cells_of(axes), figures.styles(rows["algorithm"])
+    drawn, styled = cells_of(axes), figures.styles(rows["competitor"])
     assert len(drawn) == len(won) and (SIZES.index(1 << 20), RANKS.index(8)) not in drawn
     for row in won.to_dict("records"):
         shape = drawn[SIZES.index(row["nbytes"]), RANKS.index(row["ranks"])]
@@ -59,7 +59,7 @@ def test_one_number_of_ranks_is_one_row(rows):
 
 
 def test_one_algorithm_has_no_map(rows):
-    ring = rows[rows["algorithm"] == "ring"]
+    ring = rows[rows["competitor"] == "ring"]
     assert figures.winner_map(ring, figures.winners(ring)) is None
     assert figures.choice_map(ring, choices(ring, held_against_models(ring, [hand_model("ring", RANKS)]))) is None
 
