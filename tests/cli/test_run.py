@@ -98,7 +98,7 @@ def test_iters_and_warmups_are_exact(python, tmp_path):
     words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
     words += ["--sync", "barrier"]  # where no common start is met, calls are repeated after a barrier
     assert bench(python, "run", "--no-reference-times", *words).returncode == 0
-    with open(folder / "launches" / "2r-1.1.csv", newline="") as file:
+    with open(folder / "launches" / "2r-1.1.calls.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["warmup"] for row in rows] == ["1"] * 4 + ["0"] * 37
     assert [int(row["repetition"]) for row in rows] == list(range(41))

@@ -371,7 +371,7 @@ def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
 @pytest.mark.parametrize("bad", ["nan", "0.0"])  # 0 is no damage for others
 def test_times_that_are_none_are_refused_with_their_place(base, tmp_path, bad):
     new = run_of(tmp_path / "new", 2)
-    path = new.launches / "2r-2.1.csv"
+    path = new.launches / "2r-2.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     names, fields = lines[0].rstrip("\n").split(","), lines[6].rstrip("\n").split(",")
     assert fields[names.index("warmup")] == "0"

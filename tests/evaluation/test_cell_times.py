@@ -1,6 +1,7 @@
 """Calls of a cell become its times: within a launch first, warm-ups and invalid calls left out."""
 
 import pytest
+from read_calls import calls_of
 
 from allreduce_bench.evaluation.cell_times import (
     CellCalls,

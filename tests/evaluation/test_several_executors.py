@@ -3,6 +3,7 @@
 import pytest
 from made_runs import build_run
 from places import DATA
+from read_calls import calls_of
 
 from allreduce_bench.comparison.conditions import read_sides
 from allreduce_bench.comparison.matching import match_cells
@@ -15,7 +16,6 @@ from allreduce_bench.models.series import fit_all
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import Cut, Launch
-from allreduce_bench.runs.competitor import WAYS
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 
@@ -92,5 +92,5 @@ def test_a_resumed_run_measures_the_executors_that_are_missing(tmp_path):
 def test_runs_of_before_have_no_window_and_are_read(tmp_path):
     example = RunFolder(DATA / "run_with_dissemination")
     assert example.plan().executors == ("sendrecv",) and not example.pending(example.plan())
-    assert {row["window"] for row in example.marks()} == {row["window"] for row in example.repetitions()} == {""}
+    assert {row["window"] for row in example.marks()} == {row["window"] for row in calls_of(example)} == {""}
     assert not example.damages()

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from made_runs import build_run, identified, launch_facts
 from places import DATA
+from read_calls import calls_of
 from rechecked import change_json
 
 from allreduce_bench.cli import main
@@ -82,9 +83,9 @@ def test_launches_whose_name_is_taken_get_the_next_free_number_everywhere(tmp_pa
         launch = path.name.split(".")[0]
         said = json.loads(path.read_text())["launch"] if path.suffix == ".json" else None
         assert said == launch or {line.split(",")[0] for line in path.read_text().splitlines()[1:]} == {launch}
-    renamed = {row["launch"]: row["time_s"] for row in new.repetitions()}
-    assert renamed["4r-3"] == {row["launch"]: row["time_s"] for row in b.repetitions()}["4r-1"]
-    assert len(list(new.repetitions())) == sum(len(list(folder.repetitions())) for folder in (a, b, c))
+    renamed = {row["launch"]: row["time_s"] for row in calls_of(new)}
+    assert renamed["4r-3"] == {row["launch"]: row["time_s"] for row in calls_of(b)}["4r-1"]
+    assert len(list(calls_of(new))) == sum(len(list(calls_of(folder))) for folder in (a, b, c))
     (row, *_) = summarise(new)
     medians = [list(summarise(folder)[0]["launch_medians"].values()) for folder in (a, b, c)]
     assert list(row["launch_medians"].values()) == sum(medians, []) and row["interval"] == "launches"
@@ -222,10 +223,10 @@ def test_another_library_at_other_ranks_is_none_of_their_business(tmp_path):
 def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(tmp_path):
     a, b = build(tmp_path / "a"), build(tmp_path / "b")
     assert "named twice" in refused(tmp_path, a, RunFolder(tmp_path / "b" / ".." / "a"))
-    path = b.launches / "4r-2.1.csv"
+    path = b.launches / "4r-2.1.calls.csv"
     text = path.read_text()
     path.write_text(text.replace(",sendrecv,", ",sendrecv,,", 1))
-    assert "4r-2.1.csv: damaged: " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
+    assert "4r-2.1.calls.csv: damaged: " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
     path.write_text(text)
     content = json.loads(b.run_json.read_text())
     change_json(b.run_json, schema_version=2)
@@ -239,7 +240,7 @@ def test_runs_of_version_3_stay_unchecked_in_the_merged_run(tmp_path):
     old = [RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / name)) for name in "ab"]
     new = merge(old, tmp_path / "new", [])
     assert new.unchecked() == ["2r-1", "2r-2", "2r-3", "2r-4"] and not new.damages()
-    assert len(list(new.repetitions())) == 2 * len(list(old[0].repetitions()))
+    assert len(list(calls_of(new))) == 2 * len(list(calls_of(old[0])))
 
 
 def test_what_a_link_leads_to_is_not_merged(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from allreduce_bench.launching import layout, supervision
 from allreduce_bench.launching.layout import start_s
 from allreduce_bench.launching.supervision import CELL_S, LaunchFailed, _one_of_each, _split_by_time
-from allreduce_bench.runs.competitor import Competitor
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.start import UNASKED, Start

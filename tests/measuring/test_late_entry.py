@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from interpreters import in_turn, interpreters
 from measured_runs import bench, here, one_line_error
+from read_calls import calls_of
 
 from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
@@ -79,11 +80,11 @@ def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(pyt
     assert (delays["half-late"][:, 2] >= 0.005).all() and np.median(delays["half-late"][:, :2]) < 0.005
     assert (delays["steps.csv"][::2, 0] >= 0.004).all() and (delays["steps.csv"][1::2, 1] >= 0.003).all()
     assert {each.cell["arrival"] for each in arrivals_of_run(folder)} == {*marks}
-    for row in folder.repetitions():
+    for row in calls_of(folder):
         assert row["time_definition"] == ("barrier_completion" if row["arrival"] else "barrier_max_local")
         assert not row["arrival"] or row["time_s"] == row["completion_s"]
     _, _, entry, exit = stamps_of(folder, marks["half-late"])
-    rows = [row for row in folder.repetitions() if row["arrival"] == "half-late"]
+    rows = [row for row in calls_of(folder) if row["arrival"] == "half-late"]
     after_the_last = exit.max(axis=1) - entry.max(axis=1)  # without the wait for it
     assert [float(row["time_s"]) for row in rows] == pytest.approx(after_the_last.tolist())
     assert [int(row["slowest_rank"]) for row in rows] == exit.argmax(axis=1).tolist()

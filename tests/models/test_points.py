@@ -148,7 +148,7 @@ def test_runs_are_told_apart(tmp_path):
 @pytest.mark.parametrize(("name", "value"), [("time_s", "soon"), ("time_s", ""), ("iterations", "1.5")])
 def test_damage_has_its_file_and_line(tmp_path, name, value):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), timed=BLOCK_ROWS + 200, launches=2)
-    path = folder.launches / "4r-2.1.csv"
+    path = folder.launches / "4r-2.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     fields = lines[600].split(",")
     fields[lines[0].split(",").index(name)] = value

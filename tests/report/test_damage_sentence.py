@@ -14,7 +14,7 @@ from allreduce_bench.runs.folder import RunFolder
 
 def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
     folder = build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), launches=1)
-    path = folder.launches / "2r-1.1.csv"
+    path = folder.launches / "2r-1.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], *lines[4:]]))
     line = (

@@ -186,7 +186,7 @@ def test_what_was_not_told_stays_missing(tmp_path):
 )
 def test_a_stored_time_that_is_none_is_damage_with_file_and_line(tmp_path, name, value):
     folder = one_cell(tmp_path / "run", [[2.0] * 12])
-    spoil(folder.launches / "2r-1.1.csv", 5, name, value)
+    spoil(folder.launches / "2r-1.1.calls.csv", 5, name, value)
     recheck(folder)
     with pytest.raises(RunError, match=rf"2r-1\.1\.csv, .*, row 4: damaged: {name} is '{value}'"):
         summarise(folder)

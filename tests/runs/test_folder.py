@@ -6,6 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 from made_runs import WARMUPS, build_run
+from read_calls import calls_of
 from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
@@ -49,11 +50,11 @@ def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_
 
 
 def test_a_cell_without_its_mark_is_left_out(folder):
-    before = list(folder.repetitions())
+    before = list(calls_of(folder))
     (path, *_) = sorted(folder.launches.glob("2r-1.*.cells.csv"))
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:20])  # as a killed writer leaves it
-    after = list(folder.repetitions())
+    after = list(calls_of(folder))
     gone = [row for row in before if row not in after]
     assert len(gone) == 10 and len({(row["launch"], row["competitor"], row["count"]) for row in gone}) == 1
     assert len(folder.finished(Launch(2, 1))) == len(folder.finished(Launch(2, 2))) - 1
@@ -61,14 +62,14 @@ def test_a_cell_without_its_mark_is_left_out(folder):
 
 
 def test_a_torn_last_row_of_raw_times_is_left_out(folder):
-    before = list(folder.repetitions())
-    with open(folder.launches / "4r-2.1.csv", "a") as file:
+    before = list(calls_of(folder))
+    with open(folder.launches / "4r-2.1.calls.csv", "a") as file:
         file.write("4r-2,1,ring,sendrecv,,4,1,,float32,su")
-    assert list(folder.repetitions()) == before
+    assert list(calls_of(folder)) == before
 
 
 def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
-    path = folder.launches / "4r-2.1.csv"
+    path = folder.launches / "4r-2.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], "4r-2,1,ring\n", *lines[3:]]))
     with pytest.raises(RunError, match=rf"rows\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
@@ -76,7 +77,7 @@ def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
 
 
 def test_a_line_that_is_no_csv_is_damage_with_file_and_line(folder):
-    path = folder.launches / "4r-2.1.csv"
+    path = folder.launches / "4r-2.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:5], lines[5].replace("ring", "ri\rng").replace("native", "na\rtive"), *lines[6:]]))
     with pytest.raises(RunError, match=r"rows\.csv, line 6: damaged: "):
@@ -85,7 +86,7 @@ def test_a_line_that_is_no_csv_is_damage_with_file_and_line(folder):
 
 def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
     folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2, timed=3 * BLOCK_ROWS // 2)
-    blocks, rows = list(folder.blocks()), list(folder.repetitions())
+    blocks, rows = list(folder.blocks()), list(calls_of(folder))
     assert all({len(values) for values in block.values()} == {len(block["launch"])} for block in blocks)
     assert all(len({*zip(*(block[name] for name in ("launch", *KEY)))}) == 1 for block in blocks)
     assert max(len(block["launch"]) for block in blocks) == BLOCK_ROWS
@@ -93,7 +94,7 @@ def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
     together = {name: [value for block in blocks for value in block[name]] for name in names(REPETITIONS)}
     assert together == {name: [row[name] for row in rows] for name in names(REPETITIONS)}
     assert len(rows) == 2 * 2 * 3 * 2 * (WARMUPS + 3 * BLOCK_ROWS // 2)
-    with open(folder.launches / "2r-1.1.csv", newline="") as file:
+    with open(folder.launches / "2r-1.1.calls.csv", newline="") as file:
         assert [row for row in rows if row["launch"] == "2r-1"] == list(csv.DictReader(file))
 
 

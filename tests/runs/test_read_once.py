@@ -5,6 +5,7 @@ import time
 
 import pytest
 from made_runs import build_run
+from read_calls import calls_of
 
 from allreduce_bench.runs import read_once
 from allreduce_bench.runs.folder import RunFolder
@@ -38,12 +39,12 @@ def read_all(folder: RunFolder) -> None:
 def test_files_that_stay_as_they_are_are_read_once(folder, reads):
     read_all(folder)
     assert sorted(reads) == ["2r-1.1", "2r-2.1"]
-    assert list(folder.repetitions()) == list(RunFolder(folder.path).repetitions())
+    assert list(calls_of(folder)) == list(calls_of(RunFolder(folder.path)))
 
 
 def test_a_file_that_changes_is_read_again_with_every_check(folder, reads):
     read_all(folder)
-    path = folder.launches / "2r-1.1.csv"
+    path = folder.launches / "2r-1.1.calls.csv"
     content = path.read_bytes()
     path.write_bytes(content[:-3] + b"9" + content[-2:])
     assert [damage.path for damage in folder.damages()] == [path] and reads.count("2r-1.1") == 2

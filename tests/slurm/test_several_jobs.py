@@ -14,6 +14,7 @@ import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run, launch_facts
 from measured_runs import bench, done
+from read_calls import calls_of
 
 from allreduce_bench.cli import request
 from allreduce_bench.cli.request import Request
@@ -119,7 +120,7 @@ def test_jobs_that_write_at_once_lose_nothing(tmp_path):
     folder = RunFolder(path)
     cells = {(launch.name, *cell.key) for launch in PLAN.planned_launches() for cell in PLAN.cells(launch)}
     marks = Counter((mark["launch"], *key_of(mark)) for mark in folder.marks())
-    rows = Counter((row["launch"], *(row[name] for name in KEY)) for row in folder.repetitions())
+    rows = Counter((row["launch"], *(row[name] for name in KEY)) for row in calls_of(folder))
     assert marks == dict.fromkeys(cells, 1) and rows == dict.fromkeys(cells, CALLS)
     assert len(folder.attempts()) == len(PLAN.planned_launches()) and folder.pending(PLAN) == []
     assert all(row["launches"] == 3 and row["repetitions"] == 3 * CALLS for row in summarise(folder))
@@ -133,7 +134,7 @@ def test_two_starts_of_a_job_that_overlap_count_once(tmp_path):
     assert len(list(path.glob("launches/2r-1.*.csv"))) == 4
     marks = folder.marks()
     assert {mark["attempt"] for mark in marks} == {"1"} and len(marks) == len(PLAN.cells(launch))
-    assert {row["attempt"] for row in folder.repetitions()} == {"1"}
+    assert {row["attempt"] for row in calls_of(folder)} == {"1"}
     assert all(len(of["2r-1"].time_s) == CALLS for of in by_cell(folder).values())
     assert {row["wrong"] for row in summarise(folder) if row["ranks"] == 2} == {0}
 

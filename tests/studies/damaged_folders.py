@@ -27,13 +27,13 @@ from made_inspector import Job, write_job
 from made_runs import build_run
 from made_sweeps import build_sweep, record, submit
 from places import DATA
+from read_calls import calls_of
 from reading_commands import Reading, read
 
 from allreduce_bench.cli import main as command_line
 from allreduce_bench.report.damage_sentence import UNCHECKED
 from allreduce_bench.runs import kept
 from allreduce_bench.runs.cell import Cut
-from allreduce_bench.runs.competitor import WAYS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 
@@ -292,7 +292,7 @@ def cells_of(run: RunFolder) -> set[tuple]:
     """The cells that a reader gets of the run, each with its launch; none where it is refused."""
     try:
         marks = {(row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
-        return marks & {(row["launch"], key_of(row)) for row in run.repetitions()}
+        return marks & {(row["launch"], key_of(row)) for row in calls_of(run)}
     except (RunError, OSError, ValueError, RuntimeError):
         return set()
 

@@ -81,13 +81,13 @@ def damage_runs(folder: Path) -> None:
     cells = "launches/2r-1.1.cells.csv"
     text = (folder / "cut" / cells).read_text()
     (folder / "cut" / cells).write_text(text[: len(text) // 2])
-    calls = folder / "digit" / "launches" / "2r-1.1.csv"
+    calls = folder / "digit" / "launches" / "2r-1.1.calls.csv"
     lines = calls.read_text().splitlines(keepends=True)
     calls.write_text("".join([*lines[:3], lines[3].translate(str.maketrans("123456789", "234567891")), *lines[4:]]))
     (folder / "without_plan" / "run.json").unlink()
     (folder / "half_plan" / "run.json").write_text((folder / "half_plan" / "run.json").read_text()[:100])
     shutil.rmtree(folder / "without_launches" / "launches")
-    shutil.copyfile(folder / "swapped" / "launches" / "4r-1.1.csv", folder / "swapped" / "launches" / "2r-1.1.csv")
+    shutil.copyfile(folder / "swapped" / "launches" / "4r-1.1.calls.csv", folder / "swapped" / "launches" / "2r-1.1.calls.csv")
     (folder / "empty").mkdir()
 
 

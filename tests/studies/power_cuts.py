@@ -27,6 +27,7 @@ from unittest.mock import patch
 from measured_runs import with_package
 from places import RANK_PROGRAMS
 from power_cut import ALL, CERTAIN, Disk, Fate, build, drawn, tree
+from read_calls import calls_of
 from recorded import RECORDED_VARIABLE
 from recorded_operations import Operation, from_lines
 from struck import finished
@@ -73,7 +74,7 @@ def record(python: Path, place: Path) -> list[Operation]:
 def times_of(folder: RunFolder) -> Times:
     """The times of each finished cell, as they are written."""
     times: dict[Cell, list[str]] = {}
-    for row in folder.repetitions():
+    for row in calls_of(folder):
         times.setdefault((row["launch"], *key_of(row)), []).append(row["time_s"])
     return {cell: tuple(values) for cell, values in times.items()}
 

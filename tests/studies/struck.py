@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import reading_commands
 from places import RANK_PROGRAMS
+from read_calls import calls_of
 from striking import Way
 
 from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
@@ -168,7 +169,7 @@ def readable(folder: Path) -> set[tuple]:
     """The finished cells that the program itself reads, with their times."""
     run = RunFolder(folder)
     marks = {(row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
-    return marks & {(row["launch"], key_of(row)) for row in run.repetitions()}
+    return marks & {(row["launch"], key_of(row)) for row in calls_of(run)}
 
 
 def compare_marks(outcome: Outcome, kept: list[Finished], marks: list[Finished]) -> None:

@@ -13,7 +13,7 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import Identified, Ran
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
-from allreduce_bench.runs.schema import time_definition
+from allreduce_bench.runs.schema import join_values, time_definition
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import bound_path
 
@@ -73,7 +73,7 @@ def build_run(
             changed = outcome(launch, cell)
             if changed is not None:
                 times = _times(plan, launch, cell, timed, factor(launch, cell), noise)
-                rows = [{**row, **call(launch, cell, row["repetition"])} for row in times]
+                rows = [{**row, **call(launch, cell, row["call"])} for row in times]
                 kept = {"stamps": recorder.stamps(np.zeros((2, len(rows), launch.ranks)))} if stamps else {}
                 _keep(recorder, plan, launch, cell, {**changed, **kept}, rows)
         if not unsealed:
@@ -134,7 +134,6 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "op": plan.op,
         "nbytes": cell.count * plan.itemsize,
         "state": "done",
-        "repetitions": len(timed),
         "stopped": "precision",
         "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
         "clock_error_s": 1e-7,
@@ -146,8 +145,10 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         ),
         **changed,
     }
-    common = {**facts, "in_place": False, "iterations": 1, "slowest_rank": 0, "last_rank": launch.ranks - 1}
-    recorder.cell(facts, [{**common, **row} for row in rows] if facts["state"] == "done" else [])
+    definitions = dict.fromkeys(row.pop("time_definition", time_definition("barrier")) for row in rows)
+    facts |= {"time_definition": join_values(definitions), "iterations": 1}
+    ranks = {"slowest_rank": 0, "last_rank": launch.ranks - 1}
+    recorder.cell(facts, [{**ranks, **row} for row in rows] if facts["state"] == "done" else [])
 
 
 def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, noise: random.Random) -> list[dict]:
@@ -156,10 +157,10 @@ def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, no
     rows = []
     for number in range(WARMUPS + timed):
         time_s = factor * model_s * noise.gauss(1, 0.02) * (1 if number else 3)
-        shares = {"shortest_s": 0.8, "osu_avg_s": 0.9, "global_s": 1.05, "completion_s": 0.95, "arrival_skew_s": 0.1}
+        shares = {"osu_avg_s": 0.9, "global_s": 1.05, "arrival_skew_s": 0.1}
         derived = {name: share * time_s for name, share in shares.items()}
-        common = {"time_definition": time_definition("barrier"), "valid": True, "time_s": time_s, **derived}
-        rows.append({"repetition": number, "warmup": number < WARMUPS, **common})
+        common = {"valid": True, "time_s": time_s, **derived}
+        rows.append({"call": number, "warmup": number < WARMUPS, **common})
     return rows
 
 

@@ -5,14 +5,13 @@ import io
 import json
 from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
+from allreduce_bench.runs.attempt import CELL_OF_CALL, HEADERS, mark_line, seed_of
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.recorder import mark_line
+from allreduce_bench.runs.recorder import mark_of
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import CELLS, checksum, first_link, names
 from allreduce_bench.runs.typed_json import checked_json
-
-COMMON = 12  # columns that tell a cell from the others, which both tables begin with
 
 
 def change_json(path: Path, **changes) -> None:
@@ -24,24 +23,20 @@ def change_json(path: Path, **changes) -> None:
 
 
 def recheck(folder: RunFolder) -> None:
-    """Make the marks and the seals of all attempts anew, for the cells and rows that are there now."""
+    """Make the marks and the seals of all attempts anew, for the cells and calls that are there now."""
     for path in folder.launches.glob("*.cells.csv"):
-        if json.loads(path.with_name(path.name.replace(".cells.csv", ".json")).read_text())["schema_version"] >= 4:
-            _recheck_attempt(path, path.with_name(path.name.replace(".cells.csv", ".csv")))
+        _recheck_attempt(folder, path, path.with_name(path.name.replace(".cells.csv", ".calls.csv")))
 
 
-def _recheck_attempt(path: Path, rows_path: Path) -> None:
-    header, *rows = rows_path.read_bytes().splitlines(keepends=True)
-    content, begin = (",".join(names(CELLS)) + "\n").encode(), len(header)
+def _recheck_attempt(folder: RunFolder, path: Path, calls: Path) -> None:
     launch, attempt, _ = path.name.split(".", 2)
-    run_crc32 = RunFolder(path.parents[1]).run_crc32
-    last = first_link(header + content, launch, int(attempt), run_crc32)
+    rows = calls.read_bytes().splitlines(keepends=True)[1:]
     marks = list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
+    content = HEADERS[1]
     for mark in marks:
-        cell = [mark[name] for name in names(CELLS)[:COMMON]]
-        own = [row for row in rows if row.decode().split(",")[:COMMON] == cell]
-        mark |= {"rows": len(own), "rows_begin_nbytes": begin, "rows_nbytes": len(b"".join(own))}
-        line, last = mark_line({**mark, "rows_crc32": checksum(b"".join(own)), "follows": last}, run_crc32)
-        content, begin = content + line, begin + mark["rows_nbytes"]
+        cell = [*mark.values()][:1] + [mark["nbytes"]]
+        own = [row for row in rows if next(csv.reader([row.decode()]))[:CELL_OF_CALL] == cell]
+        seed = crc32(b"".join(own), seed_of(folder.run_crc32, launch, int(attempt)))
+        content += mark_line(mark_of({**mark, "calls": len(own)}), seed)
     path.write_bytes(content)
-    change_json(path.with_name(f"{launch}.{attempt}.json"), run_crc32=run_crc32, marks=len(marks), last_mark_crc32=last)
+    change_json(path.with_name(f"{launch}.{attempt}.json"), run_crc32=folder.run_crc32, cells=len(marks))

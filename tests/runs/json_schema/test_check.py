@@ -44,7 +44,7 @@ def test_of_many_violations_the_first_are_named():
 
 
 def test_rows_are_checked_as_one_by_one():
-    path = EXAMPLE / "launches" / "2r-1.1.csv"
+    path = EXAMPLE / "launches" / "2r-1.1.calls.csv"
     lines = path.read_text().splitlines(keepends=True)
     assert said("".join(lines), FORMATS["calls"]) == []
     lines[7] = lines[7].replace("2r-1,1,", "2r-1,-1,", 1)
@@ -55,7 +55,7 @@ def test_rows_are_checked_as_one_by_one():
 
 
 def test_a_time_that_is_no_number_is_found():
-    head, first, *_ = (EXAMPLE / "launches" / "2r-1.1.csv").read_text().splitlines(keepends=True)
+    head, first, *_ = (EXAMPLE / "launches" / "2r-1.1.calls.csv").read_text().splitlines(keepends=True)
     time_s = first.split(",")[head.split(",").index("time_s")]
     (line,) = said(head + first.replace(time_s, "nan", 1), FORMATS["calls"])
     assert line.startswith("f.json, line 2, time_s: expected")
@@ -68,7 +68,7 @@ def test_formats_are_told_by_content_and_by_place(tmp_path):
     assert check.format_of(formats, tmp_path / "x", b'{"kind": "allreduce-bench machine"}') == FORMATS["machine"]
     for unknown in (b"[]", b"{", b'{"schema": ["a"]}', b'{"schema": "urn:allreduce-bench:compare:9"}'):
         assert check.format_of(formats, tmp_path / "x", unknown) is None
-    for name, file in {"run": "run.json", "cells": "launches/2r-1.1.cells.csv", "calls": "launches/2r-1.1.csv"}.items():
+    for name, file in {"run": "run.json", "cells": "launches/2r-1.1.cells.csv", "calls": "launches/2r-1.1.calls.csv"}.items():
         assert check.format_of(formats, EXAMPLE / file, b"") == FORMATS[name]
 
 

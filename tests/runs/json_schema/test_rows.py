@@ -56,7 +56,7 @@ def test_runs_of_today_have_no_column_that_is_not_described(made):
 
 
 def test_a_changed_type_or_word_is_refused(made):
-    calls, cells = made.launches / "2r-1.1.csv", made.launches / "2r-1.1.cells.csv"
+    calls, cells = made.launches / "2r-1.1.calls.csv", made.launches / "2r-1.1.cells.csv"
     assert refusals("calls", calls, "2r-1,1,", "2r-1,one,") == [
         'file, line 2, attempt: expected a whole number or null, found "one"'
     ]
@@ -73,7 +73,7 @@ def test_a_changed_type_or_word_is_refused(made):
 
 
 def test_times_are_below_zero_only_where_a_clock_ran_backwards(made):
-    text = (made.launches / "2r-1.1.csv").read_text().splitlines()
+    text = (made.launches / "2r-1.1.calls.csv").read_text().splitlines()
     place = text[0].split(",").index("time_s")
     valid = text[0].split(",").index("valid")
     fields = text[-1].split(",")
