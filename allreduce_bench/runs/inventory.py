@@ -138,7 +138,10 @@ def _of_marks(run: KeptRun) -> Progress:
     planned = sum(
         not cell.competitor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
     )
-    marks = [mark for attempt in run.folder.kept(with_calls=False) for mark in attempt.cells]
+    attempts = run.folder.kept(with_calls=False)
+    if any(attempt.damages for attempt in attempts):
+        raise RunError(f"{run.folder.path}: damaged")
+    marks = [mark for attempt in attempts for mark in attempt.cells]
     done = {
         (mark["launch"], key_of(mark))
         for mark in marks

@@ -1,31 +1,28 @@
 """Calls of a cell become its times: within a launch first, warm-ups and invalid calls left out."""
 
 import pytest
-from read_calls import calls_of
 
 from allreduce_bench.evaluation.cell_times import (
     CellCalls,
     floor_time_s,
-    join_values,
     known_median,
-    split_values,
     statistics,
     valid_calls,
 )
-from allreduce_bench.runs.schema import REPETITIONS, names
+from allreduce_bench.runs.schema import CALLS, join_values, names, split_values
 
 
 def block(*calls: dict) -> dict[str, tuple[str, ...]]:
-    """Rows of REPETITIONS by columns; a call is valid and no warm-up unless it says so."""
-    usual = {"warmup": "0", "valid": "1", "iterations": "1", "time_definition": "barrier_max_local"}
+    """Rows of CALLS by columns; a call is valid and no warm-up unless it says so."""
+    usual = {"warmup": "0", "valid": "1"}
     rows = [
-        dict.fromkeys(names(REPETITIONS), "") | {**usual, "repetition": str(i)} | row for i, row in enumerate(calls)
+        dict.fromkeys(names(CALLS), "") | {**usual, "call": str(i)} | row for i, row in enumerate(calls)
     ]
-    return {name: tuple(row[name] for row in rows) for name in names(REPETITIONS)}
+    return {name: tuple(row[name] for row in rows) for name in names(CALLS)}
 
 
 def calls_of(*times_s: float) -> CellCalls:
-    calls = CellCalls({})
+    calls = CellCalls({"time_definition": "barrier_max_local"})
     calls.add(block(*({"time_s": str(time_s)} for time_s in times_s)))
     return calls
 

@@ -78,7 +78,7 @@ def test_each_start_of_a_launch_is_an_attempt_of_its_own(folder):
 
 def test_a_cell_is_read_back_with_its_calls(folder):
     recorder = Recorder(folder, LAUNCH.name, launch_facts(2))
-    recorder.cell({**COMMON, "state": "done"}, [{"repetition": 0, "warmup": False, "valid": True, "time_s": 1e-6}])
+    recorder.cell({**COMMON, "state": "done"}, [{"call": 0, "warmup": False, "valid": True, "time_s": 1e-6}])
     (call,) = calls_of(folder)
     assert (call["launch"], call["attempt"], call["warmup"], call["time_s"]) == ("2r-1", "1", "0", "1e-06")
     assert folder.cells_left(PLAN, LAUNCH) == 0 and folder.pending(PLAN) == [Launch(2, 2)]

@@ -1,35 +1,21 @@
-"""Rows of CSV files: a torn last line is left out, whatever else does not fit its column is damage with its line."""
-
-from pathlib import Path
+"""Rows of CSV files: what does not fit its column is damage with its line."""
 
 import pytest
 
-from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, read_blocks, read_rows
-from allreduce_bench.runs.schema import LATER
+from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, blocks_of, checked_row
 
-COLUMNS = ["algorithm", "ranks", "nbytes", "time_s", "valid", "state"]
+COLUMNS = ["competitor", "ranks", "nbytes", "time_s", "valid", "state"]
 GOOD = "ring,2,8,1e-06,1,done"
 
 
-def written(tmp_path: Path, *lines: str, end: str = "\n") -> Path:
-    path = tmp_path / "rows.csv"
-    path.write_text("\n".join([",".join(COLUMNS), *lines]) + end)
-    return path
+def blocks(*lines: str) -> list[dict]:
+    return list(blocks_of("rows.csv, row", COLUMNS, [f"{line}\n" for line in lines]))
 
 
-def test_rows_are_dictionaries_of_text(tmp_path):
-    (row,) = read_rows(written(tmp_path, GOOD), COLUMNS)
-    assert row == dict(zip(COLUMNS, GOOD.split(",")))
-
-
-def test_a_torn_last_line_is_left_out(tmp_path):
-    assert len(read_rows(written(tmp_path, GOOD, GOOD[:9], end=""), COLUMNS)) == 1
-    assert read_rows(written(tmp_path, end=""), COLUMNS) == []
-
-
-def test_blocks_are_columns_of_limited_length(tmp_path):
-    blocks = list(read_blocks(written(tmp_path, *[GOOD] * (BLOCK_ROWS + 1)), COLUMNS))
-    assert [len(block["time_s"]) for block in blocks] == [BLOCK_ROWS, 1]
+def test_blocks_are_columns_of_limited_length():
+    found = blocks(*[GOOD] * (BLOCK_ROWS + 1))
+    assert [len(block["time_s"]) for block in found] == [BLOCK_ROWS, 1]
+    assert {name: values[0] for name, values in found[1].items()} == dict(zip(COLUMNS, GOOD.split(",")))
 
 
 @pytest.mark.parametrize(
@@ -44,26 +30,18 @@ def test_blocks_are_columns_of_limited_length(tmp_path):
         ("ring,2,8,1e-06,1,perhaps", "state is 'perhaps'"),
     ],
 )
-def test_damage_is_named_with_its_line(tmp_path, line, words):
-    with pytest.raises(RunError, match="rows.csv, line 3: damaged: ") as error:
-        read_rows(written(tmp_path, GOOD, line), COLUMNS)
+def test_damage_is_named_with_its_line(line, words):
+    with pytest.raises(RunError, match="rows.csv, row 2: damaged: ") as error:
+        blocks(GOOD, line)
     assert str(error.value).endswith(words)
+    with pytest.raises(RunError, match=words.partition(" is ")[0]):
+        checked_row(COLUMNS, line.split(","))
 
 
-def test_a_time_is_negative_only_in_an_invalid_call(tmp_path):
-    assert read_rows(written(tmp_path, GOOD, "ring,2,8,-1e-06,0,done"), COLUMNS)[1]["time_s"] == "-1e-06"
+def test_a_line_that_is_no_csv_is_damage_with_its_line():
+    with pytest.raises(RunError, match="rows.csv, row 2: damaged: "):
+        blocks(GOOD, GOOD.replace("ring", "ri\rng"))
 
 
-def test_a_column_that_came_later_is_empty_where_a_file_lacks_it(tmp_path):
-    columns = [*COLUMNS[:1], *sorted(LATER), *COLUMNS[1:]]
-    (row,) = read_rows(written(tmp_path, GOOD), columns)
-    assert list(row) == columns and {row[name] for name in LATER} == {""}
-    assert list(row.values())[:1] == [GOOD.split(",")[0]]
-
-
-def test_other_columns_are_refused(tmp_path):
-    with pytest.raises(
-        RunError,
-        match="damaged: the first line is not the header of this schema version",
-    ):
-        read_rows(written(tmp_path, GOOD), COLUMNS[1:])
+def test_a_time_is_negative_only_in_an_invalid_call():
+    assert blocks(GOOD, "ring,2,8,-1e-06,0,done")[0]["time_s"] == ("1e-06", "-1e-06")

@@ -3,11 +3,11 @@
 import pytest
 
 from allreduce_bench.runs.schema import (
+    CALLS,
     CELLS,
     KINDS,
     NEEDED,
     QUANTILES,
-    REPETITIONS,
     SUMMARY,
     SYNCS,
     common_start,
@@ -16,7 +16,7 @@ from allreduce_bench.runs.schema import (
 )
 
 
-@pytest.mark.parametrize("columns", [REPETITIONS, CELLS, SUMMARY])
+@pytest.mark.parametrize("columns", [CALLS, CELLS, SUMMARY])
 def test_every_column_is_described_once(columns):
     assert len(set(names(columns))) == len(columns)
     assert {column.kind for column in columns} <= {"text", "whole", "real", "flag"}
@@ -24,7 +24,7 @@ def test_every_column_is_described_once(columns):
 
 
 def test_a_name_has_one_kind_in_all_tables():
-    assert all(KINDS[column.name] == column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY))
+    assert all(KINDS[column.name] == column.kind for column in (*CALLS, *CELLS, *SUMMARY))
 
 
 def test_types_are_kinds():

@@ -1,11 +1,7 @@
-"""Marks of cells that their ranks did not finish: they go on with the chain, also after a line that was cut off."""
-
-import shutil
+"""Marks of cells that their ranks did not finish: also after a line that was cut off."""
 
 from made_runs import build_run
-from places import DATA
 
-from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import mark_unfinished_cell
 
@@ -21,14 +17,3 @@ def test_a_mark_is_not_glued_to_a_line_that_was_cut_off(tmp_path):
     mark_unfinished_cell(folder, LAUNCH, {**cell.__dict__, "ranks": 2, "nbytes": 8, "state": "hung", "reason": "late"})
     assert [row["state"] for row in folder.marks()] == ["done"] * (len(lines) - 1) + ["hung"]
     assert folder.damages() == [] and cell.key not in folder.finished(LAUNCH)
-
-
-def test_a_run_of_version_3_gets_marks_of_version_3(tmp_path):
-    folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
-    path = folder.launches / "2r-1.1.cells.csv"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]))
-    cell = next(cell for cell in folder.plan().cells(LAUNCH) if cell.key not in folder.finished(LAUNCH))
-    mark_unfinished_cell(folder, LAUNCH, {**cell.__dict__, "ranks": 2, "nbytes": 8, "state": "hung"})
-    hung = [row for row in folder.marks() if row["state"] == "hung"]
-    assert [key_of(row) for row in hung] == [cell.key] and not folder.damages()

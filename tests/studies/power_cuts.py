@@ -79,11 +79,11 @@ def times_of(folder: RunFolder) -> Times:
     return {cell: tuple(values) for cell, values in times.items()}
 
 
-def marked(content: bytes) -> set[Cell]:
+def marked(path: str, content: bytes) -> set[Cell]:
     """The finished cells in a file of marks, whole lines only."""
     header, *rows = [line.split(",") for line in content.decode().split("\n")[:-1]] or [[]]
     marks = (dict(zip(header, row)) for row in rows)
-    return {(mark["launch"], *key_of(mark)) for mark in marks if mark["state"] == "done"}
+    return {(Path(path).name.partition(".")[0], *key_of(mark)) for mark in marks if mark["state"] == "done"}
 
 
 def states(
@@ -97,7 +97,7 @@ def states(
         disk.do(operation)
         path = operation.path
         if path.endswith(MARKS) and operation.kind in ("write", "sync"):
-            cells = marked(disk.file(path).now)
+            cells = marked(path, disk.file(path).now)
             written[path] = cells
             if operation.kind == "sync":
                 waited_for[path] = cells
