@@ -7,7 +7,7 @@ import pytest
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, read_blocks, read_rows
 from allreduce_bench.runs.schema import LATER
 
-COLUMNS = ["algorithm", "ranks", "nbytes", "time_s", "valid", "state"]
+COLUMNS = ["competitor", "ranks", "nbytes", "time_s", "valid", "state"]
 GOOD = "ring,2,8,1e-06,1,done"
 
 
