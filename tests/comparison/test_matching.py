@@ -84,4 +84,4 @@ def test_what_was_named_and_not_measured_is_refused():
     with pytest.raises(RunError, match="base has no cell that matches -a and --sizes; it has: ring, native; 8 B"):
         match_cells([BASE], [BASE], sizes=[64])
     (cell,) = match_cells([BASE], [BASE], algorithms=["native"])
-    assert cell.key.algorithm == "native"
+    assert cell.key.competitor == "native"

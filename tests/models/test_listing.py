@@ -65,6 +65,6 @@ def test_a_row_is_a_parameter_in_si_units(listing):
 def test_json_holds_everything_by_name(listing):
     content = json.loads(listing.json())
     (model,) = content["models"]
-    assert (model["algorithm"], model["run"], model["parts"][0]["form"]) == ("ring", "monday", "alpha-beta")
+    assert (model["competitor"], model["run"], model["parts"][0]["form"]) == ("ring", "monday", "alpha-beta")
     assert content["pooled"][IN_SAMPLE]["points"] == 2 and content["unfit"][0]["reason"] == "one point"
     assert content["local_gamma"][0]["gamma"]["value"] == 3e-11 and content["no_gamma"] == ["too few"]

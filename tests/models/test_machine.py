@@ -93,7 +93,7 @@ def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-ODD = [("algorithm", 1), ("ranks", ["2"]), ("ranks", [0]), ("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide")]
+ODD = [("competitor", 1), ("ranks", ["2"]), ("ranks", [0]), ("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide")]
 ODD += [("parts", []), ("ranks_per_node", -1)]
 FORM = [False, True, 1, [], False]
 PRICES = [["alpha_s", "", 0, 1e-6, None, None, True], ["beta_s_per_byte", "", 0, 1e-10, None, None, True]]

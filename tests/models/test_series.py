@@ -35,9 +35,9 @@ def test_launches_count_as_one_cell_and_their_spread_is_told():
 def test_a_tree_of_a_log_may_be_a_double_one():
     """NCCL calls its double tree Tree; here times decide, but not where this program ran its own tree."""
     points = series("ring", (4, 8, 16, 32), (8, 4096, 1 << 20, 1 << 22, 1 << 24, 1 << 26))
-    seen = observe(points.assign(algorithm="Tree"), ("two_tree",), 4, 32768)
+    seen = observe(points.assign(competitor="Tree"), ("two_tree",), 4, 32768)
     times = seen.paths["two_tree"].matrix(Form()) @ [ALPHA_S, BETA_S_PER_BYTE]
-    points = points.assign(algorithm="Tree", time_s=times)
+    points = points.assign(competitor="Tree", time_s=times)
     (imported,) = fit_series(points.assign(executor="imported"))
     assert imported.model.parts[0].priced_as == "two_tree" and imported.scores.errors["in_sample"].median < 0.01
     assert readings("tree", builtin(), ran_here=True) == ("tree",)

@@ -63,7 +63,7 @@ def test_a_cell_without_its_mark_is_left_out(folder):
 def test_a_torn_last_row_of_raw_times_is_left_out(folder):
     before = list(folder.repetitions())
     with open(folder.launches / "4r-2.1.csv", "a") as file:
-        file.write("4r-2,1,ring,sendrecv,,4,1,,float32,su")
+        file.write("4r-2,1,ring,,4,1,,float32,su")
     assert list(folder.repetitions()) == before
 
 
@@ -136,7 +136,7 @@ def test_reading_a_run_never_loads_its_users_algorithm_files(folder, tmp_path):
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
     plan = json.loads(folder.run_json.read_text())["plan"]
-    change_json(folder.run_json, plan={**plan, "files": [str(trap)], "algorithms": [*plan["algorithms"], "mine"]})
+    change_json(folder.run_json, plan={**plan, "files": [str(trap)], "competitors": [*plan["competitors"], "mine"]})
     result = CliRunner().invoke(main, ["report", str(folder.path)])
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "sprung").exists()

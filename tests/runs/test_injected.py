@@ -18,7 +18,7 @@ from allreduce_bench.runs.injected import (
 )
 from allreduce_bench.runs.plan import LATER_FIELDS, Plan, PlanError
 
-CHOICES = {"algorithms": ("native",), "sizes": (8,), "ranks": (4, 8)}
+CHOICES = {"competitors": ("native",), "sizes": (8,), "ranks": (4, 8)}
 
 
 @pytest.mark.parametrize(("words", "kept"), [("5:12%", "5:12%"), (" 05 : 12.50 % ", "5:12.5%"), ("0:200%", "0:200%")])
