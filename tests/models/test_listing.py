@@ -23,7 +23,7 @@ def listing() -> Listing:
     scores = Scores(Reach(0.1, 0.0), {IN_SAMPLE: Residuals(np.log([1.02, 0.98]), np.array([True, True]))})
     model = hand_model("ring", run="monday", notes=("one thing to know",))
     fitted = FittedSeries(model, scores, scores, observed("ring", series("ring")))
-    joint = Joint("monday", "sendrecv", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
+    joint = Joint("monday", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
     unfit = [UnfittedSeries("monday", "mystery", "imported", "one point")]
     return Listing([fitted], unfit, [joint], ["too few"], [LocalGamma("monday", 2, GAMMA)])
 

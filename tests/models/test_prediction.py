@@ -4,11 +4,11 @@ from dataclasses import replace
 from math import log, sqrt
 
 import pytest
-from places import ROOT
+from hand_models import hand_models
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
+from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, SizeTime, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 from allreduce_bench.schedule.algorithm import Topology
@@ -386,7 +386,7 @@ def test_an_identified_model_is_raised_to_the_bound_of_the_others():
 
 
 def test_nothing_is_below_the_bounds():
-    machines = [read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")]
+    machines = [Machine(tuple(hand_models(("native", "ring", "two_tree@pipelined"))))]
     machines += [bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 5e-12))]
     machines += [Machine((flat(), measured_ring())), Machine((flat(16 * M), measured_ring()))]
     for machine in machines:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from allreduce_bench.algorithms import by_default
-from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.command_of_plan import repeat_command
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
