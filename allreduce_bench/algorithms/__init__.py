@@ -74,7 +74,9 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
             for of_user in _from_file(Path(word)):
                 name = of_user.name
                 if not {*PARTS}.isdisjoint(name):
-                    raise AlgorithmError(f"{word}: a name of an algorithm holds no @ and no :, found '{name}'; rename it")
+                    raise AlgorithmError(
+                        f"{word}: a name of an algorithm holds no @ and no :, found '{name}'; rename it"
+                    )
                 if name in (*builtin(), *algorithms) or is_of_library(name):
                     raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
                 algorithms[name] = of_user

@@ -57,8 +57,12 @@ def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
 
 
 def _frame(rows: Sequence[Imported], runs: Sequence[str]) -> pd.DataFrame:
-    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "launch", *UNKNOWN)}
-    data["run"] = list(runs)
+    data = {
+        name: [getattr(row, name) for row in rows]
+        for name in KINDS
+        if name not in ("run", "launch", "imported", *UNKNOWN)
+    }
+    data["run"], data["imported"] = list(runs), [True] * len(rows)
     data["launch"] = [f"{row.file}: {row.launch}" if row.fields else row.launch for row in rows]
     data |= {name: [None] * len(rows) for name in UNKNOWN}
     return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})

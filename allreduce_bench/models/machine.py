@@ -16,8 +16,7 @@ from ..units import format_size, printable
 from .forms import Form, meanings
 from .model import LEVELS, MOST_SIZE, UNKNOWN, Model, ModelPart, Parameter
 
-KIND, MACHINE_VERSION = "allreduce-bench machine", 2
-READ_VERSIONS = (1, 2)  # version 1 lacks grade and placement, its early files also window
+KIND, MACHINE_VERSION = "allreduce-bench machine", 3
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
 
 
@@ -94,13 +93,12 @@ def read_machine(path: Path) -> Machine:
         raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
-    if (version := content.get("schema_version")) not in READ_VERSIONS:
-        readable = " and ".join(map(str, READ_VERSIONS))
-        raise MachineError(f"{path}: of schema {version!r:.40}; this program reads {readable}: fit the runs again")
+    if (version := content.get("schema_version")) != MACHINE_VERSION:
+        raise MachineError(
+            f"{path}: of schema {version!r:.40}; this program reads {MACHINE_VERSION}: fit the runs again"
+        )
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
-        if isinstance(models := fields.get("models"), list):
-            fields["models"] = [_with_later_fields(model) if version == 1 else model for model in models]
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             _refuse_odd_names(model)
@@ -143,11 +141,6 @@ def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices
     gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)
     # A long message pays the jumps at all knots, and the last slope for nearly all of its bytes
     return CutPrices(sum(alphas), betas[-1], gamma or NOMINAL.gamma_s_per_byte, source)
-
-
-def _with_later_fields(model: Any) -> Any:
-    """Add the fields that files of version 1 lack to the JSON of a model."""
-    return {"window": None, "grade": UNKNOWN, "placement": UNKNOWN, **model} if isinstance(model, dict) else model
 
 
 def _refuse_odd_names(model: Model) -> None:

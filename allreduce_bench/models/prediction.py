@@ -353,7 +353,7 @@ def _holds(prediction: Prediction, time_s: float) -> bool:
 def _labels(models: Sequence[Model]) -> list[str]:
     """Return a distinct name for each: the algorithm, and what else distinguishes it."""
     labels = [model.competitor for model in models]
-    for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
+    for more in (lambda model: str(model.segment), lambda model: ""):
         labels = [
             f"{label} {more(model)}".strip() if labels.count(label) > 1 else label
             for label, model in zip(labels, models)

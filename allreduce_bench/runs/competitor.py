@@ -100,7 +100,9 @@ class Competitor(str):
 def competitor(algorithm: str, way: str = WAYS[0]) -> Competitor:
     """Return the competitor of an algorithm run this way, with a segment in the shortest words: one has one name."""
     word, colon, size = way.partition(":")
-    return Competitor(algorithm if word == WAYS[0] else f"{algorithm}@{word}{colon}{size and short_size(parse_size(size))}")
+    return Competitor(
+        algorithm if word == WAYS[0] else f"{algorithm}@{word}{colon}{size and short_size(parse_size(size))}"
+    )
 
 
 def split_way(text: str) -> tuple[str, str]:

@@ -208,7 +208,7 @@ def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, body,
 def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     path = mine(HEAD + DECLARE + CHAIN)
     own = find([str(path)])
-    points = series(noise=0.02).assign(algorithm="chain")
+    points = series(noise=0.02).assign(competitor="chain")
     (unknown,) = fit_series(points)
     assert isinstance(unknown, UnfittedSeries) and "'chain' are unknown" in unknown.reason
     (found,) = fit_series(points, own=own)

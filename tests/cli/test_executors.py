@@ -1,22 +1,28 @@
-"""How steps are run, as the options say: decided before the plan is made, refused in one sentence."""
+"""The ways of competitors, from -a and --executor: decided before the plan is made, refused in one sentence."""
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from hand_models import hand_model
+from made_runs import build_run
 
+from allreduce_bench.algorithms import naive
 from allreduce_bench.cli import own_algorithms
-from allreduce_bench.cli.own_algorithms import decided
-from allreduce_bench.cli.request import request_of
+from allreduce_bench.cli.request import algorithm_fields, planned_run, request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.machine.mpi import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.runs.command_of_plan import repeat_command
+from allreduce_bench.runs.competitor import MOCKUPS, competitor
+from allreduce_bench.runs.library_algorithms import VALUES
+from allreduce_bench.runs.option_values import parse_names
 from allreduce_bench.runs.plan import DEFAULT_WINDOW, NOMINAL, Plan
 
 MIB = 1 << 20
+OWN = Path(naive.__file__).read_text()
 
 
 def plan_of(*words: str) -> Plan:
@@ -36,12 +42,14 @@ def numba(monkeypatch):
 
 def test_without_the_option_nothing_changes():
     plan = plan_of()
-    assert (plan.executors, plan.window, plan.cuts, plan.cut_prices) == (("sendrecv",), None, (), None)
+    assert plan.competitors == ("native", "ring", "two_tree")
+    assert (plan.window, plan.cuts, plan.cut_prices) == (None, (), None)
 
 
-def test_a_pipelined_executor_has_a_window_and_segments_by_nominal_prices():
+def test_a_pipelined_way_has_a_window_and_segments_by_nominal_prices():
     plan = plan_of("--executor", "sendrecv,pipelined")
-    assert (plan.executors, plan.window, plan.cut_prices) == (("sendrecv", "pipelined"), DEFAULT_WINDOW, NOMINAL)
+    assert plan.competitors == ("native", "ring", "ring@pipelined", "two_tree", "two_tree@pipelined")
+    assert (plan.window, plan.cut_prices) == (DEFAULT_WINDOW, NOMINAL)
     assert [(cut.ranks, cut.nbytes) for cut in plan.cuts] == [(2, 16 * MIB)]
 
 
@@ -74,17 +82,77 @@ def test_the_command_that_repeats_a_run_asks_for_the_same_plan(words):
 @pytest.mark.parametrize("is_here, chosen", [(True, "compiled"), (False, "sendrecv")])
 def test_auto_is_decided_before_the_plan_and_said_once(is_here, chosen, numba, capsys):
     numba(is_here)
-    assert plan_of("--executor", "auto").executors == (chosen,)
-    assert plan_of("--executor", f"{chosen},auto").executors == (chosen,)
+    by_auto = plan_of("--executor", "auto").competitors
+    assert by_auto == plan_of("--executor", f"{chosen},auto").competitors
+    assert competitor("ring", chosen) in by_auto and len(by_auto) == 3 + is_here
     said = capsys.readouterr().err
     assert said.count("--executor auto") == 1 and said.startswith(f"--executor auto: {chosen}")
 
 
-def test_a_compiled_executor_without_numba_is_refused(numba):
+def test_a_compiled_way_without_numba_is_refused(numba):
     numba(False)
-    reason = f"needs numba: {INSTALL}"
-    with pytest.raises(ValueError, match=re.escape(f"--executor compiled {reason}")):
-        decided(("sendrecv", "compiled"))
+    with pytest.raises(ValueError, match=re.escape(f"ring@compiled needs numba: {INSTALL}")):
+        plan_of("-a", "ring,ring@compiled")
+
+
+OPEN_MPI, SOME = "Open MPI 5.0.11", ("native:reduce+bcast", "native:ring")
+
+
+@pytest.mark.parametrize(
+    "names, ways, competitors",
+    [
+        ("ring,ring,ring@sendrecv", (), ["ring"]),
+        ("ring,tree@compiled", ("pipelined",), ["ring@pipelined", "tree@compiled"]),  # a way given wins
+        ("ring", ("compiled", "sendrecv"), ["ring@compiled", "ring"]),
+        ("ring,native,tree@compiled", (), ["native", "native@compiled", "ring", "tree@compiled"]),
+        ("native@compiled,ring", (), ["native@compiled", "ring"]),
+        ("native,native@compiled", (), ["native", "native@compiled"]),
+        (
+            "ring@pipelined:64K,ring@pipelined:262144,ring@pipelined:256K",
+            (),
+            ["ring@pipelined:64K", "ring@pipelined:256K"],
+        ),
+        ("native:ring,native:reduce+bcast,ring@compiled", (), ["native", "native@compiled", *SOME, "ring@compiled"]),
+        ("gloo,ring", ("compiled",), ["gloo", "ring@compiled"]),
+        ("guidelines", ("compiled",), ["native", *MOCKUPS]),
+        ("native:all", (), ["native", *(f"native:{name}" for name in VALUES["Open MPI"])]),
+        ("rign@compiled", (), "unknown algorithm 'rign'; did you mean ring?"),
+        ("native:rign", (), "did you mean native:ring?"),
+        ("native:default,ring", (), "native:default is measured by itself"),
+    ],
+)
+def test_names_and_ways_are_competitors_with_the_native_called_alike(names, ways, competitors):
+    if isinstance(competitors, list):
+        assert algorithm_fields(parse_names(names), ways, lambda: OPEN_MPI)["competitors"] == tuple(competitors)
+    else:
+        with pytest.raises(ValueError, match=re.escape(competitors)):
+            algorithm_fields(parse_names(names), ways, lambda: OPEN_MPI)
+
+
+def test_every_algorithm_of_a_file_is_run_the_ways_of_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a@b").mkdir()
+    for path in ("a@b/mine@2.py", "mine.py"):
+        Path(path).write_text(OWN.replace("naive", "own" + str(len(path))))
+    fields = algorithm_fields(("./mine.py@compiled", "./a@b/mine@2.py"), ("pipelined",))
+    assert fields["competitors"] == ("own7@compiled", "own13@pipelined")
+    assert fields["files"] == tuple(str(tmp_path / path) for path in ("mine.py", "a@b/mine@2.py"))
+    plan = Plan(**algorithm_fields(("./mine.py", "./mine.py@compiled")), sizes=(8,), ranks=(2,))
+    words = repeat_command(plan)
+    assert words[words.index("--algorithms") + 1] == f"{tmp_path}/mine.py,{tmp_path}/mine.py@compiled"
+
+
+def test_a_resumed_run_takes_the_ways_it_has(tmp_path):
+    build_run(tmp_path / "run", algorithms=("native", "ring@pipelined"), choices={"window": 4})
+    words = ["-o", str(tmp_path / "run"), "--resume"]
+
+    def resumed(*more: str) -> Plan:
+        options = run.make_context("run", [*words, *more]).params
+        return planned_run(request_of(options, {"executors"}))[1]
+
+    assert resumed("--executor", "pipelined").competitors == ("native", "ring@pipelined")
+    with pytest.raises(ValueError, match="uses the run's executors pipelined, found compiled"):
+        resumed("--executor", "compiled")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +160,9 @@ def test_a_compiled_executor_without_numba_is_refused(numba):
     [
         (
             ["--window", "4"],
-            re.escape("--window is for the executors pipelined and compiled-pipelined; name one with --executor"),
+            re.escape("--window is for pipelined and compiled-pipelined; name one, such as ring@pipelined"),
         ),
-        (["--machine", "x.json"], re.escape("--machine is for the executors pipelined and compiled-pipelined")),
+        (["--machine", "x.json"], re.escape("--machine is for pipelined and compiled-pipelined")),
         (
             ["--executor", "pipelined", "--segment", "4K", "--machine", "x"],
             re.escape("--segment and --machine both decide"),
@@ -109,7 +177,7 @@ def test_bad_input_is_refused_in_one_sentence(words, sentence, tmp_path):
 
 
 def test_a_machine_file_without_an_algorithm_of_ours_has_no_prices(tmp_path):
-    machine = replace(bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native"),))
+    machine = replace(bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), competitor="native"),))
     write_machine(machine, tmp_path / "machine.json")
     with pytest.raises(ValueError, match="includes ring"):
         plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))

@@ -14,7 +14,7 @@ from allreduce_bench.runs.injected import digest_of_trace
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
-CHOICES = {"algorithms": ("native", "ring"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
+CHOICES = {"competitors": ("native", "ring"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
 STARTS = (
     Start(),
     Start(launcher="flux run -n {ranks} -N {nodes} --env='A=b c'", launcher_args="--display bind-to", ranks_per_node=4),

@@ -46,8 +46,8 @@ def test_old_rows_without_a_cache_match_warm_ones():
 def test_segments_are_named_where_nothing_else_differs():
     run = compared_run("run", row(FASTER, segment=4), row(FASTER, segment=8))
     assert [cell.name for cell in match_cells([run], [run])] == [
-        "ring 8 B, 2 ranks, sendrecv, segment 16 B",
-        "ring 8 B, 2 ranks, sendrecv, segment 32 B",
+        "ring 8 B, 2 ranks, segment 16 B",
+        "ring 8 B, 2 ranks, segment 32 B",
     ]
 
 
@@ -84,4 +84,4 @@ def test_what_was_named_and_not_measured_is_refused():
     with pytest.raises(RunError, match="base has no cell that matches -a and --sizes; it has: ring, native; 8 B"):
         match_cells([BASE], [BASE], sizes=[64])
     (cell,) = match_cells([BASE], [BASE], algorithms=["native"])
-    assert cell.key.algorithm == "native"
+    assert cell.key.competitor == "native"

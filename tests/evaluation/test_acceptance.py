@@ -26,7 +26,7 @@ MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
             "64MiB:0.5, ring:8:160Gbit",
             [AcceptanceLimit("busbw", 64 * MIB, 5e8), AcceptanceLimit("busbw", 8, 20e9, "ring")],
         ),
-        ("busbw", "native:tuned 4@1K:1", [AcceptanceLimit("busbw", 1024, 1e9, "native:tuned 4")]),
+        ("busbw", "ring@pipelined:64K:1K:1", [AcceptanceLimit("busbw", 1024, 1e9, "ring@pipelined:64K")]),
         ("time", "8:15us", [AcceptanceLimit("time", 8, 15e-6)]),
         ("efficiency", "8M:80%", [AcceptanceLimit("efficiency", 8 * MIB, 0.8)]),
         ("efficiency", "ring:8:12.5%", [AcceptanceLimit("efficiency", 8, 0.125, "ring")]),
@@ -53,6 +53,7 @@ def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
         ("busbw", "20", "a size and a value are needed"),
         ("busbw", "64M:fast", "'fast' is not a rate"),
         ("time", "8:15", "'15' has no unit"),
+        ("busbw", "ring@64M:20", "a competitor stands before a colon: ring:64M:20"),
     ],
 )
 def test_what_is_wrong_with_a_limit_is_said(kind, text, why):
@@ -105,7 +106,7 @@ def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):
 
 
 def plan(**changes) -> Plan:
-    values = {"algorithms": ("native", "ring"), "sizes": (8, MIB), "ranks": (1, 2), "launches": 1, "seed": 1}
+    values = {"competitors": ("native", "ring"), "sizes": (8, MIB), "ranks": (1, 2), "launches": 1, "seed": 1}
     return Plan(**{**values, **changes})
 
 

@@ -6,7 +6,7 @@ from allreduce_bench.evaluation.cell_times import by_size, competing, tables
 
 
 def test_one_group_alone_competes_with_nobody():
-    rows = [{"groups": "together"}, {"groups": "alone"}, {"groups": ""}]
+    rows = [{"competitor": "ring", "groups": groups} for groups in ("together", "alone", "")]
     assert competing(rows) == [rows[0], rows[2]]
 
 

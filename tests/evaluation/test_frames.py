@@ -25,7 +25,7 @@ def test_missing_stays_missing(tmp_path):
         return {"state": "skipped", "reason": "too large", "wrong": None} if cell.algorithm == "ring" else {}
 
     folder = build_run(tmp_path / "a", ranks=(2,), outcome=outcome)
-    assert "ring" not in set(frames.repetitions([folder])["algorithm"])
+    assert "ring" not in set(frames.repetitions([folder])["competitor"])
     frame = frames.summary([folder])
     assert list(frame.columns) == ["run", *names(SUMMARY)]
     ring = frame[frame["competitor"] == "ring"]
@@ -37,9 +37,9 @@ def test_missing_stays_missing(tmp_path):
 
 def test_medians_agree_with_the_raw_calls(tmp_path):
     folder = build_run(tmp_path / "a", ranks=(4,), algorithms=("native", "ring"))
-    calls = frames.repetitions([folder]).query("not warmup and algorithm == 'ring'")
+    calls = frames.repetitions([folder]).query("not warmup and competitor == 'ring'")
     medians = calls.groupby(["nbytes", "launch"])["time_s"].median().groupby("nbytes").median()
-    summary = frames.summary([folder]).query("algorithm == 'ring'").set_index("nbytes")["time_s"]
+    summary = frames.summary([folder]).query("competitor == 'ring'").set_index("nbytes")["time_s"]
     pd.testing.assert_series_equal(medians, summary, check_names=False, check_index_type=False)
 
 

@@ -83,7 +83,7 @@ def test_neighbours_of_the_same_winner_lend_each_other_their_launches():
 
 def test_imported_means_count_as_many_calls():
     rows = rank([
-        made_row(name, 8, noisy(s, seed=name), repetitions=5)
+        made_row(name, 8, noisy(s, seed=name), imported=True, repetitions=5)
         for name, s in (("ring", 1.0), ("tree", 2.0))
     ])  # fmt: skip
     assert standings(rows)["ring", 8] == FASTEST

@@ -88,6 +88,6 @@ def test_sizes_of_whole_elements_over_several_ranks_are_looked_at():
     assert asked.bisects and 0 < asked.share < 0.02 and 0 < asked.bisecting_s <= 2
 
 
-@pytest.mark.parametrize("choices", [{"algorithms": ("ring",)}, {"groups": "2"}])
+@pytest.mark.parametrize("choices", [{"competitors": ("ring",)}, {"groups": "2"}])
 def test_runs_without_native_and_in_groups_are_not_looked_at(choices):
-    assert asked_of(Plan(**{"algorithms": ("native",), "sizes": (64,), "ranks": (4,), **choices}), 4, 5.0) is None
+    assert asked_of(Plan(**{"competitors": ("native",), "sizes": (64,), "ranks": (4,), **choices}), 4, 5.0) is None

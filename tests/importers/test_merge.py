@@ -188,7 +188,7 @@ def test_what_is_missing_is_measured_by_resuming(tmp_path):
     ("ours", "theirs", "why"),
     [
         ({"sizes": (8,)}, {"sizes": (8, 1024)}, "has sizes 8,1024, but {a} has 8;"),
-        ({"algorithms": ("native",)}, {}, "has algorithms native,ring, but {a} has native;"),
+        ({"algorithms": ("native",)}, {}, "has competitors native,ring, but {a} has native;"),
         ({"choices": {"dtype": "float64"}}, {}, "has dtype float32, but {a} has float64;"),
         ({}, {"choices": {"iters": 7}}, "has iters 7, but {a} has none;"),
         (

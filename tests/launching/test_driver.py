@@ -15,7 +15,7 @@ from allreduce_bench.runs.start import UNASKED, Start
 LAUNCHES = [Launch(ranks, number) for number in (1, 2, 3) for ranks in (2, 4)]
 
 
-CELLS = [SimpleNamespace(executor=Executor("native"))] * 10
+CELLS = [SimpleNamespace(competitor=Competitor("native"))] * 10
 RUN = SimpleNamespace(plan=SimpleNamespace(cells=lambda launch: CELLS, start=UNASKED))
 
 

@@ -94,7 +94,7 @@ def test_with_iters_it_is_measured_however_long_it_takes(context):
 
 
 def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(context):
-    tree = replace(MIB, algorithm="tree")
+    tree = replace(MIB, competitor="tree")
     context.first_calls["tree"] = context.first_calls["ring"] = (1 << 16, 0.1)
     hasty = context._replace(deadline=time.time() + 25)
     assert reason(hasty, tree) == ("left out", "time ran out: too little is left of --within")
@@ -108,7 +108,7 @@ def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(conte
 
 def test_a_size_without_time_for_ring_has_none_for_others_either(context):
     context.first_calls["ring"] = (1 << 16, 10.0)
-    hasty, tree = context._replace(deadline=time.time() + 20), replace(MIB, algorithm="tree")
+    hasty, tree = context._replace(deadline=time.time() + 20), replace(MIB, competitor="tree")
     assert reason(hasty, tree) is None
     assert reason(hasty, MIB) == ("left out", "time ran out: too little is left of --within")
     assert reason(hasty, tree) == ("left out", "no time left for native and ring at this size")

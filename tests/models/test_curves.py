@@ -24,7 +24,7 @@ def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
 def test_times_are_held_against_the_model_of_their_series(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2, 4))])
     compared = held_against_models(rows, [hand_model("ring")])
-    assert set(compared["algorithm"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
+    assert set(compared["competitor"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
     assert compared["ratio"].to_numpy() == pytest.approx(1, rel=0.1)
     assert held_against_models(rows, []).empty
     assert held_against_models(rows.assign(states="low:1,high:4"), [hand_model("ring")]).empty
@@ -32,7 +32,7 @@ def test_times_are_held_against_the_model_of_their_series(tmp_path):
 
 def test_a_curve_goes_beyond_the_measured_ranks_and_says_what_is_speculative():
     curve = over_ranks([hand_model("ring", (2, 4)), hand_model("two_tree", (4,))], [8])
-    assert set(curve["algorithm"]) == {"ring"}  # one number of ranks makes no curve
+    assert set(curve["competitor"]) == {"ring"}  # one number of ranks makes no curve
     assert curve["ranks"].tolist() == [2, 4, 8, 4 * REACH] and curve["measured"].tolist() == [True, True, False, False]
     assert curve["speculative"].tolist() == [False, False, False, True]
     assert (curve["low_s"] < curve["model_s"]).all() and (curve["model_s"] < curve["high_s"]).all()

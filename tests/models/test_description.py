@@ -44,7 +44,7 @@ def test_parts_of_an_envelope_say_what_they_are_priced_as():
 
 def test_a_series_is_named_by_what_tells_it_from_others():
     assert series_label(hand_model("ring")) == "ring"
-    assert series_label(hand_model("ring", cache="cold", executor="pipelined")).split(", ") == [
+    assert series_label(hand_model("ring@pipelined", cache="cold")).split(", ") == [
         "ring@pipelined",
         "cold cache",
     ]

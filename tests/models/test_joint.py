@@ -20,13 +20,13 @@ def test_gamma_is_refused_for_one_algorithm_and_found_with_two():
     with pytest.raises(TooFewPoints, match="gamma cannot"):
         joint(_fitted(both[0]))
     (found,), refused = joints(_fitted(*both))
-    assert not refused and found.algorithms == ("ring", "recursive_doubling") and found.condition < 10
+    assert not refused and found.competitors == ("ring", "recursive_doubling") and found.condition < 10
     for parameter, truth in zip(found.parameters, theta):
         assert parameter.identified and parameter.low < truth < parameter.high
 
 
-def test_runs_and_executors_share_no_gamma():
-    ring, doubling = series("ring"), series("recursive_doubling").assign(executor="pipelined")
+def test_runs_and_ways_share_no_gamma():
+    ring, doubling = series("ring"), series("recursive_doubling").assign(competitor="recursive_doubling@pipelined")
     found, refused = joints(_fitted(ring, doubling))
     assert not found and len(refused) == 2
 

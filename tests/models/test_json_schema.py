@@ -35,7 +35,7 @@ def test_bare_machines_are_described():
 @pytest.mark.parametrize(
     ("name", "path", "to", "place"),
     [
-        ("machine", ("schema_version",), 3, "schema_version"),
+        ("machine", ("schema_version",), 2, "schema_version"),
         ("machine", ("models", 0, "parts", 0, 2, 0, 3), "1e-6", "models[0].parts[0][2][0][3]"),
         ("machine", ("runs", 0, "ranks"), 4, "runs[0].ranks"),
         ("fit", ("models", 0, "parts", 0, "parameters", 0, "identified"), 1, None),

@@ -23,7 +23,7 @@ def listing() -> Listing:
     scores = Scores(Reach(0.1, 0.0), {IN_SAMPLE: Residuals(np.log([1.02, 0.98]), np.array([True, True]))})
     model = hand_model("ring", run="monday", notes=("one thing to know",))
     fitted = FittedSeries(model, scores, scores, observed("ring", series("ring")))
-    joint = Joint("monday", "sendrecv", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
+    joint = Joint("monday", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
     unfit = [UnfittedSeries("monday", "mystery", "imported", "one point")]
     return Listing([fitted], unfit, [joint], ["too few"], [LocalGamma("monday", 2, GAMMA)])
 
@@ -65,6 +65,6 @@ def test_a_row_is_a_parameter_in_si_units(listing):
 def test_json_holds_everything_by_name(listing):
     content = json.loads(listing.json())
     (model,) = content["models"]
-    assert (model["algorithm"], model["run"], model["parts"][0]["form"]) == ("ring", "monday", "alpha-beta")
+    assert (model["competitor"], model["run"], model["parts"][0]["form"]) == ("ring", "monday", "alpha-beta")
     assert content["pooled"][IN_SAMPLE]["points"] == 2 and content["unfit"][0]["reason"] == "one point"
     assert content["local_gamma"][0]["gamma"]["value"] == 3e-11 and content["no_gamma"] == ["too few"]

@@ -2,16 +2,14 @@
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
-from places import ROOT
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import MachineError, bare_machine, cut_prices, read_machine, write_machine
 from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
-from allreduce_bench.models.prediction import competing_models
 from allreduce_bench.models.terms import terms
 from allreduce_bench.runs.cell import CutPrices
 from allreduce_bench.runs.plan import NOMINAL
@@ -30,25 +28,6 @@ def test_what_is_written_is_read_again(tmp_path):
     machine = bare_machine(1e-6, 1e-10).__class__((model,), "program 1", "today", ({"run": "day"},))
     write_machine(machine, tmp_path / "new" / "machine.json")
     assert read_machine(tmp_path / "new" / "machine.json") == machine
-
-
-def test_a_file_of_before_windows_is_read(tmp_path):
-    machine = bare_machine(1e-6, 1e-10)
-    content = machine.to_json()
-    later = ("window", "grade", "placement")
-    content["models"] = [{name: value for name, value in vars(m).items() if name not in later} for m in machine.models]
-    content["schema_version"] = 1
-    (tmp_path / "machine.json").write_text(json.dumps(content, default=asdict))
-    assert read_machine(tmp_path / "machine.json") == machine
-
-
-def test_a_file_of_the_former_version_is_read_and_its_grade_is_unknown():
-    machine = read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")
-    assert [model.competitor for model in machine.models] == ["ring@pipelined", "native", "two_tree@pipelined"]
-    assert {(model.grade, model.placement) for model in machine.models} == {("unknown", "unknown")}
-    (group,) = competing_models(machine)
-    assert group.grade == "unknown" and group.where == "example, float32 sum, warm cache"
-    assert group.at("ring@pipelined", 4, 1 << 20).prediction.time_s == pytest.approx(0.124649, rel=1e-4)
 
 
 def test_the_prices_of_cuts_are_those_of_long_messages(tmp_path):
@@ -78,11 +57,11 @@ KIND = '"kind": "allreduce-bench machine"'
         ("[]", "not a machine"),
         ('{"kind": "run"}', "not a machine file"),
         (f'{{{KIND}, "schema_version": 99}}', "of schema 99"),
-        (f'{{{KIND}, "schema_version": 0}}', "of schema 0; this program reads 1"),
-        (f'{{{KIND}, "schema_version": 2, "models": [{{}}]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 1, "models": [7]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 1, "models": 7}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 1}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 2}}', "of schema 2; this program reads 3"),
+        (f'{{{KIND}, "schema_version": 3, "models": [{{}}]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 3, "models": [7]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 3, "models": 7}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 3}}', "damaged"),
     ],
 )
 def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):
@@ -93,7 +72,7 @@ def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-ODD = [("algorithm", 1), ("ranks", ["2"]), ("ranks", [0]), ("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide")]
+ODD = [("competitor", 1), ("ranks", ["2"]), ("ranks", [0]), ("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide")]
 ODD += [("parts", []), ("ranks_per_node", -1)]
 FORM = [False, True, 1, [], False]
 PRICES = [["alpha_s", "", 0, 1e-6, None, None, True], ["beta_s_per_byte", "", 0, 1e-10, None, None, True]]

@@ -13,12 +13,11 @@ from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summa
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
-from allreduce_bench.runs.schema import FLOOR
 
 
 def medians_of(folder: RunFolder) -> dict[tuple, float]:
     """(cell and launch) -> seconds, as the summary has them."""
-    same = ("algorithm", "executor", "cache", "segment", "ranks", "nbytes")
+    same = ("competitor", "cache", "segment", "ranks", "nbytes")
     return {
         (*(row[name] for name in same), launch): time_s
         for row in summarise(folder)
@@ -29,7 +28,7 @@ def medians_of(folder: RunFolder) -> dict[tuple, float]:
 def points_of(folder: RunFolder) -> dict[tuple, float]:
     """The same from the points, which may hold each only once."""
     frame = points([folder])
-    columns = ["algorithm", "executor", "cache", "segment", "ranks", "nbytes", "launch"]
+    columns = ["competitor", "cache", "segment", "ranks", "nbytes", "launch"]
     keys = frame[columns].astype(object).where(frame[columns].notna(), None).itertuples(index=False, name=None)
     found = dict(zip(keys, frame["time_s"]))
     assert len(found) == len(frame)
@@ -42,19 +41,20 @@ def test_a_point_says_what_it_is(tmp_path):
     assert tuple(frame.columns) == POINTS
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
     assert len(frame) == 2 * len(SIZES) * 2 * 2 and set(frame["run"]) == {"a"}
-    assert set(frame["executor"]) == {"native", "sendrecv"} and set(frame["cache"]) == {"warm"}
+    assert set(frame["competitor"]) == {"native", "two_tree"} and set(frame["cache"]) == {"warm"}
+    assert not frame["imported"].any()
     assert (frame["calls"] == TIMED).all() and (frame["nodes"] == 1).all()
     assert set(frame["dtype"]) == {"float32"} and set(frame["op"]) == {"sum"}
     assert (frame["count"] * 4 == frame["nbytes"]).all()
     assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
-    segments = dict(frame.groupby("algorithm")["segment"].agg(lambda of: list(of.unique())))
+    segments = dict(frame.groupby("competitor")["segment"].agg(lambda of: list(of.unique())))
     assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
 
 
 def test_a_summary_gives_the_same_points(tmp_path):
     folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="both", floors=True)
     told = points_of_summary(summarise(folder), folder.attempts(), "a")
-    order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
+    order = ["cache", "competitor", "ranks", "nbytes", "launch"]
     sorted_ones = [
         frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
         for frame in (points([folder]), told)
@@ -67,8 +67,8 @@ def test_a_summary_gives_the_same_points(tmp_path):
 def test_floors_are_points_where_they_are_asked_for(tmp_path):
     folder = build_run(tmp_path / "a", algorithms=("ring",), launches=1, floors=True)
     with_floors = points([folder], floors=True)
-    assert set(with_floors.loc[with_floors["executor"] == FLOOR, "algorithm"]) == {"null", "copy", "reduce"}
-    assert FLOOR not in set(points([folder])["executor"])
+    assert set(with_floors["competitor"]) == {"ring", "floor:null", "floor:copy", "floor:reduce"}
+    assert set(points([folder])["competitor"]) == {"ring"}
 
 
 def test_points_are_the_medians_of_the_summary(tmp_path):
@@ -103,8 +103,8 @@ def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
     assert set(points([folder])["calls"]) == {TIMED - 1}
     calls = frames.repetitions([folder]).query("not warmup and valid")
-    expected = calls.groupby(["algorithm", "nbytes"])["time_s"].median().to_dict()
-    assert points([folder]).set_index(["algorithm", "nbytes"])["time_s"].to_dict() == expected
+    expected = calls.groupby(["competitor", "nbytes"])["time_s"].median().to_dict()
+    assert points([folder]).set_index(["competitor", "nbytes"])["time_s"].to_dict() == expected
 
 
 def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
@@ -135,7 +135,7 @@ def test_mock_ups_have_no_points(tmp_path):
     assert set(frame["competitor"]) == {"native"} and len(frame) == 3 * len(SIZES)
     rows = summarise(folder)
     assert set(MOCKUPS) < {row["competitor"] for row in rows}
-    assert set(points_of_summary(rows, folder.attempts(), "run")["algorithm"]) == {"native"}
+    assert set(points_of_summary(rows, folder.attempts(), "run")["competitor"]) == {"native"}
 
 
 def test_runs_are_told_apart(tmp_path):
@@ -173,7 +173,9 @@ def test_the_big_run_is_a_run_like_any_other(tmp_path):
     rows = make(tmp_path / "a", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
     assert rows == len(PATHS) * 2 * 3 * 3 * (WARMUPS + 9)
     folder = RunFolder(tmp_path / "a")
-    assert len(frames.repetitions([folder])) == rows and FLOOR not in set(points([folder])["executor"])
+    assert len(frames.repetitions([folder])) == rows and not any(
+        points([folder])["competitor"].str.startswith("floor:")
+    )
     assert points_of(folder) == medians_of(folder)
     assert {row["state"] for row in summarise(folder)} == {"done"}
     make(tmp_path / "b", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)

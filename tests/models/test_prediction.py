@@ -4,11 +4,11 @@ from dataclasses import replace
 from math import log, sqrt
 
 import pytest
-from places import ROOT
+from hand_models import hand_models
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
+from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, SizeTime, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 from allreduce_bench.schedule.algorithm import Topology
@@ -71,7 +71,6 @@ RING = Model(
     "ring",
     (part(),),
     run="monday",
-    executor="sendrecv",
     dtype="float32",
     op="sum",
     itemsize=4,
@@ -80,7 +79,7 @@ RING = Model(
     reach_log=0.1,
     reach_log_per_doubling=0.05,
 )
-TREE = replace(RING, algorithm="two_tree", parts=(part("two_tree"),), segment=16 * K)
+TREE = replace(RING, competitor="two_tree", parts=(part("two_tree"),), segment=16 * K)
 
 
 def test_times_of_a_fitted_machine_have_intervals_that_widen_and_are_speculative_far_away():
@@ -109,7 +108,7 @@ def knotted() -> ModelPart:
 @pytest.mark.parametrize("nbytes", [100, 64 * K, M, 25 * M])
 @pytest.mark.parametrize("found", [part("two_tree"), part("tree", alpha_s=1e-4), part("tree", beta=1e-12), knotted()])
 def test_hardly_a_segment_is_better_than_the_best(found, nbytes):
-    is_better_by_at_most(1.03, Machine((replace(RING, algorithm=found.priced_as, parts=(found,)),)), 24, nbytes)
+    is_better_by_at_most(1.03, Machine((replace(RING, competitor=found.priced_as, parts=(found,)),)), 24, nbytes)
 
 
 @pytest.mark.parametrize("ranks_per_node", [5, 16])
@@ -128,12 +127,12 @@ def is_better_by_at_most(ratio: float, machine: Machine, ranks: int, nbytes: int
 
 @pytest.mark.parametrize("alpha_s, beta, segment", [(0.0, 1e-10, 4), (1e-6, 0.0, M)])
 def test_what_costs_nothing_is_used_freely(alpha_s, beta, segment):
-    machine = Machine((replace(RING, algorithm="tree", parts=(part("tree", alpha_s, beta),)),))
+    machine = Machine((replace(RING, competitor="tree", parts=(part("tree", alpha_s, beta),)),))
     assert predict(machine, [24], [M], segment=BEST)[0].segment_nbytes == segment
 
 
 def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
-    others = (replace(RING, run="tuesday"), replace(RING, executor="pipelined"), replace(RING, cache="cold"))
+    others = (replace(RING, run="tuesday"), replace(RING, competitor="ring@pipelined"), replace(RING, cache="cold"))
     found = competing_models(Machine((RING, TREE, *others)))
     assert [(group.where, list(group.models)) for group in found] == [
         ("monday, float32 sum, warm cache", ["ring", "two_tree", "ring@pipelined"]),
@@ -143,7 +142,7 @@ def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
 
 
 def test_a_name_is_ours_or_the_logs():
-    machine = Machine((replace(RING, algorithm="ring_over"), TREE))
+    machine = Machine((replace(RING, competitor="ring_over"), TREE))
     for name in ("ring", "ring_over", "default-ring"):
         (group,) = competing_models(machine, [name])
         assert list(group.models) == ["ring_over"]
@@ -192,7 +191,7 @@ def test_two_levels_need_to_know_the_nodes():
 
 
 def test_a_library_is_as_fast_as_the_part_that_it_would_switch_to():
-    native = replace(RING, algorithm="native", parts=(part("ring"), part("recursive_doubling")))
+    native = replace(RING, competitor="native", parts=(part("ring"), part("recursive_doubling")))
     small, large = predict(Machine((native,)), [16], [8, 16 * M])
     assert small.prediction.time_s == pytest.approx(4 * (1e-6 + 8e-10))
     assert large.prediction.time_s == pytest.approx(30 * (1e-6 + M * 1e-10))
@@ -239,8 +238,8 @@ def test_the_winner_at_the_most_ranks_is_kept_as_far_as_it_is_as_good():
 
 
 def test_those_are_equal_whose_times_lie_in_each_others_intervals():
-    near = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.08e-6, beta=1.08e-10),))
-    apart = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.2e-6, beta=1.2e-10),))
+    near = replace(RING, competitor="naive", parts=(part("ring", alpha_s=1.08e-6, beta=1.08e-10),))
+    apart = replace(RING, competitor="naive", parts=(part("ring", alpha_s=1.2e-6, beta=1.2e-10),))
     assert CompetingModels([RING, near]).equals(4, M) == ["naive"]
     assert CompetingModels([RING, apart]).equals(4, M) == []
     sure = replace(near, reach_log=0.01)  # whose own interval does not hold the ring's time
@@ -278,7 +277,7 @@ def test_below_the_sizes_ranks_without_times_at_their_end_take_half_of_the_unifo
 def test_a_library_grows_half_as_its_times_at_the_end_do():
     """Its model stays flat, its times fall with the size: to a quarter the geometric mean halves."""
     ends = (SizeEnd(4, 0.0, 1.0), SizeEnd(16, 0.0, 1.0))
-    group = CompetingModels([replace(RING, algorithm="native", nbytes=(64, M), smallest=ends)])
+    group = CompetingModels([replace(RING, competitor="native", nbytes=(64, M), smallest=ends)])
     at_end, below = (group.at("native", 4, nbytes).prediction.time_s for nbytes in (64, 16))
     assert below == pytest.approx(at_end / 2, rel=0.01)
 
@@ -286,7 +285,7 @@ def test_a_library_grows_half_as_its_times_at_the_end_do():
 def test_what_an_algorithm_needs_is_respected(monkeypatch):
     choosy = builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))
     monkeypatch.setitem(builtin(), "ring", choosy)
-    group = CompetingModels([RING, replace(RING, algorithm="naive", parts=(part("naive"),))])
+    group = CompetingModels([RING, replace(RING, competitor="naive", parts=(part("naive"),))])
     assert group.at("ring", 6, 64 * K).prediction is None
     cannot = group.at("ring", 6, 64 * K).cannot
     assert cannot and cannot == choosy.unmet(6, Topology.one_node(6))
@@ -380,14 +379,14 @@ def test_an_identified_model_is_raised_to_the_bound_of_the_others():
     two = part("ring")
     parameters = (two.parameters[0]._replace(value=0.0), *two.parameters[1:])
     lean = replace(RING, parts=(two._replace(parameters=parameters),))
-    group = CompetingModels([lean, replace(RING, algorithm="two_tree", parts=(part("two_tree"),))])
+    group = CompetingModels([lean, replace(RING, competitor="two_tree", parts=(part("two_tree"),))])
     raised = group.at("ring", 8, 8)
     assert raised.limit == "latency" and raised.prediction.time_s == pytest.approx(group.bounds(8, 8).latency_s)
     assert raised.prediction.time_s <= raised.prediction.high_s and group.winner(8, 8) is None
 
 
 def test_nothing_is_below_the_bounds():
-    machines = [read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")]
+    machines = [Machine(tuple(hand_models(("native", "ring", "two_tree@pipelined"))))]
     machines += [bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 5e-12))]
     machines += [Machine((flat(), measured_ring())), Machine((flat(16 * M), measured_ring()))]
     for machine in machines:
@@ -430,8 +429,8 @@ def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():
 
 
 def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_for_theirs():
-    native = replace(RING, algorithm="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
-    halving = replace(RING, algorithm="rabenseifner", parts=(part("rabenseifner"),))
+    native = replace(RING, competitor="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
+    halving = replace(RING, competitor="rabenseifner", parts=(part("rabenseifner"),))
     for rate, told in ((None, True), (1e12, True), (2e10, False)):
         group = CompetingModels([native, halving], Layout(4, nic_bytes_per_s=rate))
         own, ours = (group.at(series, 16, 64 * K) for series in ("native", "rabenseifner"))

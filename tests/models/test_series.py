@@ -15,13 +15,13 @@ from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe,
 
 def test_series_are_not_pooled():
     ring = series("ring", noise=0.02)
-    several = [ring, ring.assign(executor="pipelined"), ring.assign(cache="cold"), ring.assign(dtype="float64")]
+    several = [ring, ring.assign(competitor="ring@pipelined"), ring.assign(cache="cold"), ring.assign(dtype="float64")]
     models = fit_all(pd.concat(several, ignore_index=True))
-    assert len(models) == 4 and {(m.executor, m.cache, m.dtype) for m in models} == {
-        ("sendrecv", "warm", "float32"),
-        ("pipelined", "warm", "float32"),
-        ("sendrecv", "cold", "float32"),
-        ("sendrecv", "warm", "float64"),
+    assert len(models) == 4 and {(m.competitor, m.cache, m.dtype) for m in models} == {
+        ("ring", "warm", "float32"),
+        ("ring@pipelined", "warm", "float32"),
+        ("ring", "cold", "float32"),
+        ("ring", "warm", "float64"),
     }
 
 
@@ -35,10 +35,10 @@ def test_launches_count_as_one_cell_and_their_spread_is_told():
 def test_a_tree_of_a_log_may_be_a_double_one():
     """NCCL calls its double tree Tree; here times decide, but not where this program ran its own tree."""
     points = series("ring", (4, 8, 16, 32), (8, 4096, 1 << 20, 1 << 22, 1 << 24, 1 << 26))
-    seen = observe(points.assign(algorithm="Tree"), ("two_tree",), 4, 32768)
+    seen = observe(points.assign(competitor="Tree"), ("two_tree",), 4, 32768)
     times = seen.paths["two_tree"].matrix(Form()) @ [ALPHA_S, BETA_S_PER_BYTE]
-    points = points.assign(algorithm="Tree", time_s=times)
-    (imported,) = fit_series(points.assign(executor="imported"))
+    points = points.assign(competitor="Tree", time_s=times)
+    (imported,) = fit_series(points.assign(imported=True))
     assert imported.model.parts[0].priced_as == "two_tree" and imported.scores.errors["in_sample"].median < 0.01
     assert readings("tree", builtin(), ran_here=True) == ("tree",)
 

@@ -12,7 +12,7 @@ from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_seri
 def test_the_points_are_those_of_the_cells_that_the_summary_names(tmp_path):
     frame = points([build_run(tmp_path / "run", launches=5, factor=waits)], floors=True)
     told = frame[in_two_states(frame)]
-    assert set(zip(told["algorithm"], told["ranks"])) == {("native", 4)}
+    assert set(zip(told["competitor"], told["ranks"])) == {("native", 4)}
     assert sorted(set(told["nbytes"])) == [nbytes for nbytes in SIZES if nbytes >= WAITS_FROM]
     assert len(told) == 3 * 5
     assert not in_two_states(frame.drop(columns="launch")).any()

@@ -27,8 +27,7 @@ BASE_S = dict(zip(SIZES, np.array([20, 60, 15, 90, 40, 300, 150, 2000]) * 1e-6))
 def times_of_no_schedule(algorithm: str, ranks=(2, 4, 8, 16)) -> pd.DataFrame:
     points = series("ring", ranks)
     times = [BASE_S[nbytes] * (1 + 0.2 * np.log2(p)) for nbytes, p in zip(points["nbytes"], points["ranks"])]
-    executor = "native" if algorithm == "native" else "sendrecv"
-    return points.assign(time_s=times, algorithm=algorithm, executor=executor, nodes=pd.NA)
+    return points.assign(time_s=times, competitor=algorithm, nodes=pd.NA)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from allreduce_bench.runs.schema import ALONE
 
 
 def row(state: str, nbytes: int = 8, **fields) -> dict:
-    usual = {"state": state, "ranks": 4, "algorithm": "ring", "reason": "why", "nbytes": nbytes}
+    usual = {"state": state, "ranks": 4, "competitor": "ring", "reason": "why", "nbytes": nbytes}
     return {**usual, "cache": "warm", "groups": "", **fields}
 
 

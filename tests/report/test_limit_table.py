@@ -10,7 +10,7 @@ from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.tables import Screen
 
-ROW = {"algorithm": "tree", "limit_s": 1.0, "of_limit": 0.5, "own_limit_s": None, "of_own_limit": None}
+ROW = {"competitor": "tree", "limit_s": 1.0, "of_limit": 0.5, "own_limit_s": None, "of_own_limit": None}
 
 
 def test_a_share_stands_beside_that_of_the_schedule_s_own_limit():

@@ -175,7 +175,7 @@ def test_the_first_screen_has_three_numbers_and_the_map_of_winners(page, run):
     time, factor, efficiency = re.findall(r"<li><strong>(.*?)</strong> <span>(.*?)</span>", page.source)
     assert time == (
         format_time(row["time_s"]),
-        f"{row['algorithm']} takes for 1 MiB on 4 ranks: the lowest time",
+        f"{row['competitor']} takes for 1 MiB on 4 ranks: the lowest time",
     )
     assert re.fullmatch(r"[\d.]+ times", factor[0]) and efficiency[0].endswith(" %")
     told = [cell["data-words"] for cell in page.all("td") if "data-words" in cell]
@@ -275,7 +275,7 @@ def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
     assert len(winners) == rows.groupby(["ranks", "nbytes"]).ngroups
     ranks = pd.read_csv(folder / "ranks.csv")
     assert {2, 4, 8, 16} <= set(ranks["ranks"]) and ranks.loc[ranks["ranks"] > 4, "time_s"].isna().all()
-    assert set(pd.read_csv(folder / "models.csv")["algorithm"]) == {"native", "two_tree"}
+    assert set(pd.read_csv(folder / "models.csv")["competitor"]) == {"native", "two_tree"}
     assert set(pd.read_csv(folder / "parameters.csv")["name"]) == {"alpha_s", "beta_s_per_byte"}
 
 

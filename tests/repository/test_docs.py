@@ -131,7 +131,7 @@ def test_the_python_of_the_pages_runs(desk):
     (code,) = [block for block in blocks((ROOT / "results" / "README.md").read_text()) if block.startswith("import ")]
     names: dict = {}
     exec(code, names)
-    assert {"algorithm", "time_s"} <= set(names["summary"].columns)
+    assert {"competitor", "time_s"} <= set(names["summary"].columns)
 
 
 def test_the_hang_is_named_in_the_words_that_are_said():

@@ -1,4 +1,4 @@
-"""Segments of pipelined executors: the cheapest by the prices, within bounds, in whole elements."""
+"""Segments of pipelined ways: the cheapest by the prices, within bounds, in whole elements."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 def pipelined(**choices) -> Plan:
-    usual = {"algorithms": ("ring",), "sizes": (8, 16 * MIB), "ranks": (2, 4), "executors": ("pipelined",), "window": 4}
+    usual = {"competitors": ("ring@pipelined",), "sizes": (8, 16 * MIB), "ranks": (2, 4), "window": 4}
     return Plan(**(usual | choices))
 
 

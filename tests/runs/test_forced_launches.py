@@ -36,7 +36,7 @@ def test_they_take_turns_with_the_untouched_launches():
 
 
 def test_each_launch_measures_what_belongs_into_it():
-    floors = {"null", "copy", "reduce"}
+    floors = {"floor:null", "floor:copy", "floor:reduce"}
     assert measured(PLAN, Launch(2, 1)) == measured(AT_START, Launch(2, 1)) == {NATIVE, "ring", *floors}
     assert measured(PLAN, Launch(2, 1, FORCED_WAY)) == {*FORCED}
     assert measured(AT_START, Launch(2, 1, "tree")) == {"native:tree"}

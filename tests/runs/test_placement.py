@@ -19,7 +19,7 @@ def test_what_is_no_placement_is_refused_with_what_is_one(text):
 
 
 def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():
-    choices = {"algorithms": ("ring",), "sizes": (8,), "ranks": (2,)}
+    choices = {"competitors": ("ring",), "sizes": (8,), "ranks": (2,)}
     assert Plan(**choices, placement=("page", "8")).placement == ("page", "8")
     with pytest.raises(PlanError, match="--placement 6.*4 bytes.*multiple of 4"):
         Plan(**choices, placement=("6",))

@@ -12,7 +12,7 @@ from allreduce_bench.runs.cell import Cut, CutPrices
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.plan import LATER_FIELDS, Cell, Launch, Plan, PlanError
 
-CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
+CHOICES = {"competitors": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"dtype": "float16", "op": "avg", "ranks": (2049,)}, "avg of float16 over 2049 ranks"),
         ({"sizes": (8, 6)}, "6 bytes are not a whole number of float32 elements of 4 bytes"),
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are not a whole number of float64 elements of 8 bytes"),
-        ({"executors": ("sendrcv",)}, "unknown executor .sendrcv.; did you mean sendrecv?"),
-        ({"executors": ("native",)}, "unknown executor 'native'"),
+        ({"competitors": ("ring@sendrcv",)}, "unknown way .sendrcv.; did you mean sendrecv?"),
+        ({"competitors": ("ring@pipelined:3",)}, "3 bytes are not a whole number of float32 elements of 4 bytes"),
         ({"segment_nbytes": 0}, "found 0"),
         ({"groups": "2", "ranks": (8, 5)}, "unequal groups, of 2 and 3 ranks, out of 5"),
-        ({"window": 4}, "a window belongs to the executors pipelined and compiled-pipelined"),
+        ({"window": 4}, "a window belongs to pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
     ],
@@ -71,17 +71,17 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
         ]
     )
     assert {cell.key for cell in cells} >= {
-        ("ring", "sendrecv", "2", "", "", "warm", "", "", "page"),
-        ("tree", "sendrecv", "256", "64", "", "warm", "", "", "page"),
+        ("ring", "2", "warm", "", "", "page"),
+        ("tree", "256", "warm", "", "", "page"),
     }
 
 
 def test_floors_are_cells_too_but_that_of_no_call_has_one_size():
     cells = Plan(**CHOICES).cells(Launch(2, 1))
-    floors = [cell for cell in cells if cell.executor == "floor"]
+    floors = [cell for cell in cells if cell.competitor.is_reference]
     assert len(cells) == len(set(cells)) == 6 + 5
-    assert Counter((cell.algorithm, cell.count) for cell in floors) == Counter(
-        [("null", 2), ("copy", 2), ("copy", 256), ("reduce", 2), ("reduce", 256)]
+    assert Counter((cell.competitor, cell.count) for cell in floors) == Counter(
+        [("floor:null", 2), *((f"floor:{name}", count) for name in ("copy", "reduce") for count in (2, 256))]
     )
 
 
@@ -119,40 +119,31 @@ def test_a_plan_with_missing_or_unknown_fields_is_refused():
         Plan.from_json(values)
 
 
-def test_an_algorithm_runs_by_every_executor_and_native_is_called_from_python_and_compiled():
-    choices = CHOICES | {"ranks": (2,), "segmented": ("tree",), "segment_nbytes": 256, "floors": False}
-    executors = {"executors": ("sendrecv", "compiled-pipelined"), "window": 3, "cuts": (Cut(2, 1024, 64),)}
-    cells = Plan(**choices, **executors).cells(Launch(2, 1))
+def test_each_way_is_a_cell_cut_as_planned_or_as_its_name_says():
+    names = ("native", "native@compiled", "ring", "tree")
+    names += ("ring@compiled-pipelined", "ring@pipelined:32", "tree@compiled-pipelined", "tree@pipelined:128")
+    choices = CHOICES | {"competitors": names, "ranks": (2,), "segmented": ("tree",), "segment_nbytes": 256}
+    cells = Plan(**choices, floors=False, window=3, cuts=(Cut(2, 1024, 64),)).cells(Launch(2, 1))
     assert Counter(cell for cell in cells if cell.count == 256) == Counter(
         [
             Cell("ring", 256, None),
             Cell("ring@compiled-pipelined", 256, 16, window=3),
+            Cell("ring@pipelined:32", 256, 8, window=3),
             Cell("tree", 256, 64),
             Cell("tree@compiled-pipelined", 256, 64, window=3),  # cut already: its own segment
+            Cell("tree@pipelined:128", 256, 32, window=3),
             Cell("native", 256, None),
             Cell("native@compiled", 256, None),
         ]
     )
     assert Cell("ring@compiled-pipelined", 2, None, window=3) in cells  # no cut at this size
-    assert all(Cell.from_key(cell.key) == cell for cell in cells) and len({cell.key for cell in cells}) == len(cells)
+    assert all(Cell.from_key(cell.key).key == cell.key for cell in cells)
+    assert len({cell.key for cell in cells}) == len(cells)
 
 
-@pytest.mark.parametrize(
-    "executors, expected",
-    [
-        (("sendrecv",), ("native",)),
-        (("pipelined", "sendrecv"), ("native",)),
-        (("compiled", "compiled-pipelined"), ("compiled",)),
-        (("pipelined", "compiled"), ("native", "compiled")),
-    ],
-)
-def test_native_is_called_as_the_executors_beside_it(executors, expected):
-    assert Plan(**CHOICES, executors=executors).executors_of("native") == expected
-
-
-def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alone():
+def test_ways_and_cuts_survive_json_and_plans_may_lack_what_came_later():
     prices = CutPrices(1e-6, 1e-10, 2e-10, "machine.json")
-    plan = Plan(**CHOICES, executors=("pipelined",), window=2, cuts=(Cut(2, 8, 4),), cut_prices=prices)
+    plan = Plan(**CHOICES | {"competitors": ("ring@pipelined:4K",)}, window=2, cuts=(Cut(2, 8, 4),), cut_prices=prices)
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     former = Plan(**CHOICES).to_json()
     for name in LATER_FIELDS:
@@ -160,12 +151,8 @@ def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alon
     assert Plan.from_json(former) == Plan(**CHOICES, placement=("",), inputs="same")
 
 
-def test_mock_ups_are_called_from_python_and_native_beside_them():
+def test_mock_ups_are_measured_without_delays():
     names = ("native", *MOCKUPS, "ring")
-    plan = Plan(**(CHOICES | {"algorithms": names, "executors": ("compiled",)}))
-    assert plan.competitors == ["native@compiled", "native", *MOCKUPS, "ring@compiled"]
-    assert Plan(**(CHOICES | {"executors": ("compiled",)})).executors_of("native") == ("compiled",)
-    assert {cell.executor for cell in plan.cells(Launch(2, 1)) if cell.algorithm in MOCKUPS} == {"mockup"}
-    delayed = Plan(**(CHOICES | {"algorithms": names, "arrival": ("one-late",)}))
+    delayed = Plan(**(CHOICES | {"competitors": names, "arrival": ("one-late",)}))
     counts = Counter(cell.algorithm for cell in delayed.cells(Launch(2, 1)))
     assert counts["native"] == counts["ring"] == 2 * counts[names[1]]

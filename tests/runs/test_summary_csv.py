@@ -7,7 +7,7 @@ from allreduce_bench.runs.schema import SUMMARY, names
 
 def test_a_summary_has_every_column_and_flags_as_numbers(tmp_path):
     folder = RunFolder(tmp_path)
-    rows = [{"algorithm": "ring", "oversubscribed": True, "time_s": None}]
+    rows = [{"competitor": "ring", "oversubscribed": True, "time_s": None}]
     header, values = summary_lines(rows)
     row = dict(zip(header, values))
     assert header == names(SUMMARY)

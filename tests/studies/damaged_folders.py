@@ -34,6 +34,7 @@ from allreduce_bench.cli import main as command_line
 from allreduce_bench.report.damage_sentence import UNCHECKED
 from allreduce_bench.runs import kept
 from allreduce_bench.runs.cell import Cut
+from allreduce_bench.runs.competitor import WAYS, competitor
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 
@@ -209,9 +210,10 @@ def build_one(path: Path, seed: int) -> None:
     build(path, seed, sizes=(8, 1024), ranks=(2,), launches=1)
 
 
-def build_executors(path: Path, seed: int) -> None:
-    choices = {"executors": EXECUTORS, "window": 4, "cuts": (Cut(2, 1 << 16, 1 << 13),)}
-    build(path, seed, algorithms=("native", "ring"), sizes=(1024, 1 << 16), launches=2, choices=choices)
+def build_ways(path: Path, seed: int) -> None:
+    choices = {"window": 4, "cuts": (Cut(2, 1 << 16, 1 << 13),)}
+    names = ("native", "native@compiled", *(competitor("ring", way) for way in WAYS))
+    build(path, seed, algorithms=names, sizes=(1024, 1 << 16), launches=2, choices=choices)
 
 
 def build_groups(path: Path, seed: int) -> None:
@@ -255,7 +257,7 @@ def build_jobs(path: Path, seed: int) -> None:
 RUNS: dict[str, Callable[[Path, int], None]] = {
     build.__name__.removeprefix("build_"): build
     for build in (
-        *(build_plain, build_one, build_executors, build_groups, build_placement),
+        *(build_plain, build_one, build_ways, build_groups, build_placement),
         *(build_imported, build_inspected, build_former, build_jobs),
     )
 }

@@ -80,7 +80,6 @@ predict machine.json -n 2-64 --map
 predict -n 8,64 {PRICES} --format json
 predict -n 16 {PRICES} --ranks-per-node 4 --alpha-within 1us --bandwidth-within 100GB/s --format csv
 predict -n 100 {PRICES} --gamma 1e-10 --segment 64K -a ring,two_tree -o times.txt
-predict former/machine_1.json -n 8
 
 workload resnet50 --buckets
 workload {STEP} -n 4 --format json

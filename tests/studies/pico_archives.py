@@ -28,7 +28,7 @@ def imported_cells(folder: Path) -> dict[Cell, Imported]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         rows = read(folder)
-    return {(row.system, row.launch.partition(",")[0], row.algorithm, row.count, row.dtype): row for row in rows}
+    return {(row.system, row.launch.partition(",")[0], row.competitor, row.count, row.dtype): row for row in rows}
 
 
 def published_cells(path: Path, cells: dict[Cell, Imported]) -> dict[Cell, dict[str, str]]:

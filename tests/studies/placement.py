@@ -46,7 +46,7 @@ def main() -> int:
     facts = node_facts()
     print(f"{facts['processor']}, fsrm {facts['copying']['fsrm']}, {facts['copying']['libc']}: ", end="")
     print(f"a copy of 64 KiB takes {close_copy_factor():.2f} times as long at a difference of {CLOSE_DELTA}")
-    for (mpi, ranks, algorithm), of in table.groupby(["mpi", "ranks", "algorithm"], sort=False):
+    for (mpi, ranks, algorithm), of in table.groupby(["mpi", "ranks", "competitor"], sort=False):
         close, far = (of[of["is_close"] == kind]["over_page"].dropna() for kind in (1, 0))
         numpy_s = of[of["placement"] == NUMPY]["over_page"]
         print(
@@ -106,7 +106,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for axes, nbytes in zip(panels_of_row, sizes):
             axes.axvspan(places.index("4") - 0.5, places.index("28") + 0.5, color="#eeeeee", zorder=0)
             axes.axhline(1, color="#999999", linewidth=0.8)
-            for algorithm, line in of[of["nbytes"] == nbytes].groupby("algorithm", sort=False):
+            for algorithm, line in of[of["nbytes"] == nbytes].groupby("competitor", sort=False):
                 values = line.set_index("placement")["over_page"].reindex(places).clip(*SHOWN)
                 axes.plot(
                     range(len(places)),

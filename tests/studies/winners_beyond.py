@@ -39,7 +39,7 @@ def systems_of(folders: Sequence[Path]) -> list[pd.DataFrame]:
         return []
     points = pd.concat(rows, ignore_index=True)
     grouped = [group for _, group in points.groupby(SYSTEM, dropna=False)]
-    return [group for group in grouped if group.groupby(["algorithm", "executor"]).ngroups > 1]
+    return [group for group in grouped if group.groupby("competitor").ngroups > 1]
 
 
 def parts_of(systems: Sequence[pd.DataFrame]) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
@@ -60,7 +60,7 @@ def regrets(group: CompetingModels, beyond: pd.DataFrame) -> Iterator[tuple[int,
     """Yield at each number of ranks and size of `beyond` the distance, and the regret of each of WAYS."""
     largest = group.largest_common
     for (ranks, nbytes), cells in beyond.groupby(["ranks", "nbytes"]):
-        measured = cells.groupby("algorithm")["time_s"].median()
+        measured = cells.groupby("competitor")["time_s"].median()
         names = [name for name, model in group.models.items() if model.algorithm in measured.index]
         timed = {name: one.prediction.time_s for name in names if (one := group.at(name, ranks, nbytes)).prediction}
         kept = {name: time_s for name, time_s in group.measured_s(nbytes).items() if name in timed}

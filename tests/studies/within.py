@@ -56,12 +56,12 @@ def cells_without_needed(program: list[str], run: str) -> list[str]:
     if shown.returncode:
         return [shown.stderr.strip()]
     rows = pd.read_csv(io.StringIO(shown.stdout))
-    timed = rows[rows["time_s"].notna() & ~rows["executor"].isin(["null", "copy", "reduce"])]
+    timed = rows[rows["time_s"].notna() & ~rows["competitor"].str.startswith("floor:")]
     if timed.empty:
         return ["nothing measured"]
     lacking = []
     for (ranks, nbytes), group in timed.groupby(["ranks", "nbytes"]):
-        if missing := NEEDED - set(group["algorithm"]):
+        if missing := NEEDED - set(group["competitor"]):
             lacking.append(f"{ranks} ranks {nbytes} B: {' '.join(sorted(missing))}")
     return lacking
 

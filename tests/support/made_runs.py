@@ -46,7 +46,8 @@ def build_run(
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
-    `algorithms` are competitors, as `-a` takes them. `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
+    `algorithms` are competitors, as `-a` takes them.
+    `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
     launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what
     is kept of one of them. With `stamps` entry and exit are kept of every call, too; launches are

@@ -35,11 +35,11 @@ def pico(folder: Path, collective: str = "ALLREDUCE") -> Path:
 def test_a_pico_folder_keeps_its_calls_without_the_first_fifth(tmp_path):
     test = pico(tmp_path)
     for path in (test, test.parent, tmp_path / "results"):
-        rows = {row.algorithm: row for row in read(path)}
+        rows = {row.competitor: row for row in read(path)}
         ring, other = rows["ring_over"], rows["rabenseifner_over_16384"]
         assert (ring.ranks, ring.nodes, ring.count, ring.nbytes, ring.dtype) == (32, 8, 64, 256, "int32")
         assert (other.count, other.nbytes, other.dtype, other.op) == (512, 4096, "int64", "sum")
-        assert (ring.executor, ring.system, ring.calls, ring.warmups) == ("imported", "fugaku", 8, 2)
+        assert (ring.system, ring.calls, ring.warmups) == ("fugaku", 8, 2)
         assert (ring.time_s, other.time_s) == pytest.approx((2003.5e-9, 3003.5e-9))
     assert read(test / "64_ring_over_int32.csv")[0].ranks == 32
 
@@ -54,7 +54,7 @@ def test_a_pico_folder_of_another_collective_or_a_damaged_one_is_refused(tmp_pat
     (tmp_path / "results" / "fugaku_metadata.csv").unlink()
     (test / "64_ring_over_int32.csv").write_text("highest\n10\nten\n")
     with pytest.warns(LogUnread, match="the time is 'ten', expected.*number of 0") as unread:
-        assert {row.algorithm for row in read(test)} == {"rabenseifner_over_16384"}
+        assert {row.competitor for row in read(test)} == {"rabenseifner_over_16384"}
     assert unread[0].message.path == str(test / "64_ring_over_int32.csv")
     (test / "512_rabenseifner_over_16384_int64.csv").unlink()
     with pytest.raises(LogError, match="the time is 'ten', expected.*number of 0"):
@@ -79,7 +79,7 @@ def test_a_file_that_ends_with_its_average_has_no_warmups():
     with open(DATA / "pico_published.csv", newline="") as file:
         medians = {row["algorithm"]: float(row["median_s"]) for row in csv.DictReader(file)}
     for row in read(FUGAKU):
-        assert row.warmups == 0 and row.time_s == pytest.approx(medians[row.algorithm])
+        assert row.warmups == 0 and row.time_s == pytest.approx(medians[row.competitor])
     with pytest.warns(LogNote, match="2048 ranks.*2072; taken: 2048"):
         assert {row.warmups for row in read(LUMI)} == {1, 4}  # of 5 and 20
 

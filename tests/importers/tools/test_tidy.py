@@ -8,7 +8,7 @@ from allreduce_bench.importers import Asked, LogError, LogWarning, points, read
 
 def test_columns_of_a_csv_are_told_by_their_names(tmp_path):
     rows = read(log(tmp_path, CSV))
-    assert [(row.ranks, row.nodes, row.launch, row.algorithm, row.count) for row in rows[1:]] == [
+    assert [(row.ranks, row.nodes, row.launch, row.competitor, row.count) for row in rows[1:]] == [
         (8, 4, "1", "tree", 16),
         (4, 4, "2", "ring", 16),
     ]

@@ -46,7 +46,7 @@ def test_our_own_algorithms_are_no_parts():
 
 
 def test_mock_ups_are_held_against_native_called_from_python():
-    compiled = [{**row, "executor": "compiled"} for row in rows() if row["competitor"] == "native"]
+    compiled = [{**row, "competitor": "native@compiled"} for row in rows() if row["competitor"] == "native"]
     made = [native_row(REDUCE_BCAST, nbytes, linear(nbytes) / 2) for nbytes in SIZES]
     assert part_comparisons(compiled + made) == []
     assert len(slower(rows(native=lambda nbytes: 2 * linear(nbytes), made=linear) + compiled)) == len(SIZES)

@@ -42,9 +42,9 @@ def test_launches_in_two_states_are_held_against_nobody():
 
 def test_those_called_compiled_have_compiled_rivals():
     slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
-    compiled = [{**row, "executor": "compiled"} for row in slow]
+    compiled = [{**row, "competitor": f"{row['competitor']}@compiled"} for row in slow]
     assert faster(compiled) == [(nbytes, "ring@compiled") for nbytes in SIZES]
     assert not faster(
         [row for row in slow if row["competitor"] == "native"]
-        + [row for row in compiled if row["competitor"] == "ring"]
+        + [row for row in compiled if row["competitor"] == "ring@compiled"]
     )

@@ -30,7 +30,7 @@ def test_it_is_a_line_that_says_it_is_not_ranked(pictures, stem):
     assert LABEL in [text.get_text() for text in legend.get_texts()] and LABEL in picture.live.looks
     assert LABEL in [series.name for series in picture.live.panels[0].series]
     assert f"{FORCED_DEFAULT}: the library's" in picture.caption
-    assert set(picture.numbers["algorithm"]) == {*ALGORITHMS}
+    assert set(picture.numbers["competitor"]) == {*ALGORITHMS}
 
 
 def test_where_algorithms_are_compared_it_is_missing(pictures):

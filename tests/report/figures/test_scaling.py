@@ -12,7 +12,7 @@ from allreduce_bench.report import figures
 
 def test_curves_reach_beyond_the_measured_ranks_and_say_where_they_speculate(models):
     curves = over_ranks(models, [8])
-    ring = curves[curves["algorithm"] == "ring"].set_index("ranks")
+    ring = curves[curves["competitor"] == "ring"].set_index("ranks")
     assert list(ring.index) == [2, 4, 8, 16, 32]
     assert ring["measured"].tolist() == [True, True, True, False, False]
     assert ring["speculative"].tolist() == [False] * 4 + [True]

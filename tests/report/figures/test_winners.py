@@ -20,7 +20,7 @@ def test_winners_are_those_of_the_summary(rows):
     assert (8, 1 << 20) not in won.index  # one algorithm alone wins nothing
     assert len(won) == len(RANKS) * len(SIZES) - 1
     for key, row in won.iterrows():
-        assert row["lowest"] == lowest.loc[key, "algorithm"] and row["time_s"] == lowest.loc[key, "time_s"]
+        assert row["lowest"] == lowest.loc[key, "competitor"] and row["time_s"] == lowest.loc[key, "time_s"]
         assert row["standing"] == lowest.loc[key, "standing"]
         assert row["winner"] == (row["lowest"] if row["standing"] == "fastest" else "")
     large = won.loc[(4, 1 << 20)]
@@ -72,7 +72,7 @@ def test_regret_is_the_price_of_believing_the_models(rows, models):
     assert "native" not in set(choices(rows, held_against_models(rows, wrong))["chosen"])
     only = held_against_models(rows, [model for model in models if model.algorithm in ("native", "two_tree")])
     late = choices(rows, only).set_index(["ranks", "nbytes"]).loc[(2, 1 << 20)]
-    times = rows[(rows["ranks"] == 2) & (rows["nbytes"] == 1 << 20)].set_index("algorithm")["time_s"]
+    times = rows[(rows["ranks"] == 2) & (rows["nbytes"] == 1 << 20)].set_index("competitor")["time_s"]
     assert late["fastest"] == "ring" and late["chosen"] in ("native", "two_tree")
     assert late["regret"] == pytest.approx(times[late["chosen"]] / times["ring"])
 

@@ -23,7 +23,7 @@ def test_long_is_one_aligned_row_a_cell(rows_and_result):
     place = {name: i for i, name in enumerate(header.split())}
     for line, row in zip(lines, rows):
         fields = line.split(None, len(place) - 1)
-        assert (fields[place["algorithm"]], fields[place["ranks"]]) == (row["competitor"], str(row["ranks"]))
+        assert (fields[place["competitor"]], fields[place["ranks"]]) == (row["competitor"], str(row["ranks"]))
         assert fields[place["state"]] == row["state"]
         if row["time_s"] is None:
             assert fields[place["time_us"]] == "-" and fields[place["reason"]] == row["reason"]
