@@ -15,8 +15,9 @@ from .summary_row import SummaryRow
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
     """Return every timed call of every finished cell, warm-ups included.
 
-    The columns are `run`, `launch`, `attempt`, `ranks` and those of CALLS. `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
-    Int64, the rest string; what is missing is NA. Raises RunError.
+    The columns are `run`, the name of the folder (see `run_names`), `launch`, `attempt`, `ranks` and those of CALLS.
+    Times are float64 in seconds, flags boolean, the other numbers Int64, the rest string; what is missing is NA. Raises
+    RunError.
     """
     frames = [_calls_frame(folder, name) for name, folder in zip(run_names(folders), folders)]
     return pd.concat(frames, ignore_index=True)

@@ -12,12 +12,8 @@ STEP = "resnet50 --compute 100ms --alpha 20us --bandwidth 10Gbit"
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 
 HELP = """
-doctor, demo, run, lab, lab run, lab ping, lab shell, exec, runs, show, report, compare, stragglers, import, schema,
+doctor, demo, run, lab, lab run, lab ping, lab shell, exec, runs, show, report, compare, stragglers, import,
 fit, predict, workload, submit, status, collect, health, list, explain, verify
-"""
-SCHEMAS = """
-run, launch, calls, cells, summary, job, submission, ended, result, predict, health, stragglers, compare, machine, fit,
-workload
 """
 GOOD = f"""
 --version
@@ -249,7 +245,6 @@ class Command(NamedTuple):
 def commands() -> list[Command]:
     """All, in order."""
     words = [f"{name.strip()} --help" for name in HELP.split(",")]
-    words += [f"schema {name.strip()}" for name in SCHEMAS.split(",")]
     lines = [*words, *_lines(GOOD), *_lines(MISUSES)]
     without = [_command(line)._replace(obeys_modes=True) for line in _lines(WITHOUT_PERMISSION)]
     return [*map(_command, lines), *without]
