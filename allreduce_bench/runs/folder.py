@@ -63,7 +63,9 @@ class RunFolder:
                 f"{self.run_json}: a run of layout {found!r:.20}; expected layout {LAYOUT}: measure again, or read it "
                 "with the version of allreduce-bench that made it"
             )
-        self._run_crc32 = str(run.get("crc32", ""))
+        if "crc32" not in run:
+            raise RunError(f"{self.run_json}: damaged: its checksum is missing; restore it or measure again")
+        self._run_crc32 = str(run["crc32"])
         return run
 
     @property

@@ -46,7 +46,9 @@ def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
         check_facts(facts)
     if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
         raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
-    if facts["run_crc32"] != run_crc32:
+    if "crc32" not in facts:
+        raise RunError("its checksum is missing: the file was changed")
+    if facts.get("run_crc32") != run_crc32:
         raise RunError("it belongs to another run")
     return facts
 
@@ -70,7 +72,7 @@ def lost_attempts(
 
 
 def read_json(path: Path) -> dict:
-    """Return the object in a JSON file of a run. Raises RunError."""
+    """Return the object in a JSON file, verified if it holds a checksum. Raises RunError."""
     try:
         return _object_in(path)
     except (OSError, RunError) as error:
@@ -86,7 +88,7 @@ def _object_in(path: Path) -> dict:
         raise RunError(str(error) if content else "it is empty") from error
     if not isinstance(value, dict):
         raise RunError(f"not an object, but {type(value).__name__}")
-    if not is_json_whole(content):
+    if "crc32" in value and not is_json_whole(content):
         raise RunError("its checksum does not match: the file was changed")
     return value
 

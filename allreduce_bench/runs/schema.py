@@ -283,6 +283,7 @@ CALLS = columns_of(CallColumns)
 CELLS = columns_of(MarkColumns)
 SUMMARY = columns_of(SummaryColumns)
 KINDS = {column.name: column.kind for column in (*CALLS, *CELLS, *SUMMARY)}
+KINDS |= {"launch": "text", "attempt": "whole"}  # told by the names of files
 NEEDED = frozenset(column.name for column in (*CALLS, *CELLS) if column.never_empty)  # never empty
 
 

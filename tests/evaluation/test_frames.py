@@ -7,13 +7,13 @@ from made_runs import SIZES, TIMED, WARMUPS, build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import REPETITIONS, SUMMARY, names
+from allreduce_bench.runs.schema import CALLS, SUMMARY, names
 
 
 def test_repetitions_are_the_raw_calls_of_finished_cells(tmp_path):
     folder = build_run(tmp_path / "a", ranks=(2,), launches=2)
     frame = frames.repetitions([folder])
-    assert list(frame.columns) == ["run", *names(REPETITIONS)]
+    assert list(frame.columns) == ["run", "launch", "attempt", "ranks", *names(CALLS)]
     assert len(frame) == 2 * 3 * len(SIZES) * (WARMUPS + TIMED)
     assert frame["warmup"].sum() == 2 * 3 * len(SIZES) * WARMUPS
     assert set(frame["run"]) == {"a"}

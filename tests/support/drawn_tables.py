@@ -101,7 +101,7 @@ def drawn_table(random: np.random.Generator, setting: Setting) -> DrawnTable:
 
 def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryRow:
     timed = {
-        f"{RANKS}r-{number}": CellCalls({}, time_s, definitions={"barrier_max_local"})
+        f"{RANKS}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, time_s)
         for number, time_s in enumerate(launches_s, 1)
     }
     cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": RANKS}

@@ -13,7 +13,7 @@ CALLS = 20
 def made_row(competitor: str, nbytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
     """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
     timed = {
-        f"{ranks}r-{number}": CellCalls({}, [median_s] * CALLS, definitions={"barrier_max_local"})
+        f"{ranks}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, [median_s] * CALLS)
         for number, median_s in enumerate(medians_s, start=1)
     }
     row: SummaryRow = {
