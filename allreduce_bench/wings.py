@@ -17,14 +17,6 @@ OFFERS = {  # what the core asks for -> where it stands, below the package
     "map": ("pages.command:read_map",),
     "pair_times": ("health.pair_tables:read_pair_times",),
     "place_of_run": ("lab.lab:run_in_lab_of",),
-    "schemas": (
-        "comparison.formats:SCHEMAS",
-        "health.output:SCHEMAS",
-        "stragglers.document:SCHEMAS",
-        "survive.output:SCHEMAS",
-        "training.result:SCHEMAS",
-        "which.nccl_output:SCHEMAS",
-    ),
     "section": ("stragglers.section:straggler_section",),
     "set_rates": ("lab.command:lab_sentences",),
 }

@@ -5,7 +5,7 @@ file per command. For `run` read in this order: `run`, `options` (declared besid
 `runs.start` and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `refusals` (of
 wrong words), `request` (the plan and the folder), then `run_from_outside` and `run_as_rank`, the whole story;
 `own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a Slurm job), `terminal`. Others: `demo`, `doctor`,
-`exec_`, `fit` (with `fit_times`), `import_`, `predict`, `schedules` (`list`, `verify`), `schema`, `show` (with
+`exec_`, `fit` (with `fit_times`), `import_`, `predict`, `schedules` (`list`, `verify`), `show` (with
 `runs`, `report`), `submit`, `sweep` (`status`, `collect`).
 """
 
@@ -43,7 +43,6 @@ GROUPS = {  # title -> name of a command -> its place below the package, its pur
             "Name the rank or node that the others wait for, and what it costs",
         ),
         "import": ("cli.import_:import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
-        "schema": ("cli.schema:schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
     "Model": {
         "fit": ("cli.fit:fit", "Fit a latency/bandwidth model to measured times"),

@@ -169,10 +169,10 @@ def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
     """Return what an option of a field with this annotation takes: some words, a whole number, or text."""
     for each in (annotation, *get_args(annotation)):
         for rule in get_args(each)[1:] if get_origin(each) is Annotated else ():
-            if words := rule.keywords.get("enum"):
-                return tuple(words)
-            if "minimum" in rule.keywords:
-                return Whole(rule.keywords["minimum"])
+            if rule.words:
+                return rule.words
+            if rule.least is not None:
+                return Whole(rule.least)
     return bool if annotation is bool else str
 
 

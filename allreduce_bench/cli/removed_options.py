@@ -12,5 +12,6 @@ ADVICE: dict[str, str] = {  # an option, one of a command only, or a command
     "workload --fusion": _DDP,
     "workload --cycle": _DDP,
     "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN",
+    "schema": "the formats are described in results/README.md",
     "--no-limit": "leave it out: long work is no longer refused; --within 10m bounds the time of a run",
 }

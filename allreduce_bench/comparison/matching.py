@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words, placement_of
 from ..evaluation.summary_row import SummaryRow
@@ -24,18 +24,16 @@ Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row
 class MatchKey:
     """The columns in which the rows of a cell are the same on both sides."""
 
-    ranks: Annotated[int, "number of ranks"]
-    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
-    segment: Annotated[int | None, "pipelining piece; null: messages go whole; unit: elements"]
-    dtype: Annotated[str | None, "type of an element; null: a log does not say"]
-    op: Annotated[str | None, "reduction; null: a log does not say"]
-    count: Annotated[int, "length of the vector; unit: elements"]
-    cache: Annotated[str, "state of the cache: warm or cold"]
-    groups: Annotated[str, "together, alone; empty: no groups"]
-    arrival: Annotated[str, "pattern by which ranks enter late; empty: nobody is delayed"]
-    placement: Annotated[
-        str, "where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges"
-    ]
+    ranks: int
+    competitor: str  # such as ring@pipelined
+    segment: int | None  # pipelining piece; None: messages go whole; elements
+    dtype: str | None  # None: a log does not say
+    op: str | None  # None: a log does not say
+    count: int  # elements
+    cache: str  # warm or cold
+    groups: str  # together, alone; empty: no groups
+    arrival: str  # pattern by which ranks enter late; empty: nobody is delayed
+    placement: str  # where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges
 
 
 class UnjudgedCell(NamedTuple):

@@ -6,9 +6,8 @@ since the spread between launches is unknown.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from ..runs.typed_json import one_of
 from ..units import as_printed, format_size, significant
 from .cell_times import tables
 from .spread import NEGLIGIBLE
@@ -21,33 +20,33 @@ DIGITS = 2  # of a factor that a single launch shows
 class Direction(NamedTuple):
     """The ratios that are slower, those that are faster, or those within the threshold."""
 
-    observed: Annotated[str, one_of(*DIRECTIONS), "in which direction the new side differs"]
-    cells: Annotated[int, "number of cells"]
-    least: Annotated[float, "longer time / shorter time of the cell that differs least; unit: 1"]
-    most: Annotated[float, "the same of the cell that differs most; unit: 1"]
-    where: Annotated[str, "name of the cell, or size, that differs most"]
+    observed: str  # one of DIRECTIONS
+    cells: int
+    least: float  # longer time / shorter time of the cell that differs least
+    most: float  # the same of the cell that differs most
+    where: str  # name of the cell, or size, that differs most
 
 
 class Performance(NamedTuple):
     """The performance of one algorithm on one number of ranks."""
 
-    ranks: Annotated[int, "number of ranks"]
-    cache: Annotated[str, "state of the cache: warm or cold"]
-    algorithm: Annotated[str, "name of the only algorithm"]
-    latency_nbytes: Annotated[int, "the smallest size; unit: bytes"]
-    latency_s: Annotated[float, "its time; unit: s"]
-    peak_nbytes: Annotated[int, "size of the highest bus bandwidth; unit: bytes"]
-    peak_busbw_bytes_per_s: Annotated[float, "that bandwidth; unit: bytes/s"]
-    sizes: Annotated[int, "sizes above 0 that have a time"]
-    ranked: Annotated[int, "of them those whose times are ranked, of which all of this is said"]
+    ranks: int
+    cache: str  # warm or cold
+    algorithm: str
+    latency_nbytes: int  # the smallest size
+    latency_s: float
+    peak_nbytes: int  # size of the highest bus bandwidth
+    peak_busbw_bytes_per_s: float
+    sizes: int  # sizes above 0 that have a time
+    ranked: int  # of them those whose times are ranked, of which all of this is said
 
 
 class Contrast(NamedTuple):
     """Times of one algorithm compared with others of it, at each size that both have."""
 
-    base: Annotated[str, "number of ranks, as `2 ranks`, or log, that the other is set beside"]
-    other: Annotated[str, "the other one"]
-    directions: Annotated[tuple[Direction, ...], "of times of `other` / those of `base` at sizes that both have"]
+    base: str  # number of ranks, as `2 ranks`, or log, that the other is set beside
+    other: str
+    directions: tuple[Direction, ...]  # of times of `other` / those of `base` at sizes that both have
 
 
 def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:

@@ -5,13 +5,12 @@ a row.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from ..runs.competitor import Competitor
 from ..runs.identified import Ran
 from ..runs.plan import Cell
-from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
-from ..runs.typed_json import NotNegative, one_of
+from ..runs.schema import ALONE, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
 
 if TYPE_CHECKING:
     from .environment import LaunchDifference
@@ -47,20 +46,18 @@ class LaunchStates(NamedTuple):
 class Reason(NamedTuple):
     """One reason why times are not graded good, or are to be read with care."""
 
-    code: Annotated[str, "which reason it is"]  # a name of `grade.CRITERIA`
-    grade: Annotated[str, one_of(*GRADES), "the best grade that it allows"]
-    value: Annotated[float, "a share, a factor or a number, as its criterion says"]
-    limit: Annotated[
-        float | None, "what it is held against, where that is no constant: cores, launches of other cells"
-    ] = None
+    code: str  # a name of `grade.CRITERIA`
+    grade: str  # the best grade that it allows
+    value: float  # a share, a factor or a number, as its criterion says
+    limit: float | None = None  # what it is held against, where that is no constant: cores, launches of other cells
 
 
 class Noise(NamedTuple):
     """The time that the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
 
-    quantum_s: Annotated[NotNegative, "the quantum of work without noise; unit: s"]
-    lost: Annotated[NotNegative, "share of its time that the rank lost that lost most, median over launches; unit: 1"]
-    max_s: Annotated[NotNegative, "the longest quantum of all launches; unit: s"]
+    quantum_s: float  # the quantum of work without noise
+    lost: float  # share of its time that the rank lost that lost most, median over launches
+    max_s: float  # the longest quantum of all launches
 
 
 class Grade(NamedTuple):

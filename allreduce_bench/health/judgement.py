@@ -13,12 +13,11 @@ more far pairs than others, so the median of its pairs is slow though the node i
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import comb, exp, inf, log
 from statistics import NormalDist, median
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..robust import NORMAL_MAD
-from ..runs.typed_json import Natural
 from .pairs import PairRow
 
 # Median polish and standard deviations
@@ -339,12 +338,12 @@ Pair = tuple[str, str]
 class FailingNode(NamedTuple):
     """A node that is in too many failed pairs."""
 
-    node: Annotated[str, "its name"]
-    failed: Annotated[Natural, "pairs of it that failed"]
-    tried: Annotated[Natural, "pairs of it that were tried"]
-    all_failed: Annotated[Natural, "failed pairs of all nodes"]
-    expected: Annotated[float, "failed pairs of it by chance"]
-    p_value: Annotated[float, "probability that as many or more fail by chance, times the nodes; at most 1"]
+    node: str
+    failed: int  # pairs of it that failed
+    tried: int  # pairs of it that were tried
+    all_failed: int  # failed pairs of all nodes
+    expected: float  # failed pairs of it by chance
+    p_value: float  # probability that as many or more fail by chance, times the nodes; at most 1
 
 
 def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[str]]) -> list[FailingNode]:
@@ -628,11 +627,11 @@ def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
 class Setting(NamedTuple):
     """A column of a foreign table between whose values times differ: a setting, not a node."""
 
-    column: Annotated[str, "of the foreign table"]
-    slow: Annotated[str, "its value with the longest times"]
-    fast: Annotated[str, "its value with the shortest times"]
-    ratio: Annotated[float, "of the median times of both"]
-    nodes: Annotated[tuple[str, ...], "that are in every pair with the slow value"]
+    column: str  # of the foreign table
+    slow: str  # its value with the longest times
+    fast: str  # its value with the shortest times
+    ratio: float  # of the median times of both
+    nodes: tuple[str, ...]  # that are in every pair with the slow value
 
 
 class Health(NamedTuple):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from itertools import combinations
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from ..units import shell_word
 from . import finding, first_hosts, kernel, on_nodes
@@ -35,12 +35,12 @@ WORD_NBYTES = 4  # InfiniBand counts words
 class Interface(NamedTuple):
     """Current state of an interface."""
 
-    name: Annotated[str, "name, such as eth0"]
-    address: Annotated[str | None, "IPv4 address; null: it has none"]
-    prefix: Annotated[int | None, "bits of the address that name its network"]
-    up: Annotated[bool, "whether it is switched on, with or without a cable"]  # all that an MPI looks at
-    virtual: Annotated[bool, "whether no device is under it, and none under the interfaces that it stands on"]
-    rate_bytes_per_s: Annotated[float | None, "nominal rate; null: not known, as of all virtual ones; unit: bytes/s"]
+    name: str  # such as eth0
+    address: str | None
+    prefix: int | None  # bits of the address that name its network
+    up: bool  # whether it is switched on, with or without a cable; all that an MPI looks at
+    virtual: bool  # whether no device is under it, and none under the interfaces that it stands on
+    rate_bytes_per_s: float | None  # nominal rate; None: not known, as of all virtual ones
 
 
 def interfaces() -> list[Interface]:

@@ -9,7 +9,7 @@ order is open: a crossing says from where to where, and is left out if one of th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from ..units import format_size
 from .prediction import CompetingModels
@@ -23,23 +23,18 @@ class Crossing(NamedTuple):
     From `open_from` to `open_to` their order is within their intervals, or was not looked at.
     """
 
-    faster: Annotated[str, "algorithm that is the fastest from just above `above` up to `until`"]
-    slower: Annotated[str, "algorithm that was"]
-    over: Annotated[str, "sizes or ranks: what grows"]
-    above: Annotated[int, "where it changes; unit: bytes or ranks, as `over` says"]
-    at: Annotated[int, "what is fixed; unit: ranks or bytes"]
-    last: Annotated[int, "from `at` up to which it is so"]
-    speculative: Annotated[bool, "whether it is far beyond the measured numbers of ranks"]
-    until: Annotated[
-        int | None, "up to where `faster` is the fastest; null: to the end of what was looked at; unit as of above"
-    ] = None
-    no_powers: Annotated[
-        bool, "of ranks: at some powers of two in between another is the fastest, or none is named"
-    ] = False
-    open_from: Annotated[int | None, "from where on the order of the two is within their intervals; null: nowhere"] = (
-        None
-    )
-    open_to: Annotated[int | None, "up to where it is; null: nowhere; unit as of above"] = None
+    faster: str  # algorithm that is the fastest from just above `above` up to `until`
+    slower: str  # algorithm that was
+    over: str  # sizes or ranks: what grows
+    above: int  # where it changes; unit: bytes or ranks, as `over` says
+    at: int  # what is fixed; unit: ranks or bytes
+    last: int  # from `at` up to which it is so
+    speculative: bool  # whether it is far beyond the measured numbers of ranks
+    # up to where `faster` is the fastest; None: to the end of what was looked at; unit as of above
+    until: int | None = None
+    no_powers: bool = False  # of ranks: at some powers of two in between another is the fastest, or none is named
+    open_from: int | None = None  # from where on the order of the two is within their intervals; None: nowhere
+    open_to: int | None = None  # up to where it is; None: nowhere; unit as of above
 
     @property
     def sentence(self) -> str:
@@ -62,12 +57,12 @@ class Crossing(NamedTuple):
 class Stretch(NamedTuple):
     """Range of powers of two of ranks with another fastest algorithm than the numbers between them."""
 
-    fastest: Annotated[str, "algorithm that is fastest at powers of two alone"]
-    first: Annotated[int, "first power of two; unit: ranks"]
-    final: Annotated[int, "last power of two; unit: ranks"]
-    at: Annotated[int, "what is fixed; unit: bytes"]
-    last: Annotated[int, "from `at` up to which it is so; unit: bytes"]
-    speculative: Annotated[bool, "whether all these numbers of ranks are far beyond the measured ones"] = False
+    fastest: str  # algorithm that is fastest at powers of two alone
+    first: int  # first power of two; ranks
+    final: int  # last power of two; ranks
+    at: int  # what is fixed; bytes
+    last: int  # from `at` up to which it is so; bytes
+    speculative: bool = False  # whether all these numbers of ranks are far beyond the measured ones
 
     @property
     def sentence(self) -> str:

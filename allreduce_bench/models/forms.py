@@ -17,7 +17,7 @@ ranks with many launches does not outweigh the others, and an outlying launch do
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,13 +33,11 @@ NEIGHBOURS = 2  # sizes on each side with which a line of a trend shares its slo
 class Form(NamedTuple):
     """Terms of a model."""
 
-    call: Annotated[bool, "whether a call costs seconds by itself"] = False
-    reduced: Annotated[bool, "whether gamma is apart from beta"] = False
-    levels: Annotated[int, "2: links within nodes and between them are apart"] = 1
-    knots: Annotated[
-        tuple[NotNegative, ...], "lengths of a message at which its cost changes, ascending; unit: bytes"
-    ] = ()
-    contention: Annotated[bool, "whether all but the call grows with a power of the number of ranks"] = False
+    call: bool = False  # whether a call costs seconds by itself
+    reduced: bool = False  # whether gamma is apart from beta
+    levels: int = 1  # 2: links within nodes and between them are apart
+    knots: tuple[NotNegative, ...] = ()  # lengths of a message at which its cost changes, ascending; bytes
+    contention: bool = False  # whether all but the call grows with a power of the number of ranks
 
     @property
     def name(self) -> str:
@@ -98,10 +96,10 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
 class SizeLine(NamedTuple):
     """One size of a trend."""
 
-    nbytes: Annotated[Positive, "size; unit: bytes"]
-    base_s: Annotated[float, "seconds of the line at one rank"]
-    slope_s: Annotated[float, "seconds that each doubling of the ranks adds"]
-    least_s: Annotated[NotNegative, "seconds that no time of the trend is below: half of the least measured one"]
+    nbytes: Positive
+    base_s: float  # seconds of the line at one rank
+    slope_s: float  # seconds that each doubling of the ranks adds
+    least_s: NotNegative  # seconds that no time of the trend is below: half of the least measured one
 
 
 def trend_s(lines: Sequence[SizeLine], log_ranks: np.ndarray, nbytes: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ beta and one gamma hold for both; or a local reduction measured beside them does
 """
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,11 @@ APART = 0.25  # median error above which one alpha, beta and gamma do not descri
 class Joint(NamedTuple):
     """Common alpha, beta and gamma of several algorithms of one run and way."""
 
-    run: Annotated[str, "name of the run; empty: one without a name"]
-    competitors: Annotated[tuple[str, ...], "names of those that share the parameters, all run one way"]
-    parameters: Annotated[tuple[Parameter, ...], "the parameters, gamma last"]
-    condition: Annotated[float, "condition number of the fit"]
-    median_error: Annotated[float, "median of |model / measured - 1|, in sample"]
+    run: str  # empty: one without a name
+    competitors: tuple[str, ...]  # names of those that share the parameters, all run one way
+    parameters: tuple[Parameter, ...]  # gamma last
+    condition: float  # condition number of the fit
+    median_error: float  # median of |model / measured - 1|, in sample
 
     @property
     def gamma(self) -> Parameter:
@@ -105,9 +105,9 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
 class LocalGamma(NamedTuple):
     """Gamma of the reduce floor of one run: a local reduction, without messages."""
 
-    run: Annotated[str, "name of the run"]
-    ranks: Annotated[int, "ranks that reduced at the same time"]
-    gamma: Annotated[Parameter, "price of a byte of a local reduction"]
+    run: str
+    ranks: int  # ranks that reduced at the same time
+    gamma: Parameter  # price of a byte of a local reduction
 
 
 def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:

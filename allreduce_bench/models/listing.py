@@ -1,4 +1,4 @@
-"""The output of `fit`: parameters with intervals, errors beside those of the plain fit, and notes; its schemas."""
+"""The output of `fit`: parameters with intervals, errors beside those of the plain fit, and notes."""
 
 import csv
 import dataclasses
@@ -8,31 +8,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..runs.json_schema.build import (
-    Format,
-    Schema,
-    by_name,
-    fields,
-    fields_of,
-    items,
-    of_type,
-    or_null,
-    schema_id,
-    text,
-)
 from ..tables import UNBOUNDED, Screen, columns_of, wrapped
 from ..tables import fitted as fitted_lines
 from ..units import format_size, in_ranks, three_digits
 from .fitting import KINDS, LEAVE_LARGEST, pooled
 from .joint import Joint, LocalGamma
-from .machine import KIND, MACHINE_VERSION, Machine
-from .model import LEVELS, UNKNOWN, Errors, Model, ModelPart, Parameter, worst
+from .model import UNKNOWN, Errors, Model, ModelPart, Parameter, worst
 from .series import FittedSeries, UnfittedSeries
 from .words import SCORES, SYMBOLS, cache_label, joined_notes, trend_in_words
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 SAME = ("run", "competitor", "priced_as", "form")
-SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
+SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
 OF_SERIES = ("dtype", "op", "segment", "window", "placement")  # told where algorithm and cache are the same
 LEAST = 0.001  # us or ps: what is below that is not told apart from 0
@@ -275,53 +262,3 @@ def _part_values(part: ModelPart) -> dict[str, Any]:
 
 def _errors_values(errors: dict[str, Errors]) -> dict[str, Any]:
     return {kind: error._asdict() for kind, error in errors.items()}
-
-
-# JSON Schemas of what `fit` writes for programs: machine files (-o), and --format json
-
-
-FITTED_RUN = fields(
-    {"run": text("name of the run")},
-    {
-        "ranks": items({"type": "integer"}, "numbers of ranks"),
-        "nodes": items({"type": "integer"}, "numbers of nodes; empty: not known"),
-        "grade": text("the worst grade of the times that were fitted", *LEVELS),
-    },
-)
-
-
-def machine_schema() -> Schema:
-    """Return the schema of a machine file. Named tuples are lists in it: a part, a form, a parameter, errors."""
-    machine = of_type(Machine, as_lists=True)
-    head = {"kind": text("what the file is", KIND), "schema_version": {"type": "integer", "enum": [MACHINE_VERSION]}}
-    machine["properties"]["runs"]["items"] = FITTED_RUN
-    return fields({**head, **machine["properties"]})
-
-
-def fit_schema() -> Schema:
-    """Return the schema of `fit --format json`. A form is in words there."""
-    model = of_type(Model)
-    part = fields_of(ModelPart, without=["form"])
-    in_words = fields({**part, "form": text("which terms the model has, in words")})
-    model["properties"]["parts"]["items"] = in_words
-    uniform = model["properties"]["uniform"]
-    model["properties"]["uniform"] = or_null(in_words) | {"description": uniform["description"]}
-    errors = of_type(Errors)
-    return fields(
-        {
-            "schema": text("name and version of this schema", SCHEMA),
-            "models": items(model, "a model of each series: run, algorithm, way to run it, cache"),
-            "pooled": by_name(errors, f"relative errors over all series, by {', '.join(KINDS)}"),
-            "pooled_plain": by_name(errors, "the same of the uniform alpha-beta fits"),
-            "joint": items(of_type(Joint), "parameters of several algorithms of a run together"),
-            "no_gamma": items(text(), "why there is no gamma, in sentences"),
-            "local_gamma": items(of_type(LocalGamma), "gamma of local reductions, of the floors"),
-            "unfit": items(of_type(UnfittedSeries), "series that were not fitted"),
-        }
-    )
-
-
-SCHEMAS = (
-    Format(schema_id("machine", MACHINE_VERSION), "a machine file, as fit -o writes it", machine_schema()),
-    Format(SCHEMA, "what fit --format json prints: parameters, intervals, errors", fit_schema()),
-)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
 from ..runs.cell import EXPECTED_PLACEMENT, CutPrices, is_placement
@@ -29,12 +29,12 @@ class MachineError(ValueError):
 class Machine:
     """Models of series, and their origin."""
 
-    models: Annotated[tuple[Model, ...], "the fitted models"]
-    program: Annotated[str, "program and version that made the file; empty: not known"] = ""
-    created: Annotated[str, "when it was made, ISO 8601; empty: not known"] = ""
-    runs: Annotated[tuple[dict[str, Any], ...], "what was fitted"] = ()
-    bare: Annotated[bool, "true: nothing was measured, prices were given"] = False
-    notes: Annotated[tuple[str, ...], "what could not be fitted, and gamma, in sentences"] = field(default=())
+    models: tuple[Model, ...]
+    program: str = ""  # program and version that made the file; empty: not known
+    created: str = ""  # ISO 8601; empty: not known
+    runs: tuple[dict[str, Any], ...] = ()  # what was fitted
+    bare: bool = False  # True: nothing was measured, prices were given
+    notes: tuple[str, ...] = field(default=())  # what could not be fitted, and gamma, in sentences
 
     def to_json(self) -> dict[str, Any]:
         """Return the machine as JSON values."""

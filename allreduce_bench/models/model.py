@@ -43,31 +43,31 @@ UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameter
 class Parameter(NamedTuple):
     """Parameter with its 95 % interval; see `forms.Meaning` for `link` and `above`."""
 
-    name: Annotated[str, "alpha_s (s per message), beta_s_per_byte, gamma_s_per_byte (s/byte) or call_s (s)"]
-    link: Annotated[str, "within or between nodes; empty: links are alike"]
-    above: Annotated[float, "length of a message from which on it counts; unit: bytes"]
-    value: Annotated[NotNegative, "in the unit that the name says"]
-    low: Annotated[float | None, "lower end of the 95 % interval; null: not known"]
-    high: Annotated[float | None, "upper end of the 95 % interval; null: not known"]
-    identified: Annotated[bool, "false: the data only say that it is at most `high`, or cannot tell it from others"]
+    name: str  # alpha_s (s per message), beta_s_per_byte, gamma_s_per_byte (s/byte) or call_s (s)
+    link: str  # within or between nodes; empty: links are alike
+    above: float  # length of a message from which on it counts; bytes
+    value: NotNegative
+    low: float | None  # lower end of the 95 % interval; None: not known
+    high: float | None  # upper end of the 95 % interval; None: not known
+    identified: bool  # False: the data only say that it is at most `high`, or cannot tell it from others
 
 
 class Errors(NamedTuple):
     """Relative errors |model / measured - 1| over points."""
 
-    median: Annotated[float, "median of |model / measured - 1|"]
-    p90: Annotated[float, "90 % of them are not above this"]
-    points: Annotated[int, "cells"]
-    covered: Annotated[float | None, "share of the cells within their prediction interval; null: no interval"] = None
+    median: float  # median of |model / measured - 1|
+    p90: float  # 90 % of them are not above this
+    points: int  # cells
+    covered: float | None = None  # share of the cells within their prediction interval; None: no interval
 
 
 class ModelPart(NamedTuple):
     """Form with its parameters, for the schedule of one algorithm."""
 
-    priced_as: Annotated[str, "algorithm whose messages and bytes are priced"]
-    form: Annotated[Form, "which terms the model has"]
-    parameters: Annotated[tuple[Parameter, ...], "the fitted parameters"]
-    contention: Annotated[Exponent, "exponent of the number of ranks that all but the call grows with"] = 0.0
+    priced_as: str  # algorithm whose messages and bytes are priced
+    form: Form
+    parameters: tuple[Parameter, ...]
+    contention: Exponent = 0.0  # exponent of the number of ranks that all but the call grows with
 
 
 class Prediction(NamedTuple):
@@ -90,12 +90,10 @@ class Prediction(NamedTuple):
 class SizeEnd(NamedTuple):
     """The times at an end of the measured sizes, on one number of ranks; predictions of sizes beyond follow them."""
 
-    ranks: Annotated[Positive, "number of ranks"]
-    off_log: Annotated[float, "logarithm of measured over modelled there"]
-    growth: Annotated[
-        float | None,
-        "exponent of the size with which times grow there; null: the schedule is known, and the model's growth holds",
-    ] = None
+    ranks: Positive
+    off_log: float  # logarithm of measured over modelled there
+    # exponent of the size with which times grow there; None: the schedule is known, and the model's growth holds
+    growth: float | None = None
 
 
 LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
@@ -104,8 +102,8 @@ LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
 class SizeTime(NamedTuple):
     """A measured time."""
 
-    nbytes: Annotated[Positive, "size; unit: bytes"]
-    time_s: Annotated[float, at_least(LEAST_S), "median over launches; unit: s"]
+    nbytes: Positive
+    time_s: Annotated[float, at_least(LEAST_S)]  # median over launches
 
 
 @dataclass(frozen=True)
@@ -116,60 +114,44 @@ class Model:
     they grow as the parts do.
     """
 
-    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
-    parts: Annotated[
-        tuple[ModelPart, ...], not_empty, "the time is that of the fastest part: a library that switches has several"
-    ]
-    run: Annotated[str, "name of the run; empty: of no run"] = ""
-    imported: Annotated[bool, "whether another program measured it"] = False
-    cache: Annotated[str, "state of the cache: warm or cold"] = "warm"
-    dtype: Annotated[str, "type of an element; empty: not known"] = ""
-    op: Annotated[str, "reduction; empty: not known"] = ""
-    itemsize: Annotated[Positive, "length of an element; unit: bytes"] = 1
-    segment: Annotated[
-        Positive | None, "length of a segment; null: messages go whole, or each size has its own; unit: elements"
-    ] = None
-    ranks: Annotated[tuple[Positive, ...], "numbers of ranks that were measured"] = ()
-    ranks_per_node: Annotated[NotNegative | None, "ranks of a node; null: not the same throughout, or not known"] = None
-    nbytes: Annotated[tuple[Positive, ...], "smallest and largest measured size; unit: bytes"] = ()
-    launches: Annotated[int, "launches that were measured"] = 0
-    reach_log: Annotated[
-        Log | None, "half width of the 90 % prediction interval of the logarithm of a time at measured ranks"
-    ] = None
-    reach_log_per_doubling: Annotated[
-        Log, "what is added to that for each doubling of the ranks, or of the size, beyond the measured ones"
-    ] = 0.0
-    errors: Annotated[
-        dict[str, Errors], "relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out"
-    ] = field(default_factory=dict)
-    plain_errors: Annotated[dict[str, Errors], "the same of the uniform alpha-beta fit"] = field(default_factory=dict)
-    notes: Annotated[tuple[str, ...], "what to know of the fit, in sentences"] = ()
-    grade: Annotated[str, f"grade of the times that were fitted, the worst of their ranks: {', '.join(LEVELS)}"] = (
-        "unknown"  # see `points.with_grades`
-    )
-    placement: Annotated[str, "where vectors lay in memory: page, numpy, differences in bytes, or unknown"] = "unknown"
-    smallest: Annotated[tuple[SizeEnd, ...], "times at the smallest size, by number of ranks; empty: not known"] = (
-        field(default=(), metadata=LATER)
-    )
-    largest: Annotated[tuple[SizeEnd, ...], "times at the largest size, by number of ranks; empty: not known"] = field(
-        default=(), metadata=LATER
-    )
-    at_most_ranks: Annotated[
-        tuple[SizeTime, ...], "times at the largest measured number of ranks, by size; empty: not known"
-    ] = field(default=(), metadata=LATER)
-    winner_kept_to: Annotated[
-        Natural, "ranks up to which the winner at the largest measured number of them is kept; 0: it is not kept"
-    ] = field(default=0, metadata=LATER)
-    trend: Annotated[
-        tuple[SizeLine, ...], "lines of a trend, by size: times without prices; empty: the parts give the times"
-    ] = field(default=(), metadata=LATER)
-    trend_share: Annotated[
-        NotNegative, "share of the trend in the logarithm of a time; below 1, the parts have the rest"
-    ] = field(default=1.0, metadata=LATER)
-    uniform: Annotated[
-        ModelPart | None,
-        "uniform alpha-beta fit, for growth beyond the measured sizes; null: the schedule is not known",
-    ] = field(default=None, metadata=LATER)
+    competitor: str  # such as ring@pipelined
+    # the time is that of the fastest part: a library that switches has several
+    parts: Annotated[tuple[ModelPart, ...], not_empty]
+    run: str = ""  # empty: of no run
+    imported: bool = False
+    cache: str = "warm"  # warm or cold
+    dtype: str = ""  # empty: not known
+    op: str = ""  # empty: not known
+    itemsize: Positive = 1  # bytes
+    segment: Positive | None = None  # length of a segment; None: messages go whole, or each size has its own; elements
+    ranks: tuple[Positive, ...] = ()  # measured
+    ranks_per_node: NotNegative | None = None  # ranks of a node; None: not the same throughout, or not known
+    nbytes: tuple[Positive, ...] = ()  # smallest and largest measured size
+    launches: int = 0
+    # half width of the 90 % prediction interval of the logarithm of a time at measured ranks
+    reach_log: Log | None = None
+    # what is added to that for each doubling of the ranks, or of the size, beyond the measured ones
+    reach_log_per_doubling: Log = 0.0
+    # relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out
+    errors: dict[str, Errors] = field(default_factory=dict)
+    plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the uniform alpha-beta fit
+    notes: tuple[str, ...] = ()  # what to know of the fit, in sentences
+    grade: str = "unknown"  # the worst of the times that were fitted; see `points.with_grades`
+    placement: str = "unknown"  # where vectors lay in memory: page, numpy, differences in bytes, or unknown
+    # times at the smallest size, by number of ranks; empty: not known
+    smallest: tuple[SizeEnd, ...] = field(default=(), metadata=LATER)
+    # times at the largest size, by number of ranks; empty: not known
+    largest: tuple[SizeEnd, ...] = field(default=(), metadata=LATER)
+    # times at the largest measured number of ranks, by size; empty: not known
+    at_most_ranks: tuple[SizeTime, ...] = field(default=(), metadata=LATER)
+    # ranks up to which the winner at the largest measured number of them is kept; 0: it is not kept
+    winner_kept_to: Natural = field(default=0, metadata=LATER)
+    # lines of a trend, by size: times without prices; empty: the parts give the times
+    trend: tuple[SizeLine, ...] = field(default=(), metadata=LATER)
+    # share of the trend in the logarithm of a time; below 1, the parts have the rest
+    trend_share: NotNegative = field(default=1.0, metadata=LATER)
+    # uniform alpha-beta fit, for growth beyond the measured sizes; None: the schedule is not known
+    uniform: ModelPart | None = field(default=None, metadata=LATER)
 
     @property
     def algorithm(self) -> str:

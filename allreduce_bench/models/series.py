@@ -20,7 +20,7 @@ from functools import partial
 from itertools import permutations, product
 from math import inf, log
 from operator import itemgetter
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -304,9 +304,9 @@ LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # 
 class UnfittedSeries(NamedTuple):
     """Series without a model, and the reason."""
 
-    run: Annotated[str, "name of the run"]
-    competitor: Annotated[str, "name of the competitor, such as ring@pipelined"]
-    reason: Annotated[str, "why it was not fitted, in a sentence"]
+    run: str
+    competitor: str  # such as ring@pipelined
+    reason: str
 
 
 class FittedSeries(NamedTuple):

@@ -17,7 +17,7 @@ from ..units import format_ranges, format_rate, format_size, format_time, three_
 from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
-PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
+PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`
 WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),

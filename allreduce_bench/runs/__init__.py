@@ -6,5 +6,5 @@ and `option_values` (how a choice is declared, and typed), `plan` (every choice,
 `command_of_plan` (parts of a plan), `schema` (columns, checksums), `recorder` (writes), `rows`, `chain` (marks and
 raw times against their checksums), `kept` (an attempt), `read_once` (not again), `folder` (reads back finished cells
 and damages), `inventory` (which runs there are); `rank_order` (where ranks sit); `files`, `checkpoint_files` and
-`typed_json` read and write safely; `json_schema` describes the files.
+`typed_json` read and write safely.
 """

@@ -24,28 +24,26 @@ YES, OPEN, NO = "yes", "open", "no"  # whether it is the algorithm that was aske
 class Ran:
     """What the library ran at one size."""
 
-    algorithm: Annotated[str, "native, or the algorithm that it was told to use, such as native:ring"]
-    nbytes: Annotated[Natural, "of the vector; unit: bytes"]
-    names: Annotated[tuple[str, ...], "those that fit what was seen; one: it ran; several: open; none: unknown"]
-    order: Annotated[str, "the order of additions, in words; of merged runs that differ, what each of them says"]
-    by_order: Annotated[bool, "whether an order was seen"]
-    by_messages: Annotated[bool, "whether messages were counted"]
-    asked: Annotated[
-        Annotated[str, one_of(YES, OPEN, NO)] | None, "whether it is the one that was asked for; null: none was"
-    ]
+    algorithm: str  # native, or the algorithm that it was told to use, such as native:ring
+    nbytes: Natural
+    names: tuple[str, ...]  # those that fit what was seen; one: it ran; several: open; none: unknown
+    order: str  # the order of additions, in words; of merged runs that differ, what each of them says
+    by_order: bool  # whether an order was seen
+    by_messages: bool  # whether messages were counted
+    asked: Annotated[str, one_of(YES, OPEN, NO)] | None  # whether it is the one that was asked for; None: none was
 
 
 @dataclass(frozen=True)
 class Identified:
     """What the library ran over one number of ranks."""
 
-    ranks: Annotated[Positive, "that called"]
-    nodes: Annotated[Positive, "that they were on"]
-    library: Annotated[str, "name and version of the MPI library"]
-    dtype: Annotated[str, "type of the elements that were summed"]
-    op: Annotated[str, "operation that was looked at"]
-    not_counted: Annotated[str, "why no messages were counted; empty: they were, or cannot be"]
-    ran: Annotated[tuple[Ran, ...], "each algorithm at each size that was looked at"]
+    ranks: Positive
+    nodes: Positive
+    library: str  # name and version of the MPI library
+    dtype: str
+    op: str
+    not_counted: str  # why no messages were counted; empty: they were, or cannot be
+    ran: tuple[Ran, ...]
 
     def at(self, algorithm: str, nbytes: int) -> Ran | None:
         """Return what ran for an algorithm at a size; None: that was not looked at."""

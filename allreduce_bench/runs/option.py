@@ -1,6 +1,6 @@
-"""Options of `run` and meanings, declared as metadata of the fields of a plan, its start or its control.
+"""Options of `run`, declared as metadata of the fields of a plan, its start or its control.
 
-The command line, the check of --resume, the command that repeats a run, and the JSON Schema of run.json follow from it.
+The command line, the check of --resume, and the command that repeats a run follow from it.
 """
 
 from collections.abc import Callable, Mapping
@@ -81,14 +81,15 @@ class Option(NamedTuple):
         return next(name for name in self.names if name.startswith("--"))
 
 
-OPTION, MEANING, EARLIER = "option", "meaning", "earlier"  # keys of the metadata
+# Keys of the metadata
+OPTION = "option"
+EARLIER = "earlier"  # the value in files written before the field existed
 
 
 def option(
     *names: str,
     section: Section,
     help: str,
-    meaning: str = "",
     of: Words | Whole | tuple[str, ...] | type | None = None,
     metavar: str | None = None,
     after: str | None = None,
@@ -98,17 +99,9 @@ def option(
     too_late: str = "",
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the metadata of a field that an option of `run` sets; see `Option`, and `meant` for the others."""
+    """Return the metadata of a field that an option of `run` sets; see `Option`, and EARLIER for `more`."""
     said = Option(names, section, help, of, metavar, after, repeated, always, decides, too_late)
-    return {OPTION: said, **meant(meaning, **more)}
-
-
-def meant(meaning: str, **more: Any) -> dict[str, Any]:
-    """Return the metadata of a field: its meaning, with its unit.
-
-    `earlier`: its value in files written before the field existed.
-    """
-    return {MEANING: meaning, **more}
+    return {OPTION: said, **more}
 
 
 def options_of(*kinds: Any) -> dict[str, Option]:
@@ -126,11 +119,6 @@ def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
         waiting.remove(name)
         names.insert(names.index(str(options[name].after)) + 1, name)
     return {name: options[name] for name in names}
-
-
-def meanings_of(kind: Any) -> dict[str, str]:
-    """Return the meaning of each field of a dataclass, by names such as `Plan.sizes`."""
-    return {f"{kind.__name__}.{each.name}": each.metadata[MEANING] for each in fields(kind)}
 
 
 def earlier_values(kind: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from .cell import (
 )
 from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
-from .option import Section, Whole, earlier_values, meant, option
+from .option import EARLIER, Section, Whole, earlier_values, option
 from .option_values import (
     ARRIVALS,
     DTYPE,
@@ -114,7 +114,6 @@ class Plan:
             "ring,ring@pipelined,ring@pipelined:256K,native@compiled [default: native and what 'list' does not "
             "except]; guidelines: native and what the library's other operations make of an all-reduce, to compare "
             "them.",
-            meaning="names of the competitors, ring@pipelined; native is the library's MPI_Allreduce",
             of=NAMES,
             after="ranks",
         )
@@ -124,7 +123,6 @@ class Plan:
             "--sizes",
             section=Section.MEASURED,
             help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
-            meaning="lengths of the vectors; unit: bytes",
             of=SIZES,
             after="competitors",
         )
@@ -136,18 +134,16 @@ class Plan:
             "--ranks",
             section=Section.MEASURED,
             help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
-            meaning="numbers of ranks",
             of=RANKS,
             too_late="mpirun or srun sets the number of ranks; leave it out",
         )
     )
-    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = field(
+    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = field(  # of an imported run the most of one number of ranks
         default=5,
         metadata=option(
             "--launches",
             section=Section.REPEATED,
             help="Fresh mpiruns per rank count.",
-            meaning="launches of each number of ranks; of an imported run the most of one",
             of=Whole(1, MOST_LAUNCHES),
             always=True,
         ),
@@ -158,29 +154,18 @@ class Plan:
             "--seed",
             section=Section.REPEATED,
             help="Seed of the order of cells [default: random, stored].",
-            meaning="decides the order of the cells and the random vectors",
             of=Whole(0, LARGEST_SEED),
             after="min_time_s",
         ),
     )
-    files: tuple[str, ...] = field(default=(), metadata=meant("absolute paths of own algorithm files"))
-    file_digests: tuple[str, ...] = field(
-        default=(), metadata=meant("CRC-32 of each of these files when the run was planned; eight hexadecimal digits")
-    )
-    forced_launches: tuple[str, ...] = field(
-        default=(),
-        metadata=meant(
-            "the further launches beside each one, in which the library is told to use algorithms: forced, all of them "
-            "take turns in one; or their names, one for each; empty: none, they take turns with all others",
-            earlier=[],
-        ),
-    )
-    segmented: tuple[str, ...] = field(
-        default=(), metadata=meant("those of the algorithms that cut vectors into segments")
-    )
-    bounded: tuple[str, ...] = field(
-        default=(), metadata=meant("those of the algorithms that nobody named: they stop at 64 ranks")
-    )
+    files: tuple[str, ...] = ()  # absolute paths of own algorithm files
+    # CRC-32 of each of these files when the run was planned; eight hexadecimal digits
+    file_digests: tuple[str, ...] = ()
+    # the further launches beside each one, in which the library is told to use algorithms: forced, all of them take
+    # turns in one; or their names, one for each; empty: none, they take turns with all others
+    forced_launches: tuple[str, ...] = field(default=(), metadata={EARLIER: []})
+    segmented: tuple[str, ...] = ()  # those of the algorithms that cut vectors into segments
+    bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at 64 ranks
     segment_nbytes: Positive = field(
         default=DEFAULT_SEGMENT_NBYTES,
         metadata=option(
@@ -188,42 +173,38 @@ class Plan:
             section=Section.MEASURED,
             help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
             "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
-            meaning="length of a segment of pipelined algorithms; unit: bytes",
             of=SIZE,
             after="op",
             always=True,
         ),
     )
-    dtype: str = field(
+    dtype: str = field(  # empty: a log does not say
         default="float32",
         metadata=option(
             "-d",
             "--dtype",
             section=Section.MEASURED,
             help=f"Element type: {', '.join(DTYPES)}.",
-            meaning="type of an element, such as float32; empty: a log does not say",
             of=DTYPE,
             always=True,
         ),
     )
-    op: str = field(
+    op: str = field(  # empty: a log does not say
         default="sum",
         metadata=option(
             "--op",
             section=Section.MEASURED,
             help=f"Operation: {', '.join(OPS)}.",
-            meaning=f"reduction: {', '.join(OPS)}; empty: a log does not say",
             of=OP,
             always=True,
         ),
     )
-    iters: Positive | None = field(
+    iters: Positive | None = field(  # None: until precision or time stop it
         default=None,
         metadata=option(
             "--iters",
             section=Section.REPEATED,
             help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
-            meaning="timed calls of a cell in a launch; null: until precision or time stop it",
         ),
     )
     warmups: Natural = field(
@@ -233,7 +214,6 @@ class Plan:
             "--warmups",
             section=Section.REPEATED,
             help="Untimed calls before the timed calls.",
-            meaning="calls before the timed ones",
             after="precision",
             always=True,
         ),
@@ -244,7 +224,6 @@ class Plan:
             "--precision",
             section=Section.REPEATED,
             help="A cell stops when the 95 % interval of its median is within this share of it.",
-            meaning="share of the median at which a cell stops",
             of=SHARE,
             always=True,
         ),
@@ -255,7 +234,6 @@ class Plan:
             "--cell-time",
             section=Section.REPEATED,
             help="A cell stops after this time at the latest, e.g. 2s; not with --iters.",
-            meaning="most time of the timed calls of a cell in a launch; unit: s",
             of=DURATION,
             always=True,
         ),
@@ -266,7 +244,6 @@ class Plan:
             "--min-time",
             section=Section.REPEATED,
             help="Repeat each cell at least for this time.",
-            meaning="least time of them; unit: s",
             of=DURATION,
         ),
     )
@@ -276,7 +253,6 @@ class Plan:
             "--pretend-ranks-per-node",
             section=Section.MEASURED,
             help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
-            meaning="declared ranks of a node; null: nodes are as MPI says",
             after="cut_prices",
         ),
     )
@@ -286,7 +262,6 @@ class Plan:
             "--thread-level",
             section=Section.STARTED,
             help="MPI thread level.",
-            meaning="as asked for: auto, or an MPI thread level",
             of=LEVELS,
             after="interface",
             always=True,
@@ -298,7 +273,6 @@ class Plan:
             "--sync",
             section=Section.DEFINED,
             help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
-            meaning="how ranks enter a call together, as asked for",
             of=("auto", *SYNCS),
         ),
     )
@@ -308,7 +282,6 @@ class Plan:
             "--record",
             section=Section.DEFINED,
             help="Data kept of each call: its summary, or also entry and exit of every rank.",
-            meaning="all: entry and exit of every call are kept in launches/*.stamps",
         ),
     )
     back_to_back: Natural = field(
@@ -317,7 +290,6 @@ class Plan:
             "--back-to-back",
             section=Section.DEFINED,
             help="Also time a loop of N calls without a common start, as nccl-tests do.",
-            meaning="calls of a loop without a common start; 0: none",
         ),
     )
     cache: Annotated[str, one_of(*CACHES, "both")] = field(
@@ -326,17 +298,15 @@ class Plan:
             "--cache",
             section=Section.DEFINED,
             help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
-            meaning="state of the cache before a call",
         ),
     )
-    placement: Annotated[tuple[str, ...], not_empty] = field(
+    placement: Annotated[tuple[str, ...], not_empty] = field(  # "": unknown
         default=(PAGE,),
         metadata=option(
             "--placement",
             section=Section.DEFINED,
             help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
             "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
-            meaning="where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
             of=PLACEMENTS,
             metavar="page|numpy|DELTA,...",
             after="inputs",
@@ -351,7 +321,6 @@ class Plan:
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
             "is "
             "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
-            meaning="changing: lines of the inputs change between calls; same: consecutive calls have the same input",
             after="cache",
             earlier="same",
         ),
@@ -362,7 +331,6 @@ class Plan:
             "--reference-times/--no-reference-times",
             section=Section.DEFINED,
             help="Also measure an empty call, a local copy and a local reduction.",
-            meaning="whether null, copy and reduce are measured beside the all-reduces",
         ),
     )
     check: Annotated[str, one_of("exact", "bits")] = field(
@@ -371,17 +339,15 @@ class Plan:
             "--check",
             section=Section.DEFINED,
             help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
-            meaning="bits: calls are compared bit by bit with each other, too",
         ),
     )
-    groups: str = field(
+    groups: str = field(  # empty: none
         default="",
         metadata=option(
             "--groups",
             section=Section.DEFINED,
             help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive "
             "ranks).",
-            meaning="groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
             of=GROUPS,
             metavar="N",
         ),
@@ -393,7 +359,6 @@ class Plan:
             section=Section.BEFORE_A_CALL,
             help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
             "[default: none].",
-            meaning="phase of work before each call; 0: none; unit: s",
             of=PHASE,
             earlier=0.0,
         ),
@@ -405,7 +370,6 @@ class Plan:
             section=Section.BEFORE_A_CALL,
             help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
             "sleep: no work, for ranks that share cores.",
-            meaning="spin: as many operations on each rank as take that time on the median rank; sleep: none",
             earlier="spin",
         ),
     )
@@ -415,28 +379,24 @@ class Plan:
             "--inject-slowdown",
             section=Section.BEFORE_A_CALL,
             help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
-            meaning="ranks whose phase of work takes longer, and by how much: 5:12%",
             of=SLOWDOWN,
             repeated=True,
             earlier=[],
         ),
     )
-    arrival: tuple[str, ...] = field(
+    arrival: tuple[str, ...] = field(  # names, and absolute paths of traces; each cell is also measured without
         default=(),
         metadata=option(
             "--arrival",
             section=Section.BEFORE_A_CALL,
             help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
             "FILE.csv [default: none].",
-            meaning="patterns by which ranks enter calls late, and absolute paths of traces; each cell is also "
-            "measured without",
             of=ARRIVALS,
             earlier=[],
         ),
     )
-    arrival_digests: tuple[str, ...] = field(
-        default=(), metadata=meant("SHA-256 of each of these traces when the run was planned", earlier=[])
-    )
+    # SHA-256 of each of these traces when the run was planned
+    arrival_digests: tuple[str, ...] = field(default=(), metadata={EARLIER: []})
     late_by: str = field(
         default="1x",
         metadata=option(
@@ -444,7 +404,6 @@ class Plan:
             section=Section.BEFORE_A_CALL,
             help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
             "all-reduce of that size.",
-            meaning="how late: such as 1x, times the median of the library's own all-reduce, or 0.001s",
             of=LATE_BY,
             earlier="1x",
         ),
@@ -455,34 +414,27 @@ class Plan:
             "--link-rate",
             section=Section.RESULTS,
             help="Rate of a node's link, e.g. 200Gbit, for the efficiency [default: from the system].",
-            meaning="rate of the links of a node, as the user says; unit: bytes/s",
             of=RATES,
         ),
     )
-    start: Start = field(
-        default_factory=Start, metadata=meant("how ranks are started, as asked for; empty: left to the launcher")
-    )
+    start: Start = field(default_factory=Start)  # how ranks are started, as asked for; empty: left to the launcher
     window: Positive | None = field(
         default=None,
         metadata=option(
             "--window",
             section=Section.MEASURED,
             help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
-            meaning="messages posted ahead by pipelined competitors; null: none is planned",
             earlier=None,
         ),
     )
-    cuts: tuple[Cut, ...] = field(
-        default=(),
-        metadata=meant("where pipelined competitors cut steps; without an entry messages go whole", earlier=[]),
-    )
-    cut_prices: CutPrices | None = field(
+    # where pipelined competitors cut steps; without an entry messages go whole
+    cuts: tuple[Cut, ...] = field(default=(), metadata={EARLIER: []})
+    cut_prices: CutPrices | None = field(  # None: cuts were given, or there are none
         default=None,
         metadata=option(
             "--machine",
             section=Section.MEASURED,
             help="File that 'fit -o' wrote: pipelined steps are cut by its prices [default: nominal].",
-            meaning="prices by which these were chosen; null: they were given, or there are none",
             of=Path,
             metavar="FILE",
             earlier=None,
@@ -496,7 +448,6 @@ class Plan:
             section=Section.STARTED,
             help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
             "'order' [default: the launcher's].",
-            meaning="hosts of the ranks of an all-reduce, one for each, or each once; block; cyclic; empty: as started",
             of=ORDER,
             metavar="FILE",
             after="hostfile",

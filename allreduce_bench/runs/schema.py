@@ -27,12 +27,10 @@ STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
 FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
 UNFINISHED = ("hung", LEFT_OUT)  # those of a cell that a further attempt may still measure
 MISSING = "missing"  # state in a summary of a cell that no launch reported on
-INTERVALS = ("launches", "repetitions", "range")  # the population of the interval of a time
 FASTEST = "fastest"
 EQUAL = "equal"  # within 5 % of the lowest time; the lowest too, where another one is
 UNCLEAR = "unclear"  # indistinguishable from the lowest time; the lowest too, if there is no fastest
 SLOWER = "slower"
-STANDINGS = (FASTEST, EQUAL, UNCLEAR, SLOWER)  # `evaluation.verdict` finds them
 GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"  # of times, best first
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> percentile of the calls
@@ -63,10 +61,8 @@ class Column(NamedTuple):
     unit: str = ""
     kind: str = ""  # text, whole, real, or flag: 0 or 1; all but flag follow from the type
     name: str = ""
-    words: tuple[str, ...] = ()  # all valid values; none: any text
     never_empty: bool = False
     later: bool = False  # files of this layout may lack it, if they are older than the column
-    signed: bool = False  # may be below 0 in every row
 
 
 def _quantile(name: Quantile) -> Column:
@@ -123,8 +119,8 @@ class _CellColumns(TypedDict, total=False):
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
     nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
-    cache: Annotated[str, Column((((("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")))), words=CACHES)]
-    groups: Annotated[str, Column((((("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")))), words=(TOGETHER, ALONE))]
+    cache: Annotated[str, Column("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")]
+    groups: Annotated[str, Column("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")]
     arrival: Annotated[str, Column((((("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a " "trace; empty: nobody is delayed")))), later=True)]
     placement: Annotated[str, Column((((("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts " "them; a number, so many bytes apart modulo 4096; empty: unknown")))), later=True)]
 
@@ -154,7 +150,7 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     """A row of launches/*.cells.csv, a mark: a cell that a launch has ended."""
 
     schedule_digest: _Digest
-    state: Annotated[str, Column((((("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see " "reason); left out (no time)")))), words=STATES, never_empty=True)]
+    state: Annotated[str, Column((((("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see " "reason); left out (no time)")))), never_empty=True)]
     reason: Annotated[str | None, Column("why the cell was refused or skipped, or which rank blocked it")]
     repetitions: Annotated[int, Column("timed calls without warm-ups")]
     stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum " "per cell) or within")]
@@ -212,7 +208,7 @@ class MarkColumns(_MarkColumns, _Checksums, total=False):
 class SummaryColumns(_CellColumns, total=False):
     """A row of summary.csv: a cell over all its launches, derived from calls and marks."""
 
-    state: Annotated[str, Column((((("done; else the reason why no launch finished it: wrong, refused, hung, " "skipped, left out or missing")))), words=(*STATES, MISSING), never_empty=True)]
+    state: Annotated[str, Column((((("done; else the reason why no launch finished it: wrong, refused, hung, " "skipped, left out or missing")))), never_empty=True)]
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
@@ -227,7 +223,7 @@ class SummaryColumns(_CellColumns, total=False):
     time_high_s: Annotated[float, Column("upper end of the interval of time_s, see interval", "s")]
     spread_low_s: Annotated[float, Column("lowest launch median; with a single launch time_low_s", "s")]
     spread_high_s: Annotated[float, Column("highest launch median; with a single launch time_high_s", "s")]
-    interval: Annotated[str, Column((((("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 " "launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below " "3); range: none")))), words=INTERVALS)]
+    interval: Annotated[str, Column("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 " "launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below " "3); range: none")]
     states: Annotated[str | None, Column((((("launches in each of two states, such as low:1,high:4; time_s then " "represents neither state; empty: one state")))), later=True)]
     state_low_s: Annotated[float | None, Column("median of the launches in the fast state", "s", later=True)]
     state_high_s: Annotated[float | None, Column("median of the launches in the slow state", "s", later=True)]
@@ -240,7 +236,7 @@ class SummaryColumns(_CellColumns, total=False):
     p99_s: Annotated[float | None, _quantile("p99_s")]
     p99_9_s: Annotated[float | None, _quantile("p99_9_s")]
     outliers: Annotated[int | None, Column("calls beyond Tukey's fences of their launch; counted, not removed")]
-    lag1: Annotated[float | None, Column((((("correlation of the ranks of consecutive calls within a launch, median " "over launches")))), signed=True)]
+    lag1: Annotated[float | None, Column("correlation of the ranks of consecutive calls within a launch, median " "over launches")]
     drift: Annotated[float | None, Column("median of the last third of a launch's calls over that of its first " "third, median over launches")]
     first_penalty: Annotated[float | None, Column("first call of a launch over its median, median over launches; " "the warm-ups, where there are any")]
     osu_avg_s: _OsuAvg
@@ -258,7 +254,7 @@ class SummaryColumns(_CellColumns, total=False):
     busbw_bytes_per_s: Annotated[float, Column((((("nbytes / time_s * 2(p-1)/p; with groups p is the number of " "ranks of one group")))), "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or " "if either time is doubtful")]
     doubt: Annotated[str | None, Column((((("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor " "(shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, " "default of forced launches (native:default), another default (in the launches of this forced algorithm than " "native)")))), later=True)]
-    standing: Annotated[str | None, Column((((("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; " "slower; empty: not ranked, or the only ranked one")))), words=STANDINGS, later=True)]
+    standing: Annotated[str | None, Column((((("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; " "slower; empty: not ranked, or the only ranked one")))), later=True)]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
     looks: Annotated[int | None, Column((((("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, " "or unknown")))), later=True)]
     same_bits: _SameBits
@@ -285,7 +281,7 @@ class SummaryColumns(_CellColumns, total=False):
     path_messages: Annotated[int | None, Column("messages on the critical path")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
-    grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", words=GRADES, later=True)]
+    grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", later=True)]
     grade_reasons: Annotated[str | None, Column((((("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no " "reason")))), later=True)]
 # fmt: on
 

@@ -1,8 +1,7 @@
 """Typed reading of parsed JSON, validated by annotations, with refusals in words; JSON files with a checksum.
 
 Annotations may be text, bool, int, float, `X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, named tuples (also
-written as lists), and `Annotated[X, rule, "meaning"]` with rules such as `at_least(1)`; the meaning is for the schemas
-of `runs.json_schema`. A kept file ends with its checksum.
+written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`. A kept file ends with its checksum.
 """
 
 import json
@@ -41,9 +40,11 @@ def refusal(value: Any, expected: str) -> JsonError:
 class Rule:
     """A constraint: called, it returns the value, or raises JsonError."""
 
-    def __init__(self, holds: Callable[[Any], bool], expected: str, **keywords: Any):
-        """Store the test; `expected` describes it in words, `keywords` in those of JSON Schema."""
-        self.holds, self.expected, self.keywords = holds, expected, keywords
+    def __init__(
+        self, holds: Callable[[Any], bool], expected: str, words: tuple[str, ...] = (), least: float | None = None
+    ):
+        """Store the test; `expected` describes it in words. `words` are all valid values, `least` the least number."""
+        self.holds, self.expected, self.words, self.least = holds, expected, words, least
 
     def __call__(self, value: Any) -> Any:
         if not self.holds(value):
@@ -54,17 +55,16 @@ class Rule:
 def at_least(least: float, most: float = LARGEST) -> Rule:
     """Return the rule that a number is from `least` to `most`."""
     limit = f" and at most {most:,.0f}" if most < LARGEST else ""
-    keywords = {"minimum": least, **({"maximum": most} if limit else {})}
-    return Rule(lambda value: least <= value <= most, f"{least:g} or more{limit}", **keywords)
+    return Rule(lambda value: least <= value <= most, f"{least:g} or more{limit}", least=least)
 
 
 def one_of(*choices: str) -> Rule:
     """Return the rule that a text is one of `choices`."""
     expected = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
-    return Rule(lambda value: value in choices, expected, enum=list(choices))
+    return Rule(lambda value: value in choices, expected, words=choices)
 
 
-not_empty = Rule(bool, "at least one", minItems=1)
+not_empty = Rule(bool, "at least one")
 Natural = Annotated[int, at_least(0)]
 Positive = Annotated[int, at_least(1)]
 NotNegative = Annotated[float, at_least(0)]
@@ -84,7 +84,7 @@ def _read(hint: Any, value: Any, exact: bool) -> Any:
     if origin is Annotated:
         value = _read(arguments[0], value, exact)
         for rule in arguments[1:]:
-            value = value if isinstance(rule, str) else rule(value)
+            value = rule(value)
         return value
     if origin in (UnionType, Union):
         return None if value is None else _read(arguments[0], value, exact)
@@ -112,12 +112,12 @@ def _read_scalar(kind: type, value: Any) -> Any:
 
 def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     hints = _hints(kind)
-    all_names, required_names = field_names(kind)
+    all_names, required_names = _field_names(kind)
     if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(all_names):
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
-    if missing := sorted(set(all_names if exact else required_names) - set(value) - later_names(kind)):
+    if missing := sorted(set(all_names if exact else required_names) - set(value) - _later_names(kind)):
         raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
@@ -129,14 +129,14 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def later_names(kind: Any) -> set[str]:
+def _later_names(kind: Any) -> set[str]:
     """Return the fields of a dataclass that older files lack; of a named tuple none."""
     return (
         {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
     )
 
 
-def field_names(kind: Any) -> tuple[list[str], list[str]]:
+def _field_names(kind: Any) -> tuple[list[str], list[str]]:
     """Return all fields of a dataclass or a named tuple, and those without a default."""
     if is_dataclass(kind):
         all_fields = fields(kind)

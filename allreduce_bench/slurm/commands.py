@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
@@ -25,14 +25,14 @@ DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04,
 class SlurmJob(NamedTuple):
     """A job, or a task of a job array, as Slurm reports it."""
 
-    id: Annotated[str, "number of the job, such as 12 or 12_3"]
-    state: Annotated[str, "as Slurm calls it, such as COMPLETED or NODE_FAIL"]
-    reason: Annotated[str, "as Slurm says it; empty: none"] = ""
-    nodelist: Annotated[str, "its nodes, as Slurm writes them"] = ""  # see `runs.start.expand`
-    elapsed_s: Annotated[float | None, "how long it ran; null: not told; unit: s"] = None
-    limit_s: Annotated[float | None, "limit of its time; null: none, or not told; unit: s"] = None
-    exit_code: Annotated[str, "status:signal"] = ""
-    by: Annotated[str, "who cancelled it"] = ""
+    id: str  # such as 12 or 12_3
+    state: str  # as Slurm calls it, such as COMPLETED or NODE_FAIL
+    reason: str = ""
+    nodelist: str = ""  # see `runs.start.expand`
+    elapsed_s: float | None = None  # None: not told
+    limit_s: float | None = None  # None: none, or not told
+    exit_code: str = ""  # status:signal
+    by: str = ""  # who cancelled it
 
     @property
     def queued(self) -> bool:

@@ -83,18 +83,16 @@ def _created(folder: Path, stem: str, text: str) -> Path:
 class SubmittedJob:
     """A job as it was submitted."""
 
-    name: Annotated[Text, "what it is called in tables"]
-    nodes: Annotated[int, "number of nodes"]
-    job: Annotated[Text, "number of the job"]
-    run: Annotated[Text, "path of the run relative to the sweep"]
-    only: Annotated[
-        Text, "launches that it shall measure, as --only takes them; of an array's tasks before their number"
-    ]
-    ranks_per_node: Annotated[int | None, "ranks of a node; null: as the system says"] = None
-    script: Annotated[Text, "name of its script"] = ""
-    array: Annotated[Text | None, "tasks of the job array, such as 1-5; null: no array"] = None
-    limit_s: Annotated[float | None, "limit of its time; unit: s"] = None
-    expected_s: Annotated[float | None, "time that it was expected to take; unit: s"] = None
+    name: Text  # what it is called in tables
+    nodes: int
+    job: Text
+    run: Text  # path of the run relative to the sweep
+    only: Text  # launches that it shall measure, as --only takes them; of an array's tasks before their number
+    ranks_per_node: int | None = None  # ranks of a node; None: as the system says
+    script: Text = ""
+    array: Text | None = None  # tasks of the job array, such as 1-5; None: no array
+    limit_s: float | None = None
+    expected_s: float | None = None
 
     def tasks(self) -> dict[str, str]:
         """By id, such as 12 or 12_3, the launches that a job or each task of a job array shall measure."""
@@ -108,13 +106,13 @@ class SubmittedJob:
 class SubmissionChoices:
     """Choices of a submission beside the plans of its runs, which `submit --resume` takes over."""
 
-    system: Annotated[Text, "path of the file of the system"]
-    job_name: Annotated[Text, "name of the jobs"]
-    template: Annotated[Text, "path of the template; empty: the shipped one"] = ""
-    time_s: Annotated[float | None, "limit of the time; null: of the system, or by what is left; unit: s"] = None
-    array: Annotated[bool, "whether jobs are job arrays"] = False
-    steering: Annotated[tuple[Text, ...], "options of run"] = ()
-    arguments: Annotated[tuple[Text, ...], "further words for sbatch"] = ()
+    system: Text  # path of its file
+    job_name: Text
+    template: Text = ""  # path of the template; empty: the shipped one
+    time_s: float | None = None  # limit of the time; None: of the system, or by what is left
+    array: bool = False
+    steering: tuple[Text, ...] = ()  # options of run
+    arguments: tuple[Text, ...] = ()  # further words for sbatch
 
 
 @dataclass(frozen=True)
@@ -122,29 +120,29 @@ class Submission:
     """The jobs that one command submitted."""
 
     number: int  # its folder is JOBS/number
-    submitted: Annotated[Text, "when the jobs were submitted, ISO 8601"]
-    command: Annotated[tuple[Text, ...], "command that submitted them, word by word"]
-    system: Annotated[Text, "name of the system"]
-    arguments: Annotated[tuple[Text, ...], "further words for sbatch"]
-    jobs: Annotated[tuple[SubmittedJob, ...], "the measuring jobs"]
-    collect: Annotated[Text | None, "number of the collecting job; null: none"]
-    again: Annotated[SubmissionChoices | None, "choices that submit --resume takes again; null: not kept"] = None
+    submitted: Text  # ISO 8601
+    command: tuple[Text, ...]  # command that submitted them, word by word
+    system: Text
+    arguments: tuple[Text, ...]  # further words for sbatch
+    jobs: tuple[SubmittedJob, ...]  # the measuring jobs
+    collect: Text | None  # number of the collecting job; None: none
+    again: SubmissionChoices | None = None  # choices that submit --resume takes again; None: not kept
 
 
 @dataclass(frozen=True)
 class StartRecord:
     """The record that one start of a job, or of a task of a job array, wrote."""
 
-    job: Annotated[Text, "number of the job, or of its array"]
-    restart: Annotated[int, "how often the job was requeued before"]
-    only: Annotated[Text, "launches that it was to measure, as said by --only; empty: all"]
-    nodes: Annotated[tuple[Text, ...], "nodes that it was given"]
-    started: Annotated[Text, "when it began, ISO 8601"]
-    task: Annotated[Text | None, "number of the task in its array; null: no array"] = None
-    ended: Annotated[Text | None, "when it ended, ISO 8601; null: it has not, or without a word"] = None
-    end: Annotated[Text | None, "how it ended: done, warned (of its limit), stopped, refused; null: as of ended"] = None
-    why: Annotated[Text | None, "why it ended so, in a sentence; null: no reason was said"] = None
-    requeued: Annotated[bool, "whether it sent itself back to the queue"] = False
+    job: Text  # number of the job, or of its array
+    restart: int  # how often the job was requeued before
+    only: Text  # launches that it was to measure; empty: all
+    nodes: tuple[Text, ...]
+    started: Text  # ISO 8601
+    task: Text | None = None  # number of the task in its array; None: no array
+    ended: Text | None = None  # ISO 8601; None: it has not, or without a word
+    end: Text | None = None  # how it ended: done, warned (of its limit), stopped, refused; None: as of ended
+    why: Text | None = None  # why it ended so, in a sentence; None: no reason was said
+    requeued: bool = False  # whether it sent itself back to the queue
 
     @property
     def id(self) -> str:

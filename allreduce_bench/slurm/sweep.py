@@ -1,4 +1,4 @@
-"""A sweep read from its folder and from Slurm: runs, jobs, missing cells; the output about it, schemas of its files."""
+"""A sweep read from its folder and from Slurm: runs, jobs, missing cells; the output about it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 from ..evaluation.missing import FINAL, MissingCell, group_missing
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.json_schema.build import Format, by_name, fields, fields_of, schema_id, text
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
-from ..runs.schema import SCHEMA_VERSION
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_ranges, shell_word
 from . import job_states
 from .commands import SlurmJob, duration
-from .job_files import JOBS, StartRecord, Submission, read_records, read_submissions, runs_of
+from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
 from .job_states import (
     FORGOTTEN,
     RUNNING,
@@ -263,36 +261,3 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
     return [
         f"to measure the missing cells: allreduce-bench run --resume -o {shell_word(run.folder.path)}" for run in runs
     ]
-
-
-# JSON Schemas of the files of jobs in a run folder, and of submissions in a sweep
-
-
-RECORD = fields(
-    fields_of(StartRecord),
-    {
-        "switches": by_name(text(), "of each node the switches above it, as Slurm says; empty: not known"),
-    },
-)
-SUBMISSION = fields(fields_of(Submission, without=["number"]))
-ENDED = by_name(fields(fields_of(SlurmJob)), "by number of a job what Slurm said of its end")
-SCHEMAS = (
-    Format(
-        schema_id("job", SCHEMA_VERSION),
-        "jobs/job-*.json: how a start of a Slurm job went",
-        RECORD,
-        ("jobs/job-*.json",),
-    ),
-    Format(
-        schema_id("submission", SCHEMA_VERSION),
-        "jobs/*/submission.json of a sweep: the jobs that one submit made",
-        SUBMISSION,
-        ("jobs/*/submission.json",),
-    ),
-    Format(
-        schema_id("ended", SCHEMA_VERSION),
-        "jobs/ended.json of a sweep: what Slurm said of jobs that are over",
-        ENDED,
-        ("jobs/ended.json",),
-    ),
-)

@@ -3,6 +3,6 @@
 In: when each rank was ready for each call, in seconds. Out: who is late, in numbers, sentences, tables and a figure.
 Read in this order: `arrivals`; their sources: `sources`, `of_run`, `kineto`, `monitor_log`, `synthetic` (arrivals of
 known truth); who is late: `noise`, `slow_units`, `localise`, `verdict`; output: `sentences`, `messages`, `section`,
-`document` (JSON and its schema), `command`. `step_alarm` judges while a job runs, for `monitor`, which ranks import:
+`document` (JSON), `command`. `step_alarm` judges while a job runs, for `monitor`, which ranks import:
 its imports load no more than numpy.
 """

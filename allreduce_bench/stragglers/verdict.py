@@ -8,17 +8,14 @@ chance. A single step in which one rank held up all others is separate (`Stall`)
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
-from ..runs.typed_json import Natural, at_least, one_of
 from .arrivals import Arrivals, Waits, waits
 from .localise import (
     GROUP,
-    NODE,
-    RANK,
     Late,
     Lateness,
     earlier_s,
@@ -133,10 +130,10 @@ class Job(NamedTuple):
 class Stall(NamedTuple):
     """A step that one rank held up once."""
 
-    rank: Annotated[Natural, "the rank that held up one step"]  # the last one
-    step: Annotated[Natural, "that step"]
-    wait_s: Annotated[float, "how much later it was ready than the second last; unit: s"]
-    share: Annotated[float, "of the waiting of all ranks in all steps; 0.1 is 10 %"]
+    rank: int  # the last one, which held up one step
+    step: int
+    wait_s: float  # how much later it was ready than the second last
+    share: float  # of the waiting of all ranks in all steps; 0.1 is 10 %
 
 
 class Attribution(NamedTuple):
@@ -163,40 +160,30 @@ NOTHING = Attribution(0.0, 0.0, (), (), 0.0, ())
 class Suspect(NamedTuple):
     """A rank, a node or a group of ranks that is slow."""
 
-    kind: Annotated[str, one_of(RANK, NODE, GROUP), "what it is"]
-    ranks: Annotated[
-        tuple[Natural, ...],
-        "the rank, those of the node that are late, or those of the slower one of two groups",
-    ]
-    node: Annotated[int, at_least(-1), "number of the node, as in nodes; -1: of several"]
-    slower_by: Annotated[
-        float, "its lateness behind the median of the others in its late steps, of undisturbed_s; 0.1 is 10 %"
-    ]
-    z: Annotated[float, "the same in standard deviations of the noise; of a group in those within the groups"]
-    last_share: Annotated[float, "steps in which it, or one of them, arrived last; 0.1 is 10 %"]
-    p_value: Annotated[float, "probability that it arrives last so often by chance"]
-    explains_share: Annotated[float, "what it explains of the lasting wait; 0.1 is 10 %"]
-    cost_share: Annotated[
-        float,
-        "time of all steps that would be saved without its lateness, its arrivals replaced by the others' median; "
-        "0.1 is 10 %",
-    ]
-    saved_s: Annotated[float, "the same over all steps; unit: s"]
-    step_with_s: Annotated[float, "median of the steps in which it was slow; unit: s"]
-    step_without_s: Annotated[float, "median of the same steps, its arrivals replaced by the others' median; unit: s"]
-    caused_s: Annotated[float, "over the steps in which it was slow and last: its distance to the second last; unit: s"]
-    from_step: Annotated[Natural, "first step in which it was slow"]
-    to_step: Annotated[Natural, "step after the last one"]
-    waiting_share: Annotated[
-        float, "waiting_share of the steps in which it was slow, of the time of these steps; 0.1 is 10 %"
-    ]
+    kind: str  # RANK, NODE or GROUP
+    ranks: tuple[int, ...]  # the rank, those of the node that are late, or those of the slower one of two groups
+    node: int  # number of the node, as in nodes; -1: of several
+    slower_by: float  # its lateness behind the median of the others in its late steps, of undisturbed_s; 0.1 is 10 %
+    z: float  # the same in standard deviations of the noise; of a group in those within the groups
+    last_share: float  # steps in which it, or one of them, arrived last; 0.1 is 10 %
+    p_value: float  # probability that it arrives last so often by chance
+    explains_share: float  # what it explains of the lasting wait; 0.1 is 10 %
+    # share of the time of all steps that is saved if its arrivals are replaced by the others' median
+    cost_share: float
+    saved_s: float  # the same over all steps
+    step_with_s: float  # median of the steps in which it was slow
+    step_without_s: float  # median of the same steps, its arrivals replaced by the others' median
+    caused_s: float  # over the steps in which it was slow and last: its distance to the second last
+    from_step: int  # first step in which it was slow
+    to_step: int  # step after the last one
+    waiting_share: float  # waiting_share of the steps in which it was slow, of the time of these steps; 0.1 is 10 %
     # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
-    is_cause: Annotated[bool, "whether it is named as a cause of the wait"]
+    is_cause: bool
     # if not it may be the last of a wide field
-    stands_out: Annotated[bool, "whether it stands out from the differences that ranks have anyway"]
-    expected: Annotated[float, "how many of so many ranks that differ as the others do are so late by chance"]
-    late_share: Annotated[float, "steps of its period in which it is late; 1: all of them"]
-    every: Annotated[Natural, "distance of its late steps where they are regular, in steps; 0: they are not"]
+    stands_out: bool  # whether it stands out from the differences that ranks have anyway
+    expected: float  # how many of so many ranks that differ as the others do are so late by chance
+    late_share: float  # steps of its period in which it is late; 1: all of them
+    every: int  # distance of its late steps where they are regular, in steps; 0: they are not
 
 
 class StragglerReport(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a loss cost, as tables and sentences, as CSV, and as JSON with its schema."""
+"""What a loss cost, as tables and sentences, as CSV, and as JSON."""
 
 import csv
 import io
@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 from ..medians import median
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
-from ..runs.json_schema.build import Format, by_name, fields, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_long_time, format_size, format_time, in_ranks
-from . import BY_RESTART, BY_ULFM, HOST, KILL, LINK, STOP
-from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
+from . import BY_RESTART, BY_ULFM
+from .ways import RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, Outcome, Settings
 
 SCHEMA = "urn:allreduce-bench:survive:1"
 PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
@@ -211,62 +210,3 @@ def csv_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return written.getvalue()
-
-
-# The JSON Schema of `survive --format json`
-
-TIMES = {name: number(meaning, 0.0) for name, meaning in (("median_s", "of calls"), ("low_s", ""), ("high_s", ""))}
-CALL = or_null(
-    fields(TIMES, meaning="of a call on the slowest rank, with the 95 % interval of the median; unit: seconds")
-)
-SURVIVE = fields(
-    {
-        "schema": text("name and version of this schema", SCHEMA),
-        "library": text("the MPI library"),
-        "ranks": whole("at the begin"),
-        "failures": items(
-            fields(
-                {
-                    "kind": text("what was done", KILL, STOP, HOST, LINK),
-                    "whom": text("the rank or the host"),
-                    "call": or_null(whole("at whose begin, from 1; null: at a phase")),
-                    "phase": text("of the recovery, at whose begin; empty: at a call"),
-                    "delay_s": number("from the begin of the call; unit: seconds", 0.0),
-                }
-            ),
-            "what was lost",
-        ),
-        "notice_within_s": number("what was not noticed within it took the second way; unit: seconds", 0.0),
-        "detector": by_name(text(), "settings of ULFM's detector"),
-        "outcomes": items(
-            fields(
-                {
-                    "algorithm": text("its name, or the file"),
-                    "nbytes": whole("of the vector"),
-                    "way": text("how it was to go on", ULFM, RESTART),
-                    "state": text("how it ended", RECOVERED, RESTARTED, UNAVAILABLE, FAILED, WRONG),
-                    "reason": text("why not by this way, or not at all; empty: none"),
-                    "phases_s": by_name(
-                        number("", 0.0),
-                        f"of ulfm {', '.join(BY_ULFM)}; of restart {', '.join(BY_RESTART)}; each ends when the last "
-                        "survivor has ended it; unit: seconds",
-                    ),
-                    "total_s": or_null(
-                        number("from the loss to the right result on all survivors; unit: seconds", 0.0)
-                    ),
-                    "ranks_left": or_null(whole("that have the right result")),
-                    "steps_lost": or_null(whole("calls done again: since the last checkpoint")),
-                    "proved": or_null(flag("whether the schedule of those left was verified; null: the library's own")),
-                    "before": CALL,
-                    "after": CALL,
-                    "before_with_agreement": CALL,
-                    "after_with_agreement": CALL,
-                    "ratio": or_null(number("of a call, after over before", 0.0)),
-                    "predicted_ratio": or_null(number("of the priced schedules; null: the library's own", 0.0)),
-                }
-            ),
-            "for each algorithm, size, way and repetition",
-        ),
-    }
-)
-SCHEMAS = (Format(SCHEMA, "what survive --format json prints: what the loss of a rank costs", SURVIVE),)

@@ -2,6 +2,6 @@
 
 In: the name of a model or the shapes of its tensors, and what an all-reduce costs. Out: the times of a step, its
 memory, a trace. Read in this order: `tensors`, `architectures`, `input_files` (shapes, recorded calls), `buckets`,
-`time_line`, `cost`, `step` (the model), `request` (options), `result` (with its JSON Schema),
+`time_line`, `cost`, `step` (the model), `request` (options), `result`,
 `tables`, `step_picture`, `messages`; `measured` and `measuring` (steps over a real MPI); `command`.
 """

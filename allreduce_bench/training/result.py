@@ -1,24 +1,9 @@
-"""The result of `workload`: a value, JSON of `--format json` with its JSON Schema, and a trace of its time lines."""
+"""The result of `workload`: a value, JSON of `--format json`, and a trace of its time lines."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ..models.model import LEVELS
 from ..runs.dtypes import DTYPES
-from ..runs.json_schema.build import (
-    Format,
-    Schema,
-    fields,
-    fields_of,
-    flag,
-    items,
-    number,
-    of_type,
-    or_null,
-    text,
-    whole,
-)
-from ..runs.typed_json import Natural, Positive
 from ..units import format_size
 from .buckets import Bucket
 from .measured import ALONE_SOURCE, Measured
@@ -61,10 +46,10 @@ class Result(NamedTuple):
 class Memory(NamedTuple):
     """Bytes of a rank: data-parallel training holds all of it on each."""
 
-    parameters_nbytes: Annotated[Natural, "unit: bytes"]
-    gradients_nbytes: Annotated[Natural, "unit: bytes"]
-    optimizer_nbytes: Annotated[Natural, "state of the optimizer, and float32 copies of 16-bit parameters; unit: bytes"]
-    buckets_nbytes: Annotated[Natural, "DDP's copies of gradients, none where they are views of buckets; unit: bytes"]
+    parameters_nbytes: int
+    gradients_nbytes: int
+    optimizer_nbytes: int  # state of the optimizer, and float32 copies of 16-bit parameters
+    buckets_nbytes: int  # DDP's copies of gradients, none where they are views of buckets
 
     @property
     def total_nbytes(self) -> int:
@@ -94,10 +79,8 @@ class BatchRule(NamedTuple):
     When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
     """
 
-    effective_batch: Annotated[Positive, "samples of all ranks in a step"]
-    learning_rate_factor: Annotated[
-        Positive, "by what the linear rule multiplies the learning rate of one rank's batch"
-    ]
+    effective_batch: int  # samples of all ranks in a step
+    learning_rate_factor: int  # by what the linear rule multiplies the learning rate of one rank's batch
 
 
 def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
@@ -106,7 +89,7 @@ def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
 
 
 def document(result: Result) -> dict[str, Any]:
-    """Return the values of a result: see `json_schema`."""
+    """Return the values of a result."""
     setup = result.setup
     own: dict[str, Any] = {"model": None, "packing": None, "buckets": [], "memory": None}
     if setup:
@@ -229,115 +212,3 @@ def _complete(name: str, category: str, pid: int, tid: int, span_s: tuple[float,
     start, end = (round(time_s * US) for time_s in span_s)  # whole: Perfetto drops events that overlap by a rounding
     times = {"ts": start, "dur": end - start}
     return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": dict(details)}
-
-
-# The JSON Schema of the output of `workload --format json`
-
-
-NBYTES = whole("unit: bytes")
-
-
-def seconds(meaning: str) -> Schema:
-    """Return the schema of a time."""
-    return number(f"{meaning}; unit: s", 0)
-
-
-MODEL = fields(
-    {
-        "name": text("name of the model, or of the file of its shapes"),
-        "parameters": whole("elements of all gradients"),
-        "tensors": whole("gradients", 1),
-        "dtype": text("type of an element, where the file says no other"),
-        "nbytes": whole("length of all gradients; unit: bytes"),
-        "scale": number("by what the elements of each tensor are multiplied; 1: the model as it is", 0),
-    },
-    meaning="the model; null: recorded calls",
-)
-PACKING = fields(
-    {
-        "stage": text("buckets of the first step, or those of all others", "first", "rebuilt"),
-        "overlapped": flag("false: all-reduces begin behind the backward pass"),
-        "accumulate": whole("forward and backward passes of a step; only the last one has all-reduces", 1),
-        "ready_by": text("proxy of the time at which a gradient is ready", "flops", "bytes"),
-        "backward_share": number("share of the backward pass in the computation", 0),
-        "torch": text("version whose rules hold"),
-        "first_cap_nbytes": whole("cap of the first bucket; unit: bytes"),
-        "cap_nbytes": whole("cap of a bucket; unit: bytes"),
-    },
-    meaning="how gradients are packed; null: recorded calls",
-)
-BUCKET = fields(
-    {
-        "nbytes": NBYTES,
-        "dtype": text("type of its elements"),
-        "tensors": whole("gradients in it", 1),
-        "first": text("name of its first gradient"),
-        "last": text("name of its last gradient"),
-    }
-)
-TRANSFER = fields(fields_of(Transfer, without=["tensors"]), meaning="times from the beginning of the step")
-STEP = fields(
-    {
-        "ranks": whole("number of ranks", 1),
-        "algorithms": items(text(), "algorithms of its all-reduces, the most frequent first"),
-        "step_s": seconds("the whole step"),
-        "compute_s": seconds("computation"),
-        "communication_s": seconds("sum of the all-reduces"),
-        "exposed_s": seconds("what the step takes longer than its computation"),
-        "overlapped_s": seconds("computation and communication at the same time"),
-        "overlap_share": or_null(number("of the communication; null: there is none", 0)),
-        "efficiency": number("weak scaling: the step without communication over this step", 0),
-        "doubts": items(text(), "why times of its all-reduces are speculative; empty: none is"),
-        "is_lower_bound": flag("true: an all-reduce is only known to take its time or more, and so is the step"),
-        "transfers": items(TRANSFER, "the all-reduces in order"),
-    },
-    fields_of(BatchRule),
-)
-MEMORY = fields(fields_of(Memory), meaning="what a rank holds beside activations; null: recorded calls")
-REPLAY = fields(
-    {
-        "ranks": whole("number of ranks", 2),
-        "algorithm": text("of all buckets, with its executor"),
-        "work": text("what computes", "spin", "matmul", "sleep"),
-        "overlap": text(
-            "where all-reduces run; between: of recorded calls, while the computation stops",
-            *("blocking", "thread", "iallreduce", "between"),
-        ),
-        "steps": whole("measured steps; times are medians over them", 1),
-        "step_s": seconds("the whole step"),
-        "compute_alone_s": seconds("computation without all-reduces"),
-        "compute_beside_s": seconds("computation of the steps with all-reduces"),
-        "communication_alone_s": seconds("sum of the all-reduces without computation"),
-        "alone_s": items(number("unit: s", 0), "each of them"),
-        "exposed_s": number("step_s - compute_alone_s; unit: s"),
-        "overlap_share": or_null(number("(computation + communication - step) / the shorter of the two", 0)),
-        "line_overlap_share": or_null(number("of the communication, in the time line of the median step", 0)),
-        "slowdown": or_null(number("compute_beside_s / compute_alone_s - 1")),
-    },
-    {"alone_nbytes": items(NBYTES, "lengths of alone_s")},
-    meaning="with --measure: the measured step; `steps` has its model",
-)
-
-
-def workload_schema() -> Schema:
-    """Return the schema of the document."""
-    return fields(
-        {
-            "schema": text("name and version of this schema", SCHEMA),
-            "kind": text("where the times are from", MODELLED, MEASURED),
-            "title": text("what the step is of"),
-            "source": text("what the times of all-reduces are from, in words"),
-            "grade": or_null(text("the worst grade of the times that models were fitted to; null: none were", *LEVELS)),
-            "placement": or_null(text("where vectors lay when these times were measured; null: as of grade")),
-            "model": or_null(MODEL),
-            "packing": or_null(PACKING),
-            "buckets": items(BUCKET, "what is sent together"),
-            "memory": or_null(MEMORY),
-            "steps": items(STEP, "one for each number of ranks"),
-            "variants": items(of_type(Variant), "the same step with other algorithms and caps"),
-        },
-        {"measured": REPLAY},
-    )
-
-
-SCHEMAS = (Format(SCHEMA, "what workload --format json prints: buckets, steps, memory", workload_schema()),)

@@ -1,9 +1,8 @@
 """A training step on ranks: its buckets, its time line on each number of ranks, and variants."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from ..runs.typed_json import NotNegative, Positive
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
 from .tensors import DEFAULT_DTYPE, Model
@@ -53,14 +52,12 @@ class Variant(NamedTuple):
     `is_lower_bound` as of an Outcome.
     """
 
-    algorithm: Annotated[str, "of all buckets; fastest: for each bucket the one that is fastest at its size"]
-    cap_nbytes: Annotated[Positive, "cap of a bucket; unit: bytes"]
-    buckets: Annotated[Positive, "all-reduces of a step"]
-    step_s: Annotated[
-        NotNegative | None,
-        "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time; unit: s",
-    ]
-    is_lower_bound: Annotated[bool, "as in steps"] = False
+    algorithm: str  # of all buckets; fastest: for each bucket the one that is fastest at its size
+    cap_nbytes: int
+    buckets: int  # all-reduces of a step
+    # the step on the largest number of ranks; None: the algorithm cannot run, or nothing tells its time
+    step_s: float | None
+    is_lower_bound: bool = False
 
 
 def buckets_of(setup: Setup) -> list[Bucket]:

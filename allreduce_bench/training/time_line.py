@@ -9,9 +9,8 @@ Overlap is computation beside communication over communication (as HolisticTrace
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from ..runs.typed_json import Natural, NotNegative
 from .buckets import Bucket
 from .tensors import DEFAULT_DTYPE, Model
 
@@ -31,12 +30,12 @@ class Phase(NamedTuple):
 class Transfer(NamedTuple):
     """An all-reduce of the step, seconds from its beginning."""
 
-    nbytes: Annotated[Natural, "unit: bytes"]
-    ready_s: Annotated[NotNegative, "when all its gradients are there; unit: s"]
-    start_s: Annotated[NotNegative, "when it begins; unit: s"]
-    end_s: Annotated[NotNegative, "when it ends; unit: s"]
+    nbytes: int
+    ready_s: float  # when all its gradients are there
+    start_s: float
+    end_s: float
     tensors: int = 1
-    algorithm: Annotated[str, "empty: one rank, which sends nothing"] = ""
+    algorithm: str = ""  # empty: one rank, which sends nothing
 
 
 class TimeLine(NamedTuple):

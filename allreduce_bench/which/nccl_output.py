@@ -1,15 +1,13 @@
-"""What NCCL's own lines say, held against what was expected: as a table and sentences, and as JSON with its schema."""
+"""What NCCL's own lines say, held against what was expected: as a table and sentences, and as JSON."""
 
 import json
 from collections.abc import Sequence
 
 from ..runs.identified import NO, OPEN, YES
-from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, unknown_word
-from . import output
 from .nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
-from .output import EXPECTED, Verdict, verdict_words
+from .output import Verdict, verdict_words
 
 SCHEMA = "urn:allreduce-bench:which-nccl:1"
 
@@ -94,34 +92,3 @@ def nccl_json_text(log: NcclLog, verdicts: Sequence[Verdict]) -> str:
         "expected": [one._asdict() for one in verdicts],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
-
-
-# The JSON Schema of `which --nccl-log LOG --format json`
-
-WHICH_NCCL = fields(
-    {
-        "schema": text("name and version of this schema", SCHEMA),
-        "version": or_null(text("of NCCL; null: not in the logs")),
-        "ranks": items(whole("of a communicator"), "sizes of the communicators of all-reduces; none: not in the logs"),
-        "choices": items(
-            fields(
-                {
-                    "nbytes": whole("of the vector"),
-                    "algorithm": text("ring, tree, …; a number: NCCL's, of a name that is not known"),
-                    "protocol": text("LL, LL128, Simple, or the kernel over symmetric memory; a number: not known"),
-                    "channels": or_null(items(whole("number of a channel"), "the first and the last")),
-                    "named": flag("whether the log says that it is an all-reduce"),
-                    "calls": whole("that got this"),
-                    "processes": items(text("as host:pid"), "that wrote the lines"),
-                }
-            ),
-            "by size; of several at a size the most frequent first",
-        ),
-        "left_out": whole("lines about a choice that are not understood"),
-        "expected": EXPECTED,
-    }
-)
-SCHEMAS = (
-    *output.SCHEMAS,
-    Format(SCHEMA, "what which --nccl-log --format json prints: what NCCL says that it chose", WHICH_NCCL),
-)

@@ -1,4 +1,4 @@
-"""What ran, as tables and sentences, and as JSON with its schema."""
+"""What ran, as tables and sentences, and as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ from ..identifying.evidence import is_asked
 from ..identifying.known import names
 from ..identifying.launch import Findings, ProbeFailed
 from ..runs.identified import NO, OPEN, YES
-from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..runs.library_algorithms import AT_START, CHOICE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
@@ -165,58 +164,3 @@ def _size_object(result: Result, size: int) -> dict[str, object]:
         "by_order": answer.by_order,
         "by_messages": answer.by_messages,
     }
-
-
-# The JSON Schema of `which --format json`
-
-NAMES = items(text(), "algorithms that fit what was seen; one: it ran; several: open; none: unknown")
-EXPECTED = items(
-    fields(
-        {
-            "nbytes": whole("of the vector"),
-            "name": text("of the algorithm"),
-            "state": text("yes, open or no"),
-        }
-    ),
-    "what --expect asked for",
-)
-WHICH = fields(
-    {
-        "schema": text("name and version of this schema", SCHEMA),
-        "library": text("the MPI library"),
-        "ranks": whole("that called"),
-        "nodes": whole("that they were on"),
-        "not_counted": text("why no messages were counted; empty: they were, or cannot be"),
-        "sizes": items(
-            fields(
-                {
-                    "nbytes": whole("of the vector"),
-                    "names": NAMES,
-                    "order": text("the order of additions, in words"),
-                    "by_order": flag("whether an order was seen"),
-                    "by_messages": flag("whether messages were counted"),
-                }
-            ),
-            "what ran",
-        ),
-        "switches": items(
-            fields({"nbytes": whole("the smallest size of what runs from here on"), "names": NAMES}),
-            "where it changes",
-        ),
-        "settings": items(
-            fields(
-                {
-                    "name": text("as its library names it"),
-                    "value": text("as it was set"),
-                    "meaning": text("of a number; empty: none"),
-                    "source": text("environment, command line, either (under mpirun or srun), or the path of a file"),
-                    "read": or_null(flag("whether the library has this value; null: it does not tell")),
-                    "effect": text("what the same launch without it does otherwise, or why it has none"),
-                }
-            ),
-            "what was set for the launch",
-        ),
-        "expected": EXPECTED,
-    }
-)
-SCHEMAS = (Format(SCHEMA, "what which --format json prints: which algorithm of the library ran", WHICH),)

@@ -6,7 +6,7 @@ import damaged_folders
 import pytest
 from damaged_folders import Whole, damaged, without_a_launch, without_any_launch
 
-COMMANDS = ("runs", "fit", "schema", "choice")
+COMMANDS = ("runs", "fit", "choice")
 
 
 @pytest.fixture(scope="module", params=["plain", "imported"])

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import fields
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from made_runs import build_run
 
 from allreduce_bench.cli import main
 from allreduce_bench.models.machine import read_machine
+from allreduce_bench.models.model import Model
 
 PICO = str(DATA / "pico_four_series.csv")
 
@@ -51,7 +53,10 @@ def test_csv_and_json_say_the_same(tmp_path):
     points[["algorithm", "ranks", "nodes", "nbytes", "count", "time_s"]].to_csv(path, index=False)
     rows = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
     content = json.loads(run(path, "--format", "json").stdout)
+    keys = ["schema", "models", "pooled", "pooled_plain", "joint", "no_gamma", "local_gamma", "unfit"]
+    assert list(content) == keys
     (model,) = content["models"]
+    assert list(model) == [field.name for field in fields(Model)]
     values = [parameter["value"] for part in model["parts"] for parameter in part["parameters"]]
     assert [float(row["value"]) for row in rows] == pytest.approx(values)
     assert set(content["pooled"]) == {"in_sample", "leave_one_p_out", "leave_largest_p_out"}

@@ -38,6 +38,7 @@ def said(*words: str) -> str:
         ),
         ("workload --fusion 1M", re.escape("workload: no such option: --fusion; only PyTorch's buckets are modelled")),
         ("among a b", re.escape("no such command: 'among'; compare with one log of another system at a time")),
+        ("schema run", re.escape("no such command: 'schema'; the formats are described in results/README.md")),
         ("verify ring -n 4 --no-limit", re.escape("verify: no such option: --no-limit; leave it out")),
         # words that are nearly right
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),

@@ -174,7 +174,9 @@ def test_json_holds_rows_and_crossings(machine, tmp_path):
     path = tmp_path / "times.json"
     assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "-o", str(path)) == ""
     content = json.loads(path.read_text())
+    assert list(content) == ["schema", "measured", "source", "fit", "rows", "crossings"]
     assert content["measured"] is False and len(content["rows"]) == 63 * 2 * 2
+    assert list(content["rows"][0]) == list(COLUMNS)
     assert any(one["sentence"].startswith("two_tree overtakes ring above ") for one in content["crossings"])
     assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "--format", "json") == path.read_text()
 

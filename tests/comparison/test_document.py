@@ -16,6 +16,9 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     new = compared_run("new", row(SLOWER), row(SLOWER, competitor="native"))
     comparison = compare([base], [new], 0.05)
     content = json.loads(json_text(comparison))
+    keys = ["schema", "baseline", "new", "threshold", "confidence", "false_alarms", "correction", "method", "counts"]
+    keys += ["undecided", "failed", "failure", "warning", "sentence", "observed", "notes", "cells", "one_sided"]
+    assert list(content) == keys
     assert (content["baseline"], content["new"], content["threshold"], content["confidence"]) == (
         ["base"],
         ["new"],

@@ -51,7 +51,6 @@ def test_it_measures_and_reads_what_it_measured(core, python):
     assert len(json.loads(said(python, core, "show", "a", "--format", "json"))["results"]) == 4
     said(python, core, "report", "a", "-o", "a.html")
     assert "<h2" in (core / python.parent.parent.name / "a.html").read_text()
-    said(python, core, "schema", "--check", "a")
 
 
 def test_it_imports_fits_predicts_and_proves(core):

@@ -1,4 +1,4 @@
-"""The explanation of the columns is the schema's own."""
+"""The explanation of the columns is the program's own."""
 
 import json
 import re

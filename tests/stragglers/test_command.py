@@ -50,12 +50,10 @@ def test_files_of_nccl_inspector_and_the_trace_of_them(tmp_path):
     assert "rank 5 arrives last" in run(tmp_path / "t.csv", "--step", "23.4ms").stdout
 
 
-def test_json_names_its_schema(tmp_path):
+def test_json_names_its_format(tmp_path):
     path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
     content = run(path, "--format", "json").stdout
     assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:3"
-    (tmp_path / "s.json").write_text(content)
-    assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
 
 
 def test_traces_of_torch(tmp_path):
@@ -64,9 +62,8 @@ def test_traces_of_torch(tmp_path):
     assert (
         "trace_0.json: 4 ranks, 30 all_reduce\nrank  node" in said and "rank 2 arrives last in 100 % of steps" in said
     )
-    content = run(tmp_path / "job", "--format", "json").stdout
-    (tmp_path / "s.json").write_text(content)
-    assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
+    (source,) = json.loads(run(tmp_path / "job", "--format", "json").stdout)["sources"]
+    assert source["kind"] == "kineto" and source["ranks"] == 4
 
 
 def test_bad_traces_are_one_sentence(tmp_path):

@@ -38,7 +38,7 @@ from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 
 NOBODY = 65534
-COMMANDS = ("runs", "show", "show csv", "show json", "show nccl", "fit", "compare", "stragglers", "schema", "merge")
+COMMANDS = ("runs", "show", "show csv", "show json", "show nccl", "fit", "compare", "stragglers", "merge")
 COMMANDS += ("status", "collect", "report", "choice")
 IN_ITS_OUTPUT = {  # commands that say on stdout what is missing, and the words
     "runs": ("damaged", "/"),
@@ -196,7 +196,7 @@ DAMAGES: tuple[Damage, ...] = (
 
 
 def build(path: Path, seed: int, **words: Any) -> None:
-    """A run that obeys its schema."""
+    """A run whose launches say which command measured them."""
     build_run(path, seed=seed, facts={"command": "allreduce-bench measure"}, **words)
 
 

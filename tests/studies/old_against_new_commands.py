@@ -12,12 +12,8 @@ STEP = "resnet50 --compute 100ms --alpha 20us --bandwidth 10Gbit"
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 
 HELP = """
-doctor, demo, run, lab, lab run, lab ping, lab shell, exec, runs, show, report, compare, stragglers, import, schema,
+doctor, demo, run, lab, lab run, lab ping, lab shell, exec, runs, show, report, compare, stragglers, import,
 fit, predict, workload, submit, status, collect, health, list, explain, verify
-"""
-SCHEMAS = """
-run, launch, calls, cells, summary, job, submission, ended, result, predict, health, stragglers, compare, machine, fit,
-workload
 """
 GOOD = f"""
 --version
@@ -64,11 +60,6 @@ import texts/any.csv --column ranks=nodes --where algo=ring -d int32 -o new
 import logs -n 2 -o new
 import two_states -n 352 --nodes 4 --algorithm native:ring -o new
 import job -o new
-
-schema
-schema --check runs/plain runs/version_4
-schema --check compared.json
-schema --check machine.json --as machine
 
 fit runs/wide
 fit runs/wide --format csv -a "ring,two*"
@@ -167,9 +158,6 @@ import logs/osu_v7.4_2ranks_case1.txt -n 2 -d float99 -o new
 import logs/osu_v7.4_2ranks_case1.txt -n 2 -o runs/plain
 import texts/any.csv --column ranks=absent -o new
 import
-schema nothing
-schema --check texts/half.json
-schema --check machine.json --as run
 
 fit runs/plain -a rign
 fit runs/plain -o nowhere/machine.json
@@ -250,7 +238,6 @@ class Command(NamedTuple):
 def commands() -> list[Command]:
     """All, in order."""
     words = [f"{name.strip()} --help" for name in HELP.split(",")]
-    words += [f"schema {name.strip()}" for name in SCHEMAS.split(",")]
     lines = [*words, *_lines(GOOD), *_lines(MISUSES)]
     without = [_command(line)._replace(obeys_modes=True) for line in _lines(WITHOUT_PERMISSION)]
     return [*map(_command, lines), *without]

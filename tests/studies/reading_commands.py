@@ -36,7 +36,6 @@ COMMANDS: dict[str, Callable[[str, str], Sequence[str]]] = {  # name -> its word
     "fit": lambda path, place: ["fit", path, "-o", f"{place}/fitted.json"],
     "compare": lambda path, place: ["compare", path, "--undecided", "pass", "--despite", "all"],
     "stragglers": lambda path, place: ["stragglers", path],
-    "schema": lambda path, place: ["schema", "--check", path],
     "status": lambda path, place: ["status", path],
     "collect": lambda path, place: ["collect", path, "-o", f"{place}/collected/report.html"],
     "merge": lambda path, place: ["collect", path, "-o", f"{place}/merged"],
@@ -44,7 +43,7 @@ COMMANDS: dict[str, Callable[[str, str], Sequence[str]]] = {  # name -> its word
     "predict": lambda path, place: ["predict", path, "-n", "2,4"],
 }
 OF_TWO = ("compare", "merge")  # runs
-OF_A_RUN = ("runs", "show", "show json", "fit", "stragglers", "schema")  # the quick ones
+OF_A_RUN = ("runs", "show", "show json", "fit", "stragglers")  # the quick ones
 
 
 def read(name: str, path: Path, place: Path, other: Path | None = None) -> Reading:

@@ -16,6 +16,8 @@ SETUP = Setup(known_model("resnet50"), 0.1, accumulate=2)
 def test_a_step_has_its_facts_in_si_units():
     facts = document(Result("x", "y", "z", (outcome(SETUP, COSTS, 4),), SETUP, batch=8))
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    head = ["schema", "kind", "title", "source", "grade", "placement", "model", "packing", "memory", "buckets"]
+    assert list(facts) == [*head, "steps", "variants"]
     assert facts["kind"] == "modelled" and facts["model"]["parameters"] == 25_557_032
     assert [bucket["nbytes"] >> 20 for bucket in facts["buckets"]] == [7, 30, 25, 25, 9]
     (step,) = facts["steps"]

@@ -4,11 +4,9 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from jsonschema import validate
 
 from allreduce_bench.importers.row import LogError
 from allreduce_bench.which.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
-from allreduce_bench.which.nccl_output import WHICH_NCCL
 from allreduce_bench.which.which import which
 
 
@@ -134,7 +132,9 @@ def test_what_was_expected_of_a_log(command, words, status):
 def test_a_log_as_json(command):
     result = command("--expect", "4K:ring", "--format", "json")
     found = json.loads(result.stdout)
-    validate(found, WHICH_NCCL)
+    assert list(found) == ["schema", "version", "ranks", "choices", "left_out", "expected"]
+    keys = ["nbytes", "algorithm", "protocol", "channels", "named", "calls", "processes"]
+    assert all(list(one) == keys for one in found["choices"])
     assert [one["state"] for one in found["expected"]] == ["no"]
     assert [(one["algorithm"], one["protocol"], one["named"]) for one in found["choices"]] == [
         ("ring", "9", False),
