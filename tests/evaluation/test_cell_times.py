@@ -15,9 +15,7 @@ from allreduce_bench.runs.schema import CALLS, join_values, names, split_values
 def block(*calls: dict) -> dict[str, tuple[str, ...]]:
     """Rows of CALLS by columns; a call is valid and no warm-up unless it says so."""
     usual = {"warmup": "0", "valid": "1"}
-    rows = [
-        dict.fromkeys(names(CALLS), "") | {**usual, "call": str(i)} | row for i, row in enumerate(calls)
-    ]
+    rows = [dict.fromkeys(names(CALLS), "") | {**usual, "call": str(i)} | row for i, row in enumerate(calls)]
     return {name: tuple(row[name] for row in rows) for name in names(CALLS)}
 
 

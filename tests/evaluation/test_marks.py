@@ -5,7 +5,7 @@ from allreduce_bench.runs.schema import CELLS, names
 
 
 def mark(**values) -> dict[str, str]:
-    return dict.fromkeys(names(CELLS), "") | {"state": "done"} | values
+    return dict.fromkeys(names(CELLS), "") | {"launch": "4r-2", "state": "done"} | values
 
 
 def test_without_marks_only_no_accident_is_known():

@@ -197,7 +197,9 @@ def test_the_files_of_another_run_are_noticed(tmp_path, names):
 def test_the_files_of_another_launch_are_noticed(folder):
     for ending in ("calls.csv", "cells.csv"):
         shutil.copy(folder.launches / f"2r-2.1.{ending}", folder.launches / f"2r-1.1.{ending}")
-    assert missing(folder) == 6 and {launch for launch in found(folder)} == {(CELLS, "it, or one of its calls, was changed")}
+    assert missing(folder) == 6 and {launch for launch in found(folder)} == {
+        (CELLS, "it, or one of its calls, was changed")
+    }
 
 
 def test_the_run_json_of_another_run_is_noticed(tmp_path):

@@ -21,7 +21,12 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.typed_json import checked_json
 
-FILES = {"run.json": "run.json", "facts of a launch": "2r-1.1.json", "cells": "2r-1.1.cells.csv", "calls": "2r-1.1.calls.csv"}
+FILES = {
+    "run.json": "run.json",
+    "facts of a launch": "2r-1.1.json",
+    "cells": "2r-1.1.cells.csv",
+    "calls": "2r-1.1.calls.csv",
+}
 REFUSALS = (ValueError, OSError, RuntimeError)  # what the command line says in one line
 FORMER = Path(__file__).parents[1] / "data" / "run_with_dissemination"  # of version 3
 Results = tuple[list, list]  # rows of the summary, facts of attempts

@@ -61,11 +61,6 @@ import logs -n 2 -o new
 import two_states -n 352 --nodes 4 --algorithm native:ring -o new
 import job -o new
 
-schema
-schema --check runs/plain runs/version_4
-schema --check compared.json
-schema --check machine.json --as machine
-
 fit runs/wide
 fit runs/wide --format csv -a "ring,two*"
 fit runs/wide --format json -o machine-2.json
@@ -162,9 +157,6 @@ import logs/osu_v7.4_2ranks_case1.txt -n 2 -d float99 -o new
 import logs/osu_v7.4_2ranks_case1.txt -n 2 -o runs/plain
 import texts/any.csv --column ranks=absent -o new
 import
-schema nothing
-schema --check texts/half.json
-schema --check machine.json --as run
 
 fit runs/plain -a rign
 fit runs/plain -o nowhere/machine.json
