@@ -224,7 +224,7 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     assert "named twice" in refused(tmp_path, a, RunFolder(tmp_path / "b" / ".." / "a"))
     path = b.launches / "4r-2.1.csv"
     text = path.read_text()
-    path.write_text(text.replace(",sendrecv,", ",sendrecv,,", 1))
+    path.write_text(text.replace(",ring,", ",ring,,", 1))
     assert "4r-2.1.csv: damaged: " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
     path.write_text(text)
     content = json.loads(b.run_json.read_text())

@@ -120,7 +120,7 @@ def test_limits_judge_warm_cells(folder, rows):
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])
 def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(folder, rows, name):
-    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# algorithm ")]
+    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# competitor ")]
     assert len(titles) == 2 * 2 * 3 and sum("cold cache" in title for title in titles) == 6
     assert not any(f"algorithm {floor}" in title for title in titles for floor in FLOORS)
     assert ["cold cache" in title for title in titles[:6]] == [False] * 3 + [True] * 3
