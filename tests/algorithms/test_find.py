@@ -154,7 +154,17 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
             "unknown need prime; known: equal-nodes, even, power-of-two",
         ),
     ],
-    ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "parts", "unknown need"],
+    ids=[
+        "missing",
+        "empty",
+        "undecorated",
+        "no Python",
+        "missing import",
+        "raises",
+        "name taken",
+        "parts",
+        "unknown need",
+    ],
 )
 def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, text, words):
     path = tmp_path / "mine.py" if text is None else mine(text)

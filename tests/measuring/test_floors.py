@@ -181,7 +181,7 @@ def test_what_is_missing_says_whether_it_was_cold(tmp_path):
 
 def test_list_names_the_floors():
     assert (
-        ", ".join(FLOORS) in CliRunner().invoke(main, ["list"]).output
+        ", ".join(f"floor:{name}" for name in FLOORS) in CliRunner().invoke(main, ["list"]).output
         and "Reference times" in CliRunner().invoke(main, ["list"]).output
     )
 
