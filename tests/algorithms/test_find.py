@@ -183,6 +183,8 @@ def test_a_command_refuses_such_a_file_in_one_line(mine, command):
 def test_what_is_neither_a_name_nor_a_file_is_answered_with_the_nearest_name():
     with pytest.raises(AlgorithmError, match="unknown algorithm 'rign'; did you mean ring[?] 'allreduce-bench list'"):
         find(["rign"])
+    with pytest.raises(AlgorithmError, match="whichever way they are run; use ring"):
+        find(["ring@pipelined"])
 
 
 def test_a_schedule_in_xml_is_not_read():
