@@ -91,9 +91,18 @@ def _unknown(word: str, also: Sequence[str]) -> str:
     """Return the message for an unknown name."""
     if word.endswith(".xml"):
         return f"{word}: schedules in XML are not read; write the algorithm in Python, see docs/own-algorithm.md"
+    if because := _why_no_way(word):
+        return because
     own = ", or the path of your own .py file"
     sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)
+
+
+def _why_no_way(word: str) -> str:
+    """Return why an algorithm's name has no way here; empty: it has none."""
+    name, at, _ = word.rpartition("@")
+    is_known = at and (is_builtin(name) or name.endswith(FILES))
+    return f"'{word}': the steps of {name} are the same whichever way they are run; use {name}" if is_known else ""
 
 
 def digest_of(path: str) -> str:

@@ -2,7 +2,7 @@
 
 Two rings at once: each rank passes a block of the first half to its right neighbour and a block of the second half to
 its left one, so that both directions of every link carry half of what `ring` sends over one. A step is one
-`MPI_Sendrecv`, so the two follow each other; where they are pipelined (`--executor pipelined`) they overlap. For p = 3:
+`MPI_Sendrecv`, so the two follow each other; where they are pipelined (`@pipelined`) they overlap. For p = 3:
 
     round                rank 0 sends to 1   to 2           rank 1 sends to 2   to 0          rank 2 ...
     1, 2  reduce-scatter block 3 of half 1   2 of half 2    block 1 of half 1   3 of half 2   ...

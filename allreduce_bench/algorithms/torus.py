@@ -4,7 +4,7 @@ The ranks form a grid, two by three for p = 6. A part of the vector is reduce-sc
 that each rank owns a slice of its row; then each slice in rings along the next dimension; the allgathers run backwards.
 There are 2(d1-1) + 2(d2-1) rounds instead of 2(p-1). With D dimensions the vector has 2D parts, so that all links of a
 torus carry something: part i begins with dimension i, and D further parts run the other way round. A step is one
-`MPI_Sendrecv`, so the parts follow each other; where they are pipelined (`--executor pipelined`) they overlap. For
+`MPI_Sendrecv`, so the parts follow each other; where they are pipelined (`torus@pipelined`) they overlap. For
 p = 4 as two by two, ranks a, b above c, d, and the first part alone (* = finished):
 
     round   1 reduce-scatter   2 reduce-scatter   3 allgather     4 allgather

@@ -6,7 +6,7 @@ import click
 
 from ..algorithms import Algorithm, builtin, find
 from ..machine.forks import in_forks
-from ..runs.competitor import FORCED_PREFIX, GLOO, MOCKUPS, WAYS
+from ..runs.competitor import FLOOR_PREFIX, FORCED_ALL, FORCED_PREFIX, GLOO, MOCKUPS, WAYS, competitor
 from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Topology
@@ -53,12 +53,12 @@ def list_() -> None:
     for library, values in VALUES.items():
         names = ", ".join(FORCED_PREFIX + name for name in values)
         echo_wrapped([names, f"    {library}'s own all-reduce by the algorithm that it is told to use"])
+    echo_wrapped([FORCED_ALL, "    All of these that the library has which ranks load"])
     echo_wrapped([GLOO, "    Gloo's all-reduce, of torch.distributed on CPUs: a peer outside MPI; needs torch"])
     floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
-    echo_wrapped([", ".join(FLOORS), floors])
-    echo_wrapped(
-        [f"run --executor {','.join(WAYS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
-    )
+    echo_wrapped([", ".join(FLOOR_PREFIX + name for name in FLOORS), floors])
+    ways = "    How the steps of an algorithm are run; ring alone is by MPI_Sendrecv"
+    echo_wrapped([", ".join(competitor("ring", way) for way in WAYS[1:]), ways])
 
 
 def _facts_of_nodes(algorithm: Algorithm) -> list[str]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # The run of the demo
 HOSTS, RATE = 4, "100mbit"
-RUN_OPTIONS = ("-n", "2,4", "-a", "ring,native", "--executor", "pipelined", "--sizes", "8,1K,512K,2M")
+RUN_OPTIONS = ("-n", "2,4", "-a", "ring@pipelined,native", "--sizes", "8,1K,512K,2M")
 REPETITIONS = ("--launches", "3", "--warmups", "1", "--iters", "3")
 TIME_LIMIT = "80s"
 

@@ -112,7 +112,7 @@ class Plan:
             help="Names, native, or paths of your own files, each with its way where it is not sendrecv: "
             "ring,ring@pipelined,ring@pipelined:256K,native@compiled [default: native and what 'list' does not "
             "except]; guidelines: native and what the library's other operations make of an all-reduce, to compare "
-            "them.",
+            "them; native:all: native and each algorithm that the library can be told to use.",
             of=NAMES,
             after="ranks",
         )

@@ -35,7 +35,7 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..runs.competitor import COMPILED, WAYS
+from ..runs.competitor import COMPILED, WAYS, competitor
 from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
@@ -143,7 +143,7 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
         raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
     own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
-    name = algorithm if executor in (NATIVE, "sendrecv") else f"{algorithm} {executor}"
+    name = algorithm if executor == NATIVE else competitor(algorithm, executor)
     return _Measuring(ranks, {**own, "overlap": overlap}, name)
 
 

@@ -81,10 +81,10 @@ class allreduce_check(rfm.RunOnlyRegressionTest):
 
     @deferrable
     def cells(self) -> dict:
-        """The rows by algorithm and bytes; what a launcher may have printed before the header is passed over."""
+        """The rows by competitor and bytes; what a launcher may have printed before the header is passed over."""
         lines = Path(self.stagedir, sn.evaluate(self.stdout)).read_text().splitlines()
-        header = next((i for i, line in enumerate(lines) if line.startswith("algorithm,")), len(lines))
-        return {(row["algorithm"], row["nbytes"]): row for row in csv.DictReader(lines[header:])}
+        header = next((i for i, line in enumerate(lines) if line.startswith("competitor,")), len(lines))
+        return {(row["competitor"], row["nbytes"]): row for row in csv.DictReader(lines[header:])}
 
 
 def nbytes_of(size: str) -> int:

@@ -148,12 +148,23 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
             HEAD + DECLARE + CHAIN.replace("def chain", "def ring"),
             "named 'ring'",
         ),
+        (HEAD + DECLARE + CHAIN + '\nchain = chain._replace(name="a@b")\n', "holds no @ and no :, found 'a@b'"),
         (
             HEAD + DECLARE.replace("exact", "needs={'prime'}, exact") + CHAIN,
             "unknown need prime; known: equal-nodes, even, power-of-two",
         ),
     ],
-    ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "unknown need"],
+    ids=[
+        "missing",
+        "empty",
+        "undecorated",
+        "no Python",
+        "missing import",
+        "raises",
+        "name taken",
+        "parts",
+        "unknown need",
+    ],
 )
 def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, text, words):
     path = tmp_path / "mine.py" if text is None else mine(text)
@@ -172,6 +183,8 @@ def test_a_command_refuses_such_a_file_in_one_line(mine, command):
 def test_what_is_neither_a_name_nor_a_file_is_answered_with_the_nearest_name():
     with pytest.raises(AlgorithmError, match="unknown algorithm 'rign'; did you mean ring[?] 'allreduce-bench list'"):
         find(["rign"])
+    with pytest.raises(AlgorithmError, match="whichever way they are run; use ring"):
+        find(["ring@pipelined"])
 
 
 def test_a_schedule_in_xml_is_not_read():

@@ -403,7 +403,7 @@ def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "placements: time (us) where vectors lie in another way" in result.stdout
     with open(folder / "launches" / "4r-1.1.cells.csv", newline="") as file:
-        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
+        cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
     assert len(cells) == 3 * 2 * 3 and {cell["wrong"] for cell in cells} == {"0"}
     at_pages = [cell for cell in cells if cell["placement"] == "page"]
     assert {cell["close_moves"] for cell in at_pages} == {"0"} == {cell["unknown_moves"] for cell in cells}
@@ -423,11 +423,11 @@ def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
     in_turn(1, python)
     if not has_numba(python):
         pytest.skip("this interpreter has no numba")
-    folder, words = tmp_path / "run", ["--cache", "cold", "--executor", "compiled", "--launches", 1, "--iters", 2]
-    result = bench(python, "run", "-n", 2, "--sizes", "6004", "-a", "native,ring", *words, "-o", folder)
+    folder, words = tmp_path / "run", ["--cache", "cold", "--launches", 1, "--iters", 2]
+    result = bench(python, "run", "-n", 2, "--sizes", "6004", "-a", "native,ring@compiled", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
     with open(folder / "launches" / "2r-1.1.cells.csv", newline="") as file:
-        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
+        cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
     assert {cell["close_moves"] for cell in cells} == {"0"} and {cell["wrong"] for cell in cells} == {"0"}
 
 

@@ -10,7 +10,6 @@ from measured_runs import bench, done, mpirun, one_line_error
 from allreduce_bench.cli.request import algorithm_fields
 from allreduce_bench.evaluation.cell_times import REFERENCE
 from allreduce_bench.runs.library_algorithms import NAMES, NotForced, least_count, settings_of, variables_at_start
-from allreduce_bench.runs.plan import Plan
 
 FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times", "--identify=never"]
 
@@ -25,7 +24,7 @@ def test_the_library_runs_its_own_and_no_other(python, tmp_path):
     }
     table = pd.read_csv(tmp_path / "run" / "summary.csv").set_index("competitor")
     large, small = (table[table["nbytes"] == nbytes] for nbytes in (4096, 4))
-    assert set(large["state"]) == {"done"} and large.loc["native:ring", "executor"] == FORCED
+    assert set(large["state"]) == {"done"}
     assert large.loc["native:default", "doubt"] == REFERENCE and "native:default" in ended.stdout
     state, reason = small.loc["native:rabenseifner", ["state", "reason"]]
     assert state == "skipped"
@@ -115,9 +114,4 @@ def test_they_are_named_on_the_command_line_beside_native():
     with pytest.raises(ValueError) as alone:
         algorithm_fields(("native:default", "ring"))
     assert "itself beside" in str(alone.value)
-    assert algorithm_fields(("native:default", "native:ring"))["algorithms"] == ("native", "native:ring")
-
-
-def test_native_is_called_from_python_beside_them():
-    plan = Plan(("native", "native:ring", "ring"), (8,), (2,), 1, seed=1, executors=("compiled",))
-    assert plan.executors_of("native") == ("compiled", "native") and plan.executors_of("native:ring") == (FORCED,)
+    assert algorithm_fields(("native:default", "native:ring"))["competitors"] == ("native", "native:ring")

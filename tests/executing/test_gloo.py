@@ -6,7 +6,6 @@ from interpreters import interpreters
 from measured_runs import bench
 
 from allreduce_bench.runs.competitor import GLOO
-from allreduce_bench.runs.plan import Plan
 
 HAVE = {python: bool(list(python.parent.parent.glob("lib/python*/site-packages/torch"))) for python in interpreters()}
 FEW = ["--sizes", "8,64K", "-a", "gloo", "--launches", 1, "--iters", 3, "--no-reference-times"]
@@ -24,7 +23,7 @@ def test_it_is_exact_of_a_type_that_mpi_does_not_have(tmp_path):
     python = next(python for python, has_torch in HAVE.items() if has_torch)
     ended, rows = cells(python, tmp_path / "run", "-n", 3, "--dtype", "bfloat16", "--op", "avg")
     assert ended.returncode == 0, ended.stderr
-    assert list(rows["state"]) == ["done", "done"] and list(rows["executor"]) == [GLOO, GLOO]
+    assert list(rows["state"]) == ["done", "done"] and list(rows["competitor"]) == [GLOO, GLOO]
 
 
 @pytest.mark.skipif(False not in HAVE.values(), reason="every interpreter here that has an MPI has torch")
@@ -41,8 +40,3 @@ def test_an_interface_that_is_not_there_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "none7")
     _, rows = cells(python, tmp_path / "run", "-n", 2)
     assert "none7), found none" in rows["reason"][0]
-
-
-def test_native_is_called_from_python_where_gloo_is():
-    plan = Plan(("native", "gloo", "ring"), (8,), (2,), 1, seed=1, executors=("compiled",))
-    assert plan.executors_of("native") == ("compiled", "native") and plan.executors_of("gloo") == (GLOO,)

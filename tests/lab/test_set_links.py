@@ -30,7 +30,7 @@ def test_a_run_on_virtual_hosts_is_held_against_its_links(tmp_path):
 
 def test_each_series_counts_by_what_its_long_messages_cost():
     beta, above = (Parameter("beta_s_per_byte", "", edge, value, None, None, True) for edge, value in ((0, 1), (8, 2)))
-    made = Model("ring", (ModelPart("ring", Form(), (above, beta)),), executor="pipelined")
+    made = Model("ring@pipelined", (ModelPart("ring", Form(), (above, beta)),))
     assert _beta_of_long_messages(made) == 2 and _name(made) == "ring@pipelined"
     unknown = ModelPart("tree", Form(), (beta, above._replace(identified=False)))
     assert _beta_of_long_messages(replace(made, parts=(unknown,))) is None

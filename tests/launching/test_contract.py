@@ -26,7 +26,7 @@ def test_algorithms_are_exact(python, program, ranks):
 
 @contract
 def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
-    words = ["--sizes", "8,64K", "-a", "native,ring,two_tree", "--executor", "sendrecv,pipelined", "--iters", "5"]
+    words = ["--sizes", "8,64K", "-a", "native,ring,ring@pipelined,two_tree,two_tree@pipelined", "--iters", "5"]
     result = bench(python, "run", "-n", "2,4", *words, "--launches", "1", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     summary = pandas.read_csv(tmp_path / "run" / "summary.csv")

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from interpreters import interpreters
 
+from allreduce_bench.runs.competitor import Competitor
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.schedule.algorithm import Topology
 
@@ -67,7 +68,7 @@ def test_half_of_the_free_memory_is_the_most(context):
 
 
 def test_messages_posted_ahead_count_as_memory(context):
-    posted = replace(MIB, executor="pipelined", segment=1 << 16, window=8)  # 2 MiB of scratch
+    posted = replace(MIB, competitor=Competitor("ring@pipelined"), segment=1 << 16, window=8)  # 2 MiB of scratch
     need = 8 << 20
     assert reason(context._replace(memory_per_rank=2 * need), posted) is None
     assert reason(context._replace(memory_per_rank=2 * need - 2), posted)[1].startswith("needs 8 MiB of buffers")

@@ -1,7 +1,6 @@
 """Floors and cold cells: measured beside the all-reduces, told from them, never mixed with them."""
 
 import csv
-import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -12,9 +11,7 @@ from hand_models import hand_models
 from interpreters import FULL, in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
 from measured_runs import bench
-from places import PACKAGE
 
-from allreduce_bench.algorithms import AlgorithmError, find
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
@@ -58,7 +55,7 @@ def text_of(folder: RunFolder, rows: list[dict]) -> str:
 
 def test_floors_are_columns_of_every_row_and_no_rows(rows):
     assert len(rows) == 2 * 3 * len(SIZES) * 2
-    assert not {row["competitor"] for row in rows} & set(FLOORS)
+    assert not any(row["competitor"].startswith("floor:") for row in rows)
     for row in rows:
         for name, column in COLUMNS.items():
             expected = floor_s(name, row["nbytes"]) * (COLD if row["cache"] == "cold" else 1)
@@ -104,7 +101,7 @@ def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(t
 
 def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
     models = {(model.algorithm, model.cache): model for model in fit_all(points([folder]))}
-    assert len(models) == 3 * 2 and not {name for name, _ in models} & set(FLOORS)
+    assert {name for name, _ in models} == {"native", "ring", "two_tree"} and len(models) == 3 * 2
     for name, _ in models:
         for ranks in (2, 4):
             warm, cold = (predicted_at(models[name, cache], ranks, 1, min(SIZES)).time_s for cache in ("warm", "cold"))
@@ -120,9 +117,9 @@ def test_limits_judge_warm_cells(folder, rows):
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])
 def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(folder, rows, name):
-    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# algorithm ")]
+    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# competitor ")]
     assert len(titles) == 2 * 2 * 3 and sum("cold cache" in title for title in titles) == 6
-    assert not any(f"algorithm {floor}" in title for title in titles for floor in FLOORS)
+    assert not any("floor:" in title for title in titles)
     assert ["cold cache" in title for title in titles[:6]] == [False] * 3 + [True] * 3
 
 
@@ -184,25 +181,14 @@ def test_what_is_missing_says_whether_it_was_cold(tmp_path):
 
 def test_list_names_the_floors():
     assert (
-        ", ".join(FLOORS) in CliRunner().invoke(main, ["list"]).output
+        ", ".join(f"floor:{name}" for name in FLOORS) in CliRunner().invoke(main, ["list"]).output
         and "Reference times" in CliRunner().invoke(main, ["list"]).output
     )
 
 
-@pytest.mark.parametrize("name", FLOORS)
-def test_an_algorithm_of_a_users_own_cannot_have_the_name_of_a_floor(tmp_path, name):
-    ring = (PACKAGE / "algorithms" / "ring.py").read_text()
-    mine = tmp_path / f"{name}.py"
-    mine.write_text(ring.replace("def ring(", f"def {name}("))
-    with pytest.raises(AlgorithmError, match=re.escape(f"'{name}' is the")):
-        find([str(mine)])
-
-
 def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
     plan = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2)
-    own, floor = (
-        share(plan, Cell(name, kind, 2, None), 4, None, 0.0) for name, kind in (("ring", "sendrecv"), ("copy", "floor"))
-    )
+    own, floor = (share(plan, Cell(name, 2, None), 4, None, 0.0) for name in ("ring", "floor:copy"))
     assert (floor.time_s, floor.min_time_s) == pytest.approx((own.time_s / 10, own.min_time_s / 10))
 
 
@@ -243,7 +229,7 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
     found = marks(tmp_path / "run")
     assert len(found) == len(numbers) * 2 * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
     for mark in found:
-        own = mark["executor"] != "floor"
+        own = not mark["competitor"].startswith("floor:")
         assert own == (mark["wrong"] == "0") == (mark["same_bits"] in ("0", "1")), mark
         assert mark["repetitions"] == "3"
     rows = summarise(RunFolder(tmp_path / "run"))

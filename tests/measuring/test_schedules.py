@@ -57,7 +57,7 @@ def test_a_rank_with_other_steps_than_were_proved_is_named(schedules):
 )
 def test_what_is_proved_is_what_runs(schedules, name, window, steps):
     """Cut where there is a window; never where the algorithm has segments of its own."""
-    made, cell = builtin()[name], Cell(name, "pipelined", COUNT, 5, window=window)
+    made, cell = builtin()[name], Cell(f"{name}@pipelined", COUNT, 5, window=window)
     proof = schedules.proof(context(4), made, cell)
     own = steps_of(made, 4, 5)
     if name == "ring" and window:
@@ -81,5 +81,5 @@ def test_unproved_schedules_are_not_cut(schedules, monkeypatch):
     monkeypatch.setattr(schedules, "PROVED_UP_TO", 3)
     uncut = "only verified steps are cut, and those of more than 3 ranks are not verified"
     for window, reason in ((None, ""), (2, uncut)):
-        facts = schedules.proof(context(4), builtin()["ring"], Cell("ring", "", COUNT, 5, window=window)).facts
+        facts = schedules.proof(context(4), builtin()["ring"], Cell("ring@pipelined", COUNT, 5, window=window)).facts
         assert (facts["proved"], facts["run_whole"]) == (False, reason)

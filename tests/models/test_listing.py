@@ -24,7 +24,7 @@ def listing() -> Listing:
     model = hand_model("ring", run="monday", notes=("one thing to know",))
     fitted = FittedSeries(model, scores, scores, observed("ring", series("ring")))
     joint = Joint("monday", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
-    unfit = [UnfittedSeries("monday", "mystery", "imported", "one point")]
+    unfit = [UnfittedSeries("monday", "mystery", "one point")]
     return Listing([fitted], unfit, [joint], ["too few"], [LocalGamma("monday", 2, GAMMA)])
 
 

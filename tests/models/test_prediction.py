@@ -386,7 +386,7 @@ def test_an_identified_model_is_raised_to_the_bound_of_the_others():
 
 
 def test_nothing_is_below_the_bounds():
-    machines = [Machine(tuple(hand_models(("native", "ring", "two_tree@pipelined"))))]
+    machines = [Machine(tuple(hand_models(("native", "ring", "two_tree"))))]
     machines += [bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 5e-12))]
     machines += [Machine((flat(), measured_ring())), Machine((flat(16 * M), measured_ring()))]
     for machine in machines:

@@ -75,7 +75,7 @@ def exact() -> None:
     for word, executor in (("ring", "pipelined"), ("tree", "pipelined"), ("two_tree", "sendrecv"), *compiled):
         with PreparedAllreduces(COMM, word, executor) as allreduce:
             check(is_exact(allreduce, 100_000, "float64", "sum"), word, executor)
-            check(allreduce.choices()[0].candidate.name == f"{word} {executor}".replace(" sendrecv", ""), word)
+            check(allreduce.choices()[0].candidate.name == f"{word}@{executor}".replace("@sendrecv", ""), word)
     ways_to_name_buffers()
 
 

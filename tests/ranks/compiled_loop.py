@@ -60,7 +60,7 @@ def main(way: str) -> None:
         late_calls_are_invalid(comm, call, clock)
     rotates(comm, steps, vector, sync)
     assert_back_to_back(comm, long_call(comm), clock)
-    native = NATIVES["compiled"](vector, total, comm, "avg")
+    native = NATIVES["native@compiled"](vector, total, comm, "avg")
     assert native.timed_calls(5, sync.common_start()).shape == (3, 5) and (total == 1).all()
     failures_are_errors(comm, vector)
     if comm.rank == 0:

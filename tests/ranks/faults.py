@@ -61,10 +61,9 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
     bounds.clear()
     cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)
-    executor = "native" if algorithm == "native" else "sendrecv"
     return cell.outcome_of(
         context._replace(first_calls={}, given_up=set(), begun=set(), cold_nbytes=1 << 20),
-        Cell(algorithm, executor, count, None, cache),
+        Cell(algorithm, count, None, cache),
         1,
     )
 

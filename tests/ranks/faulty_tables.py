@@ -27,7 +27,7 @@ from allreduce_bench.runs.plan import Cell
 
 KINDS = [("sum", "float32"), ("max", "int32"), ("avg", "bfloat16"), ("prod", "float64")]
 COUNTS = (1, 17, 3000)  # elements
-EXECUTORS, NATIVES = dict(ALL_EXECUTORS), dict(ALL_NATIVES)  # the sound ones
+SOUND = {**ALL_EXECUTORS, **ALL_NATIVES}
 Rows = np.ndarray  # int64 [row, column]
 
 
@@ -142,9 +142,9 @@ def settings(size: int, sample: bool) -> Iterator[tuple]:
 def outcome(context: Context, fault: Fault | None, when: str, algorithm: str, count: int) -> dict:
     """The facts of a cell with this fault, None: with none; and how many calls of any rank had it."""
     changed[0] = 0
-    for table, sound in ((cell.EXECUTORS, EXECUTORS["compiled"]), (cell.NATIVES, NATIVES["compiled"])):
-        table["compiled"] = lambda *bound, sound=sound, **more: _bound(fault, when, sound(*bound, **more))
-    facts = cell.outcome_of(context, Cell(algorithm, "compiled", count, None), 1).facts
+    for table, way in ((cell.EXECUTORS, "compiled"), (cell.NATIVES, "native@compiled")):
+        table[way] = lambda *bound, sound=SOUND[way], **more: _bound(fault, when, sound(*bound, **more))
+    facts = cell.outcome_of(context, Cell(f"{algorithm}@compiled", count, None), 1).facts
     return facts | {"changed": context.comm.allreduce(changed[0])}
 
 

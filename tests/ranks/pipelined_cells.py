@@ -1,4 +1,4 @@
-"""Whole cells of the executor `pipelined`, as a run measures them: rank 0 prints the facts of each as a line of JSON.
+"""Whole cells run pipelined, as a run measures them: rank 0 prints the facts of each as a line of JSON.
 
 mpirun -n 2 python pipelined_cells.py
 """
@@ -38,7 +38,7 @@ def main() -> None:
     ):
         context = context_of(comm, op, dtype, 1, 0.02)
         context = context._replace(algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
-        outcome = cell.outcome_of(context, Cell(name, "pipelined", COUNT, SEGMENT, cache, window=WINDOW), 1)
+        outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT, SEGMENT, cache, window=WINDOW), 1)
         if comm.rank == 0:
             kept = {name: outcome.facts.get(name) for name in ("state", "wrong", "run_whole", "steps", "path_messages")}
             print(json.dumps({"algorithm": name, **kept}), flush=True)

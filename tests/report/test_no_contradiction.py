@@ -37,7 +37,6 @@ def models(draw, name: str, counts: tuple[int, ...], kept_to: int) -> Model:
         name,
         (ModelPart(name, Form(), tuple(prices)),),
         run="monday",
-        executor="sendrecv",
         itemsize=4,
         segment=1 << 12 if name == "two_tree" else None,
         ranks=counts,
@@ -143,7 +142,7 @@ def test_marks_verdicts_and_comparisons_with_native_do_not_contradict_each_other
     table = drawn_table(np.random.default_rng(seed), Setting(scenario, calls=20)).rows
     for row in table:
         if row["competitor"] == "a0":
-            row["competitor"] = row["executor"] = "native"
+            row["competitor"] = "native"
     add_states(table)
     add_doubts(table)
     add_grades(table, [])

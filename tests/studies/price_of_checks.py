@@ -58,13 +58,13 @@ def measure(sizes: list[int]) -> None:
     common = (comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set())
     context = Context(*common, Clock(comm, shared=True), Barrier(comm))
     for nbytes in sizes:
-        for algorithm, executor in (("native", "native"), ("ring", "sendrecv")):
+        for algorithm in ("native", "ring"):
             found = []
             for _ in range(CELLS):
                 spent.update(timed=0.0, bound=0.0)
                 comm.Barrier()
                 begun = time.perf_counter()
-                facts = cell.outcome_of(context, Cell(algorithm, executor, nbytes // 4, None), 1).facts
+                facts = cell.outcome_of(context, Cell(algorithm, nbytes // 4, None), 1).facts
                 whole = time.perf_counter() - begun
                 found.append((whole - sum(spent.values()), spent["timed"], facts.get("checks")))
             if comm.rank == 0:
@@ -96,7 +96,7 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
         steps = builtin()["ring"].schedule(comm.rank, comm.size, node, count, count)
         for name, bind in {
             "native from Python": lambda *bound: NATIVES["native"](*bound),
-            "native@compiled": lambda *bound: NATIVES["compiled"](*bound),
+            "native@compiled": lambda *bound: NATIVES["native@compiled"](*bound),
             "ring from Python": lambda *bound, steps=steps: EXECUTORS["sendrecv"](steps, *bound),
             "ring@compiled": lambda *bound, steps=steps: EXECUTORS["compiled"](steps, *bound),
         }.items():

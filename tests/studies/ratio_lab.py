@@ -9,6 +9,8 @@ from statistics import median
 
 from ratio_rows import LabRow
 
+from allreduce_bench.runs.competitor import Competitor
+
 LAUNCHED_ON = "as run chooses"  # the thread level
 HOSTS, RATE = "4", "100mbit"
 EXECUTORS = ("pipelined", "compiled-pipelined", "sendrecv")  # the first that there is
@@ -44,13 +46,13 @@ def values_of(row: LabRow, run: Path) -> list[float]:
         ratios = [times[row.rival] / times[row.algorithm] for times in medians if row.rival in times]
         return [1 / ratio for ratio in ratios] if row.inverse else ratios
     with open(run / "summary.csv", newline="") as file:
-        line = next(line for line in csv.DictReader(file) if line["competitor"] == row.algorithm)
+        line = next(line for line in csv.DictReader(file) if _name(line["competitor"]) == row.algorithm)
     limit_s = float(line["own_limit_s" if row.share == "of_own_limit" else "limit_s"])
     return [limit_s / times[row.algorithm] for times in medians]
 
 
 def medians_of(run: Path) -> list[dict[str, float]]:
-    """Of each launch: algorithm -> the median of its valid calls, seconds."""
+    """Of each launch: name -> the median of its valid calls, seconds; of ours, run one way, that of the algorithm."""
     medians = []
     for path in sorted((run / "launches").glob("*.csv")):
         if path.name.endswith(".cells.csv"):
@@ -59,6 +61,10 @@ def medians_of(run: Path) -> list[dict[str, float]]:
         with open(path, newline="") as file:
             for line in csv.DictReader(file):
                 if line["warmup"] == "0" and line["valid"] == "1":
-                    calls.setdefault(line["competitor"], []).append(float(line["time_s"]))
+                    calls.setdefault(_name(line["competitor"]), []).append(float(line["time_s"]))
         medians.append({name: median(times) for name, times in calls.items()})
     return medians
+
+
+def _name(competitor: str) -> str:
+    return Competitor(competitor).algorithm if Competitor(competitor).is_ours else competitor

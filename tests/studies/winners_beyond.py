@@ -61,7 +61,7 @@ def regrets(group: CompetingModels, beyond: pd.DataFrame) -> Iterator[tuple[int,
     largest = group.largest_common
     for (ranks, nbytes), cells in beyond.groupby(["ranks", "nbytes"]):
         measured = cells.groupby("competitor")["time_s"].median()
-        names = [name for name, model in group.models.items() if model.algorithm in measured.index]
+        names = [name for name, model in group.models.items() if model.competitor in measured.index]
         timed = {name: one.prediction.time_s for name in names if (one := group.at(name, ranks, nbytes)).prediction}
         kept = {name: time_s for name, time_s in group.measured_s(nbytes).items() if name in timed}
         if len(timed) < 2 or len(kept) < 2 or largest is None:
@@ -69,7 +69,7 @@ def regrets(group: CompetingModels, beyond: pd.DataFrame) -> Iterator[tuple[int,
         by_models, by_keeping = (min(times, key=lambda name: times[name]) for times in (timed, kept))
         chosen = by_keeping if group.keeps_winner(ranks) else by_models
         choice = dict(zip(WAYS, (by_models, by_keeping, chosen)))
-        at = {name: measured[group.models[name].algorithm] for name in timed}
+        at = {name: measured[group.models[name].competitor] for name in timed}
         yield round(ranks / largest), {way: at[name] / min(at.values()) for way, name in choice.items()}
 
 

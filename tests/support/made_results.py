@@ -8,8 +8,8 @@ def of(rows: list[SummaryRow], algorithm: str, ranks: int) -> list[SummaryRow]:
 
 
 def tables_of(text: str) -> dict[tuple[str, str], str]:
-    """The text of each table by the first words of its title: algorithm, and ranks."""
-    parts = text.split("# algorithm ")[1:]
+    """The text of each table by the first words of its title: competitor, and ranks."""
+    parts = text.split("# competitor ")[1:]
     titles = [part.splitlines()[0] for part in parts]
     return {(title.split()[0].rstrip(","), title.split(", ")[1].split()[0]): part for title, part in zip(titles, parts)}
 

@@ -6,7 +6,7 @@ import time
 
 from allreduce_bench.watching.supervisor import Supervisor
 
-CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring"}}
+CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"competitor": "ring"}}
 
 
 class Rank:

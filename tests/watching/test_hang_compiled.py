@@ -26,9 +26,9 @@ def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_fo
         pytest.skip("the interpreter has no numba")
     folder, mine = tmp_path / "run", tmp_path / "mine.py"
     mine.write_text(RING)
-    once = ["-n", "2", "-a", "ring", "--sizes", "8", "--executor", "compiled", "--launches", "1", "--iters", "1"]
+    once = ["-n", "2", "-a", "ring@compiled", "--sizes", "8", "--launches", "1", "--iters", "1"]
     assert bench(python, "run", *once, "-o", tmp_path / "once").returncode == 0  # now the kernel is compiled
-    words = ["-n", "3", "-a", str(mine), "--sizes", "4M", "--executor", "compiled", "--cell-time", "60s"]
+    words = ["-n", "3", "-a", f"{mine}@compiled", "--sizes", "4M", "--cell-time", "60s"]
     words += ["--min-time", "60s", "--no-reference-times", "--launches", "1", "--timeout", "4s", "-o", str(folder)]
     words += ["--inputs", "same"]  # else the rank could stop in a barrier after a call, where nobody is in a step
     command = [str(python), "-m", "allreduce_bench", "run", *words]

@@ -8,7 +8,7 @@ from allreduce_bench.watching.watch import START_FACTOR
 BETWEEN_CALLS = "between calls"
 SILENT = next(one for state, one, _ in ABSENCES if state == "silent")
 
-CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring", "attempt": 1}}
+CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"competitor": "ring", "attempt": 1}}
 TIMEOUT_S = 10.0
 
 
@@ -46,7 +46,7 @@ def test_ranks_are_asked_at_half_of_the_patience_and_at_its_end_and_then_one_is_
     reason = "no progress for 10 s (--timeout); rank 1 on n1 does not respond (stopped, or its node failed)"
     assert trouble == Trouble("ring 4 KiB, 2 ranks", reason, CELL)
     assert trouble.sentence == f"ring 4 KiB, 2 ranks: {reason}"
-    assert trouble.row == {"algorithm": "ring", "attempt": 1, "state": "hung", "reason": reason}
+    assert trouble.row == {"competitor": "ring", "attempt": 1, "state": "hung", "reason": reason}
 
 
 def test_when_all_have_answered_nobody_waits_for_more_answers():

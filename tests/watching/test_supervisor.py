@@ -54,7 +54,7 @@ def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_
     until(lambda: supervisor.trouble)
     assert supervisor.trouble.where == "ring 4 KiB, 2 ranks"
     assert supervisor.trouble.reason.startswith("no progress for 0.4 s (--timeout); rank 1 on n1 does not respond")
-    assert supervisor.trouble.hung["facts"] == {"algorithm": "ring"} and alarms == [supervisor.trouble]
+    assert supervisor.trouble.hung["facts"] == {"competitor": "ring"} and alarms == [supervisor.trouble]
 
 
 def test_a_rank_that_moves_is_progress(supervise):

@@ -164,7 +164,8 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
     Raises Unsupported, AlgorithmError.
     """
     if request.algorithm == NATIVE:
-        return NATIVES[request.executor](sendbuf, recvbuf, comm, request.op)
+        way = NATIVE if request.executor == NATIVE else f"{NATIVE}@{request.executor}"
+        return NATIVES[way](sendbuf, recvbuf, comm, request.op)
     algorithm, topology = builtin_of(request.algorithm), Topology.one_node(comm.size)
     if not request.executor.endswith("pipelined") or algorithm.segmented:
         steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, request.segment)
