@@ -123,11 +123,12 @@ def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes 
         recorder.found(finding)
     if times.stamps is not None and (context.plan.record == "all" or len(times.stamps) > len(PLAIN_STAMPS)):
         facts["stamps"] = recorder.stamps(times.stamps)
-    recorder.cell(facts, _rows(facts, times))
+    in_place = context.plan.in_place and not facts["executor"].is_reference
+    recorder.cell(facts, _rows({**facts, "in_place": in_place}, times))
 
 
 def _rows(facts: dict, times: CellTimes) -> Iterator[dict]:
-    facts_of_calls = {**facts, "in_place": False, "iterations": 1}
+    facts_of_calls = {**facts, "iterations": 1}
     for i, values in enumerate(zip(*times.calls.values())):
         yield {**facts_of_calls, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
 

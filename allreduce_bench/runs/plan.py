@@ -367,6 +367,17 @@ class Plan:
             earlier="same",
         ),
     )
+    in_place: bool = field(
+        default=False,
+        metadata=option(
+            "--in-place",
+            section=Section.DEFINED,
+            help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
+            meaning="whether input and output are one buffer, whose input is set before each call, untimed",
+            after="inputs",
+            earlier=False,
+        ),
+    )
     floors: bool = field(
         default=True,
         metadata=option(
@@ -537,6 +548,9 @@ class Plan:
             self._refuse_injected()
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
+        if self.in_place and (self.cache != "warm" or self.back_to_back):
+            other = "--back-to-back" if self.back_to_back else f"--cache {self.cache}"
+            raise PlanError(f"--in-place sets the input in the output before each call; leave out {other}")
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
@@ -626,6 +640,11 @@ class Plan:
     def itemsize(self) -> int:
         """Bytes of an element."""
         return DTYPES[self.dtype]
+
+    @property
+    def place(self) -> str:
+        """Whether input and output are one buffer, in words."""
+        return "in place" if self.in_place else "out of place"
 
     @property
     def caches(self) -> tuple[str, ...]:

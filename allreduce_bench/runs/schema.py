@@ -135,7 +135,7 @@ class _CellColumns(TypedDict, total=False):
 class CallColumns(_LaunchColumns, _CellColumns, total=False):
     """A row of the raw times, launches/*.csv: one call."""
 
-    in_place: Annotated[int, Column("0: input and output are different buffers", kind="flag")]
+    in_place: Annotated[int, Column("0: input and output are different buffers, 1: they are one (--in-place)", kind="flag")]
     time_definition: _Definition
     iterations: Annotated[int, Column("calls that time_s is the mean of; 1: a single timed call")]
     repetition: Annotated[int, Column("number of the call in its cell, warm-ups included, from 0")]
