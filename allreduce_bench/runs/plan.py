@@ -548,9 +548,14 @@ class Plan:
             self._refuse_injected()
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
-        if self.in_place and (self.cache != "warm" or self.back_to_back):
-            other = "--back-to-back" if self.back_to_back else f"--cache {self.cache}"
-            raise PlanError(f"--in-place sets the input in the output before each call; leave out {other}")
+        if self.in_place and self.cache != "warm":
+            raise PlanError(
+                f"--in-place copies the input before each call, so that no vector is cold: not --cache {self.cache}"
+            )
+        if self.in_place and self.back_to_back:
+            raise PlanError(
+                "--in-place copies the input before each call, and calls --back-to-back have no time before them"
+            )
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
