@@ -114,13 +114,21 @@ class Prepared(NamedTuple):
     `timed_calls` makes that many calls without the interpreter, each after a common start, and returns float64 [3,
     call]: entry and exit as perf_counter reads them, and whether the rank was on time. Without a start only the first
     entry and the last exit are taken; without `Between` all calls use one input. None: the loop runs in Python.
-    `footprint` says which memory a call reads and writes; None: only the library knows.
+    `footprint` says which memory a call reads and writes; None: only the library knows. `set_input`, of a call in
+    place, puts its input where it reduces it; None: input and output are two buffers.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
     timed_calls: Callable[[int, CommonStart | None, Between | None], np.ndarray] | None = None
     footprint: "Callable[[], Footprint] | None" = None
+    set_input: Callable[[], object] | None = None
+
+    def turn(self) -> Callable[[], object]:
+        """Set the input of a call in place, and return the call to time; call this before the common start."""
+        if self.set_input:
+            self.set_input()
+        return self.run
 
 
 class Footprint(NamedTuple):
@@ -141,10 +149,11 @@ class Place(NamedTuple):
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind the library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype that it has).
 
-    `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises Unsupported.
+    `op` is a name of OPERATIONS; `avg` is a sum and a division. In place if both are the same. Raises Unsupported.
     """
     datatype = library_datatype(sendbuf)
-    send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
+    recv = [MPI.buffer(recvbuf), recvbuf.size, datatype]
+    send = MPI.IN_PLACE if sendbuf is recvbuf else [MPI.buffer(sendbuf), sendbuf.size, datatype]
     allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
     run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes the overhead of a loop would show
     return Prepared(run, lambda: None)
@@ -170,9 +179,10 @@ def sendrecv(
     """Run this rank's `steps` as exactly one blocking `MPI_Sendrecv` each.
 
     `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS;
-    `scratch` allocates what else it needs. Raises Unsupported.
+    `scratch` allocates what else it needs. Where both arrays are the same one, it is reduced in place. Raises
+    Unsupported.
     """
-    program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype))
+    program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
     return Prepared(in_turn(calls), binding.close, footprint=lambda: binding.footprint)

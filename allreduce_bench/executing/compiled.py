@@ -39,7 +39,7 @@ from . import (
 )
 from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined_program
-from .program import Program, exchanges
+from .program import INPUT, Program, exchanges
 from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
@@ -55,6 +55,7 @@ class _Call(NamedTuple):
     rows: np.ndarray  # int64 [row, column]
     counters: np.ndarray  # int64 [2]
     buffers: tuple[np.ndarray, np.ndarray, np.ndarray]  # INPUT, OUTPUT, SCRATCH
+    addresses: np.ndarray  # int64 [3]: theirs
     kept: tuple[np.ndarray, ...]
 
 
@@ -70,7 +71,8 @@ def compiled(
 
     Raises Unsupported.
     """
-    return prepare(exchanges(steps, sendbuf.size, page_of(sendbuf.dtype)), sendbuf, recvbuf, comm, op, scratch)
+    program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype), sendbuf is recvbuf)
+    return prepare(program, sendbuf, recvbuf, comm, op, scratch)
 
 
 def compiled_pipelined(
@@ -86,7 +88,7 @@ def compiled_pipelined(
 
     The rest as for `pipelined`. Raises Unsupported.
     """
-    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype), sendbuf is recvbuf)
     return prepare(program, sendbuf, recvbuf, comm, op, scratch)
 
 
@@ -115,11 +117,14 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """Bind the library's own `MPI_Allreduce`, called from compiled code. Raises Unsupported."""
+    """Bind the library's own `MPI_Allreduce`, called from compiled code; in place as `sendrecv`. Raises Unsupported."""
     datatype = native_datatype(sendbuf.dtype.name)
     if datatype is None:
         raise Unsupported(f"mpi4py has no {sendbuf.dtype.name} of this MPI library: native cannot be measured")
-    return _prepared(_bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, datatype))
+    call = _bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, datatype)
+    if sendbuf is recvbuf:
+        call.addresses[INPUT] = int(MPI.IN_PLACE)
+    return _prepared(call)
 
 
 def make_ready(dtype: str) -> None:
@@ -198,7 +203,7 @@ def _bind(
     reduction = divisor, kernel.BY_LIBRARY if by_library else HOW[op], name == "float16"
     places = _addresses(rows, addresses, counters, requests, status, timespec).tolist()
     bound = kernel.Bound._make([*places, *map(_handle, handles), len(rows), dtype.itemsize, *reduction])
-    return _Call(bound, rows, counters, buffers, (addresses, requests, status, timespec))
+    return _Call(bound, rows, counters, buffers, addresses, (requests, status, timespec))
 
 
 def _handle(of: Any) -> np.integer:

@@ -33,8 +33,9 @@ _groups: dict[int, Any] = {}  # communicator, by its Fortran handle -> its group
 def gloo(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind Gloo's all-reduce of `sendbuf` into `recvbuf`, 1-d arrays of one dtype, on the ranks of `comm`.
 
-    Gloo works in place: the copy of the input is part of the call, as in a program whose input has to stay. Raises
-    Unsupported on all ranks where torch is missing on one, or where a node has no interface or several.
+    Gloo works in place: if the arrays are two, the copy of the input is part of the call, as in a program whose input
+    has to stay. Raises Unsupported on all ranks where torch is missing on one, or where a node has no interface or
+    several.
     """
     group = _groups.get(comm.py2f())
     if group is None:
@@ -47,7 +48,8 @@ def gloo(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> P
     def allreduce() -> None:
         group.allreduce([tensor], options).wait()
 
-    return Prepared(in_turn([partial(np.copyto, recvbuf, sendbuf), allreduce, *division(recvbuf, comm, op)]), _nothing)
+    copy = [] if sendbuf is recvbuf else [partial(np.copyto, recvbuf, sendbuf)]
+    return Prepared(in_turn([*copy, allreduce, *division(recvbuf, comm, op)]), _nothing)
 
 
 def _nothing() -> None:

@@ -24,6 +24,8 @@ def mockup(
 ) -> Prepared:
     """Bind the mock-up `name`, one of `cell.MOCKUPS`, of `sendbuf` into `recvbuf`, as `native` binds its call.
 
+    In place the first operation reduces into a block of its own, since MPI has the vector as its input.
+
     `allocate` makes its scratch. Raises Unsupported where `native` does.
     """
     datatype = library_datatype(sendbuf)
@@ -37,6 +39,7 @@ class _Bound:
     def __init__(self, sendbuf, recvbuf, comm: MPI.Comm, op: str, datatype: MPI.Datatype, allocate: Allocate):
         self.sendbuf, self.recvbuf, self.comm = sendbuf, recvbuf, comm
         self.op, self.datatype, self.allocate = OPERATIONS[op], datatype, allocate
+        self.in_place = sendbuf is recvbuf
 
     def message(self, array: np.ndarray) -> list:
         """Return all of `array`, as mpi4py takes it."""
@@ -50,9 +53,10 @@ class _Bound:
 def _reduce_bcast(bound: _Bound) -> Calls:
     """Bind MPI_Reduce to rank 0, then MPI_Bcast from there."""
     recv = bound.message(bound.recvbuf)
-    result = recv if bound.comm.rank == ROOT else None
+    is_root = bound.comm.rank == ROOT
+    send = MPI.IN_PLACE if bound.in_place and is_root else bound.message(bound.sendbuf)
     return [
-        partial(bound.comm.Reduce, bound.message(bound.sendbuf), result, bound.op, ROOT),
+        partial(bound.comm.Reduce, send, recv if is_root else None, bound.op, ROOT),
         partial(bound.comm.Bcast, recv, ROOT),
     ]
 
@@ -61,11 +65,12 @@ def _reduce_scatter_allgatherv(bound: _Bound) -> Calls:
     """Bind MPI_Reduce_scatter of nearly equal blocks to their places in the result, then MPI_Allgatherv in place."""
     blocks = split(range(bound.recvbuf.size), bound.comm.size)
     counts, own = [len(block) for block in blocks], blocks[bound.comm.rank]
-    block = bound.message(bound.recvbuf[own.start : own.stop])
+    into = bound.recvbuf[own.start : own.stop]
+    block = bound.message(bound.allocate(len(own), into.dtype) if bound.in_place else into)
     gathered = [MPI.buffer(bound.recvbuf), (counts, [block.start for block in blocks]), bound.datatype]
     return [
         partial(bound.comm.Reduce_scatter, bound.message(bound.sendbuf), block, counts, bound.op),
-        partial(bound.comm.Allgatherv, MPI.IN_PLACE, gathered),
+        partial(bound.comm.Allgatherv, block if bound.in_place else MPI.IN_PLACE, gathered),
     ]
 
 
@@ -78,10 +83,11 @@ def _reduce_scatter_block_allgather(bound: _Bound) -> Calls:
     vector, comm = bound.recvbuf, bound.comm
     length = ceil(vector.size / comm.size)
     if vector.size % comm.size == 0:
-        block = bound.message(vector[comm.rank * length : (comm.rank + 1) * length])
+        into = vector[comm.rank * length : (comm.rank + 1) * length]
+        block = bound.message(bound.allocate(length, vector.dtype) if bound.in_place else into)
         return [
             partial(comm.Reduce_scatter_block, bound.blocks(bound.sendbuf), block, bound.op),
-            partial(comm.Allgather, MPI.IN_PLACE, bound.blocks(vector)),
+            partial(comm.Allgather, block if bound.in_place else MPI.IN_PLACE, bound.blocks(vector)),
         ]
     padded, own = (bound.allocate(count, vector.dtype) for count in (length * comm.size, length))
     padded[vector.size :] = 0  # every operation reduces zeros to zeros

@@ -48,7 +48,7 @@ class _Order(NamedTuple):
     readers: list[int]  # the sends, up to its own, that read what its receive overwrites
 
 
-def pipelined_program(steps: Sequence[Step], count: int, window: int, page: int = 1) -> Program:
+def pipelined_program(steps: Sequence[Step], count: int, window: int, page: int = 1, in_place: bool = False) -> Program:
     """Return the program of `steps` on `count` elements with up to `window` messages posted ahead in each direction.
 
     `steps` are already cut. The scratch holds at most `window` messages, each in a slot of whole pages; `page` as for
@@ -56,16 +56,17 @@ def pipelined_program(steps: Sequence[Step], count: int, window: int, page: int 
     """
     longest = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
     slot = -(-longest // page) * page
-    output, slots = Output(steps, count), 0
+    output, slots = Output(steps, count, page, in_place), 0
     locals_: list[LocalPart] = []
     for step in steps:
-        locals_.append(local_part(step, output, slots % window * slot + landing(step.recv, page)))
+        locals_.append(local_part(step, output, output.kept + slots % window * slot + landing(step.recv, page)))
         slots += _lands_in_scratch(locals_[-1])
     pipeline = _Pipeline(steps, locals_, _orders(steps, locals_, output), window)
     for turn in range(len(steps)):
         pipeline.take_turn(turn)
-    operations = [*pipeline.operations, *output.copies(output.everything), *pipeline.waits_for_all_sends()]
-    return Program(operations, min(slots, window) * slot, pipeline.requests)
+    operations = [*output.kept_input(), *pipeline.operations, *output.copies(output.everything)]
+    operations += pipeline.waits_for_all_sends()
+    return Program(operations, output.kept + min(slots, window) * slot, pipeline.requests)
 
 
 def _lands_in_scratch(local: LocalPart) -> bool:
@@ -195,7 +196,7 @@ def pipelined(
 
     The rest as for `sendrecv`. Raises Unsupported.
     """
-    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = _PipelinedBinding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
     return Prepared(_in_turn(calls, binding.partners), binding.close, footprint=lambda: binding.footprint)

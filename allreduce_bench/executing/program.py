@@ -2,7 +2,8 @@
 
 Out of place like MPI_Allreduce: the input stays untouched. A range of the output that is not written yet is sent
 straight from the input, and what arrives to be reduced into it is received there and reduced with the input in place,
-so that no copy of the whole vector is needed.
+so that no copy of the whole vector is needed. In place the input lies in the output: what arrives to be reduced is
+received in scratch, and a schedule that sends original elements first copies the input there.
 """
 
 from collections.abc import Sequence
@@ -87,15 +88,16 @@ def floor(name: str, count: int) -> Program:
     return Program(operations[name], 0)
 
 
-def exchanges(steps: Sequence[Step], count: int, page: int = 1) -> Program:
+def exchanges(steps: Sequence[Step], count: int, page: int = 1, in_place: bool = False) -> Program:
     """Return the program of `steps` on `count` elements, one blocking exchange each; `page` as for `landing`."""
     scratch = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
-    output, operations = Output(steps, count), list[Operation]()
+    output = Output(steps, count, page, in_place)
+    operations = output.kept_input()
     for step in steps:
-        local = local_part(step, output, landing(step.recv, page))
+        local = local_part(step, output, output.kept + landing(step.recv, page))
         exchange = Exchange(step.dest, local.send, step.source, local.recv)
         operations += [*local.before_send, *local.before_reduce, exchange, *local.after]
-    return Program(operations + output.copies(output.everything), scratch)
+    return Program(operations + output.copies(output.everything), output.kept + scratch)
 
 
 def landing(ranges: Ranges, page: int) -> int:
@@ -127,7 +129,7 @@ def local_part(step: Step, output: "Output", scratch_from: int = 0) -> LocalPart
         is_input = step.original or output.is_unwritten(step.send)
         if not is_input:
             before_send = output.copies(step.send)
-        send = View(INPUT if is_input else OUTPUT, step.send)
+        send = View(output.input if is_input else OUTPUT, step.send)
     if step.recv and step.reduce and not output.is_unwritten(step.recv):
         before_reduce = output.copies(step.recv)
         recv = View(SCRATCH, (range(scratch_from, scratch_from + elements(step.recv)),))
@@ -151,12 +153,22 @@ def reductions_of_scratch(ranges: Ranges, start: int) -> list[Operation]:
 
 
 class Output:
-    """The parts of the output that are written so far, while operations are made in order."""
+    """The parts of the output that are written so far, while operations are made in order.
 
-    def __init__(self, steps: Sequence[Step], count: int):
+    `in_place`: they hold the input, a copy of which is kept at the beginning of the scratch if a step sends original
+    elements: `kept` elements, whole pages. `input` is the buffer from which these are sent.
+    """
+
+    def __init__(self, steps: Sequence[Step], count: int, page: int = 1, in_place: bool = False):
         self._parts = Parts([steps], count)
-        self._written = [False] * len(self._parts)
+        self._written = [in_place] * len(self._parts)
         self.everything: Ranges = (range(count),) if count else ()
+        self.input = SCRATCH if in_place else INPUT
+        self.kept = -(-count // page) * page if in_place and any(step.original for step in steps) else 0
+
+    def kept_input(self) -> list[Operation]:
+        """Return the copy of the input that is kept, before anything overwrites it; none: nothing is kept."""
+        return [Copy(View(OUTPUT, self.everything), View(SCRATCH, self.everything))] if self.kept else []
 
     def is_unwritten(self, ranges: Ranges) -> bool:
         """Return whether no element of `ranges` is written."""

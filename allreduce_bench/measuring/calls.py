@@ -5,6 +5,7 @@ rank's stamps need no common clock; comparisons between ranks do.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -75,6 +76,37 @@ def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between:
         if between:
             between.after(call)
     return np.array([entries, exits, on_times], float)
+
+
+@doing("in the common start of a call", counts="call")
+def call_by_call(
+    next_loop: Callable[[], TimedLoop], calls: int, start: CommonStart | None, between: Between | None = None
+) -> np.ndarray:
+    """Time calls as `Timing.batch`, each in a compiled loop of one call, because Python works between them.
+
+    `next_loop` prepares a call, before the common start, and returns its loop.
+    """
+    blocks = [np.empty((3, 0))]
+    for call in range(calls):
+        if between:
+            between.before(call)
+        blocks.append(next_loop()(1, start, None))
+        if between:
+            between.after(call)
+    return np.hstack(blocks)
+
+
+def with_input(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
+    """Return a call that reduces `recvbuf` in place, with its input kept in `sendbuf` and set before each call."""
+    set_input, loop = partial(np.copyto, recvbuf, sendbuf), call.timed_calls
+    if loop is None:
+        return call._replace(set_input=set_input)
+
+    def next_loop() -> TimedLoop:
+        set_input()
+        return loop
+
+    return call._replace(set_input=set_input, timed_calls=partial(call_by_call, next_loop))
 
 
 def no_columns(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:

@@ -24,7 +24,7 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible
+from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible, with_input
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import compile_in_turns, proved_steps
 
@@ -78,10 +78,13 @@ def _outcome_of_all_reduce(
     if cell.competitor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
     bind = partial(_bind, cell, steps, of_calls or party, plan.op, memory.scratch)
-    call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
+    sent = recvbuf if plan.in_place else sendbuf
+    call, unsupported = _bind_or_explain(bind, sent, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
-    facts |= places_of([Place(call, sendbuf, recvbuf)], party)
+    facts |= places_of([Place(call, sent, recvbuf)], party)
+    if plan.in_place:
+        call = with_input(call, sendbuf, recvbuf)
     wait = comm.Barrier if context.crowded else None
     checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs, wait)
     try:
@@ -96,7 +99,7 @@ def _outcome_of_all_reduce(
         with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
                 facts |= places_of(rotation.places, party)
-            checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
+            checked, turn = checks.calls, rotation.turn if rotation else call.turn
             checks.rotate(rotation)
             checks.renew()
             before = context.counters()
@@ -140,7 +143,7 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
     with _rotation(context, cell, bind, memory, sendbuf, 1) as rotation:
-        turn, loop = (rotation.turn, rotation.loop) if rotation else (lambda: call.run, call.timed_calls)
+        turn, loop = (rotation.turn, rotation.loop) if rotation else (call.turn, call.timed_calls)
         times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
     return _done_or_skipped({}, times)
 
@@ -205,14 +208,18 @@ def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: 
 def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
     """Compare results on random floats; with --check bits also over calls and lengths, and with the exact result."""
     comm, plan, seed, op = context.party.comm, context.plan, context.plan.seed, context.plan.op
+
+    def run() -> None:
+        call.turn()()
+
     if plan.check != "bits":
-        facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
+        facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op)
     else:
         counts = [nbytes // plan.itemsize for nbytes in plan.sizes]
         shorter = max((count for count in counts if count < recvbuf.size), default=0)
-        facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op, shorter)
+        facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op, shorter)
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
-        facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm, op)
+        facts["same_bits_calls"] = same_bits.same_bits_calls(run, recvbuf, comm, op)
     return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
 
 

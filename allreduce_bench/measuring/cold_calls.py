@@ -8,14 +8,15 @@ the interpreter, which that evicted, too. All this happens outside the timed cal
 
 import gc
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, ModuleType
 
 import numpy as np
 
-from ..executing import Between, CommonStart, Place, Prepared
+from ..executing import Place, Prepared
 from ..executing.memory import Allocate, Memory, page_of
 from ..machine import PAGE_NBYTES
-from ..watching.whereabouts import doing
+from .calls import TimedLoop, call_by_call
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # over all places of a rank: with more, binding takes longer than measuring
@@ -60,23 +61,15 @@ class Rotation:
         return self.places[self._current].call.run
 
     @property
-    def loop(self) -> Callable[[int, CommonStart | None, Between | None], np.ndarray] | None:
+    def loop(self) -> TimedLoop | None:
         """Return a loop like `Prepared.timed_calls`, but call by call, because Python works between them; or None."""
-        return self._timed_calls if self.places[0].call.timed_calls else None
+        return partial(call_by_call, self._next_loop) if self.places[0].call.timed_calls else None
 
-    @doing("in the common start of a call", counts="call")
-    def _timed_calls(self, calls: int, start: CommonStart | None, between: Between | None = None) -> np.ndarray:
-        blocks = [np.empty((3, 0))]
-        for call in range(calls):
-            if between:
-                between.before(call)
-            self.turn()
-            timed_calls = self.places[self._current].call.timed_calls
-            assert timed_calls is not None
-            blocks.append(timed_calls(1, start, None))
-            if between:
-                between.after(call)
-        return np.hstack(blocks)
+    def _next_loop(self) -> TimedLoop:
+        self.turn()
+        timed_calls = self.places[self._current].call.timed_calls
+        assert timed_calls is not None
+        return timed_calls
 
     def used(self) -> int:
         """Return the number of the place of the last call."""

@@ -5,7 +5,8 @@ results, or leaves a part of the vector unchanged. So between calls a line in ea
 numbers, at a random position: a quarter of the lines at the beginning of their part and a quarter at its end, where
 faults are likelier. After random calls the lines of the result are checked. All this happens between the exit from a
 call and the common start of the next one. In a cold cell the lines are those of the place that the call used, which
-then has time to leave the cache.
+then has time to leave the cache. In place the lines are those of the input that is kept: it is set before each call,
+and is no result, as a poisoned output is none.
 """
 
 from collections.abc import Callable, Sequence
@@ -270,9 +271,10 @@ class Checks:
         """Make and check a call on new inputs; return its seconds, not comparable, as others may have entered later."""
         begun = perf_counter()
         self.renew()
+        run = self._place.call.turn()
         self.comm.Barrier()
         entry = perf_counter()
-        self._place.call.run()
+        run()
         time_s = perf_counter() - entry
         self.check_result()
         self._price_s = perf_counter() - begun

@@ -44,7 +44,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
-        ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
+        ("operation", f"all-reduce, {plan.dtype} {plan.op}, {_place_text(plan)}"),
         ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
@@ -70,6 +70,10 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("order of cells", _order_text(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _place_text(plan: Plan) -> str:
+    return f"{plan.place}: the input is set again before each call, untimed" if plan.in_place else plan.place
 
 
 def _definition(attempts: Sequence[dict]) -> str:
@@ -415,7 +419,7 @@ def _how_measured(
         }
     return {
         "imported": "",
-        "operation": f"{plan.dtype} {plan.op}, out of place",
+        "operation": f"{plan.dtype} {plan.op}, {plan.place}",
         "times": "times are the maximum over ranks, median over calls and launches",
         "method": method(plan, rows, attempts) + ([("merged from", merged_sources_sentence(merged))] if merged else []),
     }

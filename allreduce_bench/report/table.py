@@ -121,7 +121,7 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         times = f"imported; time (us): {definition(done)}; median of launches"
         return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     return [
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
+        f"allreduce, {plan.dtype} {plan.op}, {plan.place}, {where(rows)}, {library}",
         "time (us): maximum over ranks, median of repetitions, median of launches",
     ]
 

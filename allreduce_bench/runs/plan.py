@@ -324,6 +324,17 @@ class Plan:
             earlier="same",
         ),
     )
+    in_place: bool = field(
+        default=False,
+        metadata=option(
+            "--in-place",
+            section=Section.DEFINED,
+            help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
+            meaning="whether input and output are one buffer, whose input is set before each call, untimed",
+            after="inputs",
+            earlier=False,
+        ),
+    )
     floors: bool = field(
         default=True,
         metadata=option(
@@ -465,6 +476,14 @@ class Plan:
             self._refuse_injected()
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
+        if self.in_place and self.cache != "warm":
+            raise PlanError(
+                f"--in-place copies the input before each call, so that no vector is cold: not --cache {self.cache}"
+            )
+        if self.in_place and self.back_to_back:
+            raise PlanError(
+                "--in-place copies the input before each call, and calls --back-to-back have no time before them"
+            )
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
@@ -561,6 +580,11 @@ class Plan:
     def itemsize(self) -> int:
         """Bytes of an element."""
         return DTYPES[self.dtype]
+
+    @property
+    def place(self) -> str:
+        """Whether input and output are one buffer, in words."""
+        return "in place" if self.in_place else "out of place"
 
     @property
     def caches(self) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def test_iters_and_warmups_are_exact(python, tmp_path):
     with open(folder / "launches" / "2r-1.1.calls.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["warmup"] for row in rows] == ["1"] * 4 + ["0"] * 37
-    assert [int(row["repetition"]) for row in rows] == list(range(41))
+    assert [int(row["call"]) for row in rows] == list(range(41))
 
 
 VICTIMS = ["rank", "mpirun", "starter"]
@@ -429,6 +429,24 @@ def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
     with open(folder / "launches" / "2r-1.1.cells.csv", newline="") as file:
         cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
     assert {cell["close_moves"] for cell in cells} == {"0"} and {cell["wrong"] for cell in cells} == {"0"}
+
+
+def test_a_run_in_place_says_so_and_is_right_in_every_way(python, tmp_path):
+    """Reference times have two vectors all the same."""
+    in_turn(0, python)
+    ways = "sendrecv,pipelined" + ",compiled,compiled-pipelined" * has_numba(python)
+    folder, words = tmp_path / "run", ["--executor", ways, "--launches", 1, "--iters", 3, "--op", "avg", "--in-place"]
+    result = bench(python, "run", "-n", 3, "--sizes", "8,6004", "-a", "native,ring,naive", *words, "-o", folder)
+    assert result.returncode == 0 and ", 0 wrong elements" in result.stdout, result.stderr
+    assert "float32 avg, in place, 3 ranks" in result.stdout
+    with open(folder / "launches" / "3r-1.1.csv", newline="") as file:
+        assert {(call["in_place"], call["executor"] == "floor") for call in csv.DictReader(file)} == {
+            ("1", False),
+            ("0", True),
+        }
+    with open(folder / "launches" / "3r-1.1.cells.csv", newline="") as file:
+        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
+    assert {cell["state"] for cell in cells} == {"done"} and {cell["close_moves"] for cell in cells} == {"0"}
 
 
 def has_numba(python: Path) -> bool:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from interpreters import FULL, in_turn, interpreters
+from interpreters import FULL, contract, in_turn, interpreters
 from rank_programs import mpirun
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -41,3 +41,22 @@ def test_the_check_over_mpi_notices_damage(python):
 def test_the_plain_ring_runs_by_itself(python):
     status, words = mpirun(python, 3, "plain_ring.py")
     assert status == 0 and "[300. 303. 306. 309. 312. 315. 318. 321. 324. 327.]" in words
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_every_way_reduces_in_place(python, ranks):
+    """Schedules with the bits of out of place, the library and its mock-ups exactly."""
+    in_turn(ranks // 2, python)
+    reduce_in_place(python, ranks)
+
+
+@contract
+def test_every_way_reduces_in_place_with_every_mpi(python):
+    reduce_in_place(python, 4)
+
+
+def reduce_in_place(python, ranks: int) -> None:
+    status, words = mpirun(python, ranks, "reduced_in_place.py", timeout_s=300)
+    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
+    assert status == 0 and number, words
+    assert int(number[1]) > 200

@@ -49,6 +49,22 @@ def test_every_algorithm_gives_the_bits_of_blocking_exchanges(name, size):
             assert bits(play(programs, inputs)) == expected, (count, segment, window)
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8])
+def test_every_algorithm_gives_the_same_bits_in_place(name, size):
+    """Blocking, and posted ahead."""
+    if ALGORITHMS[name].unmet(size, Topology.one_node(size)):
+        pytest.skip("it does not fit so many ranks")
+    for count, segment, window in ((0, 1, 1), (size - 1, 1, 2), (size + 1, 1, 5), (37, 3, 2), (37, 100, 1)):
+        inputs = random_inputs(size, count)
+        whole = ALGORITHMS[name].schedules(size, Topology.one_node(size), count, segment)
+        expected = bits(play([exchanges(steps, count) for steps in whole], inputs))
+        assert bits(play([exchanges(steps, count, 4, True) for steps in whole], inputs, True)) == expected
+        cuts = steps_of(name, size, count, segment)
+        ahead = [pipelined_program(steps, count, window, 4, True) for steps in cuts]
+        assert bits(play(ahead, inputs, True)) == expected, (count, segment, window)
+
+
 @settings(max_examples=200, deadline=None)
 @given(all_reduces(), st.integers(1, 6), st.integers(1, 13))
 def test_any_schedule_gives_the_bits_of_blocking_exchanges(case, window, segment):
@@ -59,6 +75,8 @@ def test_any_schedule_gives_the_bits_of_blocking_exchanges(case, window, segment
     assert bits(play([pipelined_program(steps, count, window) for steps in schedules], inputs)) == expected
     pieces = cut_schedules(schedules, count, segment)
     assert bits(play([pipelined_program(steps, count, window) for steps in pieces.schedules], inputs)) == expected
+    in_place = [pipelined_program(steps, count, window, 2, True) for steps in pieces.schedules]
+    assert bits(play(in_place, inputs, True)) == expected
 
 
 def ring_program(size: int, count: int, segment: int, window: int) -> Program:

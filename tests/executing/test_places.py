@@ -41,6 +41,7 @@ def test_no_message_and_no_copy_is_close_at_pages(name, size):
     for count in (1, 5001, 16411):
         whole = algorithm.schedules(size, topology, count, 1000)
         assert close_moves([exchanges(steps, count, PAGE) for steps in whole], PAGES, count) == 0
+        assert close_moves([exchanges(steps, count, PAGE, True) for steps in whole], PAGES, count) == 0
         pieces = whole if algorithm.segmented else [cut(steps, 777) for steps in whole]
         for window in (1, 3):
             assert close_moves([pipelined_program(steps, count, window, PAGE) for steps in pieces], PAGES, count) == 0

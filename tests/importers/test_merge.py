@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from made_runs import build_run, identified, launch_facts
-from places import DATA
 from read_calls import calls_of
 from rechecked import change_json
 
@@ -230,17 +228,10 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     path.write_text(text)
     content = json.loads(b.run_json.read_text())
     change_json(b.run_json, layout=2)
-    assert "schema version 2 is no longer" in refused(tmp_path, a, b)
+    assert "a run of layout 2; expected layout 1" in refused(tmp_path, a, b)
     change_json(b.run_json, **content)
     (tmp_path / "new" / "notes").mkdir(parents=True)
     assert "already exists" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
-
-
-def test_runs_of_version_3_stay_unchecked_in_the_merged_run(tmp_path):
-    old = [RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / name)) for name in "ab"]
-    new = merge(old, tmp_path / "new", [])
-    assert new.unchecked() == ["2r-1", "2r-2", "2r-3", "2r-4"] and not new.damages()
-    assert len(list(calls_of(new))) == 2 * len(list(calls_of(old[0])))
 
 
 def test_what_a_link_leads_to_is_not_merged(tmp_path):

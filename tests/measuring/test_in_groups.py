@@ -221,7 +221,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
     assert told["alone"] == [0, 1]
     alone = [row for row in calls(folder) if row["groups"] == "alone" and row["competitor"] == "ring"]
     assert [row["warmup"] for row in alone] == ["1"] * 4 + ["0"] * 10
-    assert [int(row["repetition"]) for row in alone] == list(range(14))
+    assert [int(row["call"]) for row in alone] == list(range(14))
     silent = [row["group_times_s"].split().index("-") for row in alone]
     assert silent == [1, 1, 0, 0] + [1] * 5 + [0] * 5
     row = next(row for row in summarise(RunFolder(folder)) if (row["competitor"], row["groups"]) == ("ring", "alone"))

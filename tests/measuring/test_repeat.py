@@ -52,11 +52,11 @@ def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_s
     assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
+@pytest.mark.parametrize("ranks, how", [(2, ()), (2, ("--in-place",)), pytest.param(4, (), marks=pytest.mark.slow)])
+def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks, how):
     """A sample of tests/studies/faults.py."""
     in_turn(ranks // 2 + 1, python)
-    status, words = mpirun(python, ranks, "faults.py", "--sample", "--cell-time", "0.02")
+    status, words = mpirun(python, ranks, "faults.py", "--sample", "--cell-time", "0.02", *how)
     found = [json.loads(line) for line in words.splitlines() if line.startswith("{")]
     assert status == 0 and len(found) > 90, words
     assert [one for one in found if one["caught"] != (one["fault"] != "none")] == []

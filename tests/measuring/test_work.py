@@ -85,7 +85,7 @@ def test_stamps_of_work_are_kept(python, tmp_path, ranks):
         if ranks > 1:  # nobody enters before the last one is ready
             assert (entry.min(axis=1) >= ready.max(axis=1) - float(mark["clock_error_s"]) - 1e-6).all()
     frame = stamps([folder])
-    assert list(frame.columns[-6:]) == ["repetition", "rank", "begin_s", "ready_s", "entry_s", "exit_s"]
+    assert list(frame.columns[-6:]) == ["call", "rank", "begin_s", "ready_s", "entry_s", "exit_s"]
     assert len(frame) == 2 * 7 * ranks and frame["ready_s"].notna().all()
 
 

@@ -1,6 +1,6 @@
 """All-reduces that go wrong on purpose, each in a whole cell: does the cell end as wrong? Run it with
 
-    mpirun -n 4 python faults.py [--sample] [--cell-time S] [--one-of N --cells M]
+    mpirun -n 4 python faults.py [--sample] [--in-place] [--cell-time S] [--one-of N --cells M]
 
 The executor and native are replaced by ones that go wrong; everything else is as in a run. Rank 0 prints a line of JSON
 for each fault and setting: the fault, whether it was caught, and what the cell said. With --one-of each of M cells has
@@ -32,9 +32,10 @@ COUNTS = (1, 2, 3000)  # elements
 FEWEST_WRONG = 20  # calls that a fault of a batch makes wrong: all of them go unseen once in a million cells
 
 
-def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: float) -> Context:
+def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: float, in_place: bool = False) -> Context:
     """One node of all ranks; a common start by a barrier."""
-    plan = Plan(("ring",), (), (comm.size,), 1, seed=seed, dtype=dtype, op=op, cell_time_s=cell_time_s)
+    choices = {"seed": seed, "dtype": dtype, "op": op, "cell_time_s": cell_time_s, "in_place": in_place}
+    plan = Plan(("ring",), (), (comm.size,), 1, **choices)
     node = Topology.one_node(comm.size)
     clock = Clock(comm, shared=True)
     return Context(
@@ -98,6 +99,7 @@ def main() -> None:
     """All faults, or the one that strikes at random."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--in-place", action="store_true")
     parser.add_argument("--cell-time", type=float, default=0.5)
     parser.add_argument("--one-of", type=int)
     parser.add_argument("--cells", type=int, default=100)
@@ -118,8 +120,11 @@ def main() -> None:
                 )
         return
     for number, (name, fault, op, dtype, count, cache) in enumerate(settings(comm.size, options.sample)):
+        if options.in_place and cache == "cold":
+            continue
         algorithm = "native" if number % 3 == 0 and dtype not in ("float16", "bfloat16") else "ring"
-        facts = outcome(context_of(comm, op, dtype, number, options.cell_time), fault, algorithm, count, cache).facts
+        context = context_of(comm, op, dtype, number, options.cell_time, options.in_place)
+        facts = outcome(context, fault, algorithm, count, cache).facts
         if comm.rank == 0:
             setting = f"{op} {dtype} {count} {algorithm} {cache}"
             found = {"fault": name, "setting": setting, "caught": facts["state"] == "wrong" or works_anyway(name)}

@@ -5,7 +5,6 @@ arguments is in neither time. Both ways take turns call by call, in random order
 one JSON object: size in bytes -> [median out of place, median in place], seconds, of the maxima over ranks.
 """
 
-import ctypes
 import json
 import sys
 from time import perf_counter
@@ -13,26 +12,18 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
-from allreduce_bench.executing import CommonStart, Prepared, compiled
+from allreduce_bench.executing import CommonStart, compiled
 from allreduce_bench.executing.memory import PAGES
 
 WARMUPS, LOOKS, MOST_S = 5, 10, 2.0  # calls of a way that do not count; how often the time is looked at; of a size
-
-
-def in_place(call: Prepared) -> Prepared:
-    """The same bound call, with MPI_IN_PLACE for its input: the kernel reads the three addresses of its buffers."""
-    assert call.timed_calls is not None
-    addresses = (ctypes.c_int64 * 3).from_address(call.timed_calls.args[0].bound.buffers)  # type: ignore[attr-defined]
-    addresses[0] = int(MPI.IN_PLACE)
-    return call
 
 
 def times_s(comm: MPI.Comm, nbytes: int, calls: int) -> list[float]:
     """Both medians; zeros stay zeros, however often they are added up in place."""
     sendbuf, recvbuf = PAGES.sendbuf(nbytes // 4, "float32"), PAGES.recvbuf(nbytes // 4, "float32")
     sendbuf[:], recvbuf[:] = 0, 0
-    bound = [compiled.native(sendbuf, recvbuf, comm, "sum") for _ in range(2)]
-    ways, start, random = [bound[0], in_place(bound[1])], CommonStart(comm), np.random.default_rng(1)
+    ways = [compiled.native(vector, recvbuf, comm, "sum") for vector in (sendbuf, recvbuf)]
+    start, random = CommonStart(comm), np.random.default_rng(1)
     spent_s: list[list[float]] = [[], []]
     begun = perf_counter()
     for _ in range(LOOKS):

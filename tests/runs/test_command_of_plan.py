@@ -35,6 +35,7 @@ def test_what_is_unusual_is_said():
     options = options_of(plan)
     assert {"--cache": "both", "--check": "bits", "--groups": "2", "--hosts": "n1:2,n2:2"}.items() <= options.items()
     assert repeat_command(replace(PLAN, floors=False)).count("--no-reference-times") == 1
+    assert repeat_command(replace(PLAN, in_place=True)).count("--in-place") == 1
 
 
 def test_algorithms_that_nobody_named_stay_unnamed():

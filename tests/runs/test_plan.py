@@ -31,6 +31,8 @@ CHOICES = {"competitors": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks
         ({"groups": "2", "ranks": (8, 5)}, "unequal groups, of 2 and 3 ranks, out of 5"),
         ({"window": 4}, "a window belongs to pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
+        ({"in_place": True, "cache": "both"}, "--in-place .* not --cache both"),
+        ({"in_place": True, "back_to_back": 9}, "--in-place .* calls --back-to-back have no time"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
     ],
 )

@@ -141,12 +141,16 @@ class Network:
         return True
 
 
-def play(programs: list[Program], inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """What all ranks end with; reductions are sums. AssertionError where a program breaks a rule, or waits for ever."""
+def play(programs: list[Program], inputs: list[np.ndarray], in_place: bool = False) -> list[np.ndarray]:
+    """What all ranks end with; reductions are sums. AssertionError where a program breaks a rule, or waits for ever.
+
+    In place the output begins as a copy of the input, and there is no other buffer of it.
+    """
     ranks = []
     for vector, program in zip(inputs, programs):
         vector.flags.writeable = False
-        buffers = vector, np.full_like(vector, -99), np.full(program.scratch, -77, vector.dtype)
+        two = (vector[:0], vector.copy()) if in_place else (vector, np.full_like(vector, -99))
+        buffers = *two, np.full(program.scratch, -77, vector.dtype)
         ranks.append(Rank(buffers, deque(program.operations), program.requests))
     network = Network(ranks)
     before = None

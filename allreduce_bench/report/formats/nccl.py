@@ -1,9 +1,9 @@
 """`nccl`: the layout of nccl-tests' all_reduce_perf, for programs that read its log.
 
-The four columns of the in-place half are N/A in every row: in place is not measured. They are there since readers
-count columns from the right (SuperBench takes the sixth from the right, or the header's place counted from there,
-because redop could be blank), so without them they would take another column for the out-of-place bus bandwidth.
-A reader that wants in-place figures finds no number there, and shall not: a copy of the other half would be invented.
+The four columns of one half are N/A in every row: a run is out of place, or with --in-place in place. They are there
+since readers count columns from the right (SuperBench takes the sixth from the right, or the header's place counted
+from there, because redop could be blank), so without them they would take another column for the out-of-place bus
+bandwidth. A reader of the other half finds no number there, and shall not: a copy would be invented.
 
 Between the header and the line of out-of-bounds values stand rows only, as in the original; cells without a time are
 comment lines before it. A reader of a single table takes the last one: name one algorithm and one rank count for it.
@@ -31,7 +31,7 @@ def nccl(result: Result) -> str:
         f"# {result.run['program']}, in the layout of nccl-tests all_reduce_perf",
         f"# minBytes {min(plan.sizes)} maxBytes {max(plan.sizes)} warmup iters: {plan.warmups} validation: 1",
         "# time: the maximum over ranks, median of repetitions, median of launches;",
-        "#   nccl-tests divides the time of a loop by its length. In place is not measured: N/A",
+        f"#   nccl-tests divides the time of a loop by its length. This run is {plan.place}; the other half is N/A",
         f"# {result.library}, hosts: {' '.join(result.hosts)}",
     ]
     for table in tables(result):
@@ -56,7 +56,8 @@ def _row_line(row: SummaryRow, plan: Plan) -> str:
     wrong = "N/A" if row.get("wrong") is None else row["wrong"]
     busbw, algbw = row["busbw_bytes_per_s"] / 1e9, row["algbw_bytes_per_s"] / 1e9
     head = f"{row['nbytes']:>12}  {row['count']:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
-    return f"{head}  {_microseconds(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}{NOT_MEASURED}"
+    half = f"  {_microseconds(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}"
+    return head + (NOT_MEASURED + half if plan.in_place else half + NOT_MEASURED)
 
 
 def _microseconds(time_s: float) -> str:

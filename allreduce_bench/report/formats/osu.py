@@ -19,7 +19,7 @@ def osu(result: Result) -> str:
         "# Avg Latency holds the median over launches of the median over repetitions of the maximum over ranks, where",
         "#   osu_allreduce prints the mean over ranks of their means: expect other figures there",
         "# Min and Max Latency are the fastest and the slowest repetition (each the maximum over ranks), not rank",
-        f"# {result.library}, op {result.plan.op}, hosts: {' '.join(result.hosts)}",
+        f"# {result.library}, op {result.plan.op}, {result.plan.place}, hosts: {' '.join(result.hosts)}",
     ]
     for table in tables(result):
         lines += _table_lines(table, DATATYPES[result.plan.dtype])

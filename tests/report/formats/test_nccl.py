@@ -1,5 +1,7 @@
 """`nccl`: programs written for nccl-tests read it right."""
 
+from dataclasses import replace
+
 import pytest
 from made_results import of, tables_of
 from made_runs import build_run
@@ -26,6 +28,17 @@ def test_superbench_reads_the_nccl_layout(rows_and_result):
         assert float(mean) == pytest.approx(sum(row["busbw_bytes_per_s"] / 1e9 for row in cells) / len(cells), rel=1e-5)
         with pytest.raises(ValueError):  # nothing was measured in place: no number to be found
             superbench(table, in_place=True)
+
+
+def test_a_run_in_place_fills_the_other_half(rows_and_result):
+    rows, result = rows_and_result
+    in_place = result._replace(plan=replace(result.plan, in_place=True))
+    (row, *_) = (row for row in of(rows, "ring", 2) if row["time_s"] is not None)
+    text = tables_of(FORMATS["nccl"](in_place))["ring", "2"]
+    found = superbench(text, in_place=True)[row["nbytes"]]["time"]
+    assert found == pytest.approx(row["time_s"] * 1e6, abs=0.6, rel=1e-3)
+    with pytest.raises(ValueError):
+        superbench(text)
 
 
 def test_of_several_tables_superbench_reads_the_last(rows_and_result):
