@@ -165,7 +165,7 @@ SAID = {"group": text("run, type, reduction and cache"), "sentence": text("it in
 ROW = fields(
     {
         "group": text("what competes: run, type, reduction and cache; empty: nothing was measured"),
-        "algorithm": text("name of the algorithm"),
+        "competitor": text("name of the competitor"),
         "ranks": whole("number of ranks", 1),
         "nodes": or_null(whole("number of nodes; null: not known", 1)),
         "nbytes": whole("length of the vector; unit: bytes"),
