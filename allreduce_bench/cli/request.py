@@ -177,12 +177,13 @@ def algorithm_fields(
 def _known_words(names: Sequence[str], of_ranks: Callable[[], str] | None) -> list[tuple[str, str]]:
     """Return algorithm and way of each name, native:all in full. Raises ValueError for what no library has."""
     words = [split_way(name) for name in names]
-    library = of_ranks() if of_ranks and any(word.startswith(FORCED_PREFIX) for word, _ in words) else ""
-    for word, _ in words:
-        if word.startswith(FORCED_PREFIX) and word not in (*MOCKUPS, *NAMES, FORCED_DEFAULT, FORCED_ALL):
-            refuse_unknown(word, library, [NATIVE, *MOCKUPS])
-    if FORCED_ALL not in dict(words):
+    forced = [word for word, _ in words if word.startswith(FORCED_PREFIX)]
+    odd = [word for word in forced if word not in (*MOCKUPS, *NAMES, FORCED_DEFAULT)]
+    if not odd:
         return words
+    library = of_ranks() if of_ranks else ""
+    if unknown := [word for word in odd if word != FORCED_ALL]:
+        refuse_unknown(unknown[0], library, [NATIVE, *MOCKUPS])
     every = [(name, "") for name in names_of(library)]
     return [one for word in words for one in (every if word[0] == FORCED_ALL else [word])]
 

@@ -90,7 +90,7 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]"
 
 
 def _name(model: Model) -> str:
-    """Return `ring pipelined`, or `native as tree` where the data chose the schedule."""
+    """Return `ring@pipelined`, or `native as tree` where the data chose the schedule."""
     priced_as = model.parts[0].priced_as
     return series_label(model) + (f" as {priced_as}" if priced_as != model.algorithm else "")
 

@@ -226,16 +226,18 @@ TICKS = 6  # spaces between sizes named on an axis, at most
 def styles(competitors: Iterable[str]) -> dict[str, Style]:
     """Return colour, marker and line of each competitor; markers are unique for up to twelve algorithms beside native.
 
-    An algorithm has one colour and marker, and another line for every way.
+    An algorithm has one colour and marker, and another line for every way; where names differ in segments, these have
+    colours of their own.
     """
     drawn: dict[str, Style] = {}
-    numbers: dict[str, int] = {}  # of the algorithms beside native
+    numbers: dict[tuple[str, int | None], int] = {}  # of the algorithms beside native, and of named segments
     for competitor in dict.fromkeys(competitors):
-        name, way = Competitor(competitor).algorithm, Competitor(competitor).way
+        one = Competitor(competitor)
+        name, way = one.algorithm, one.way
         if name == FORCED_DEFAULT:
             drawn[competitor] = DEFAULT
             continue
-        number = numbers.setdefault(name, len(numbers)) if name != NATIVE_NAME else 0
+        number = numbers.setdefault((name, one.segment_nbytes), len(numbers)) if name != NATIVE_NAME else 0
         turn = number // len(COLOURS)
         colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
         line = LINES[turn % len(LINES)]

@@ -20,7 +20,7 @@ MANY_RANKS = 8  # with more rank counts, only the first and the last get their c
 PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`
 WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
-    *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
+    *("group", "competitor", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *(
         "speculative",
         "size_factor",
@@ -79,7 +79,7 @@ class Standing(NamedTuple):
 def _row_of_cell(group: CompetingModels, predicted: Predicted, standing: Standing, least: Bounds) -> dict[str, Any]:
     model = group.models[predicted.series]
     modelled = predicted.prediction._asdict() if predicted.prediction else {}
-    values = {**predicted._asdict(), **modelled, "group": group.where, "algorithm": predicted.series}
+    values = {**predicted._asdict(), **modelled, "group": group.where, "competitor": predicted.series}
     values |= {
         "fastest": standing.mark(predicted) == "*",
         "equal": standing.mark(predicted) == "=",

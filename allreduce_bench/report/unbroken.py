@@ -13,7 +13,7 @@ AT_WORK = "at_work"  # column: the algorithms of which native uses one, as far a
 def with_algorithms_at_work(frame: pd.DataFrame, identified: Mapping[int, Identified]) -> pd.DataFrame:
     """Return `frame` with the column AT_WORK; `identified`: ranks -> what the library ran there."""
     cells = zip(frame["competitor"], frame["nbytes"], frame["ranks"])
-    seen = [identified[p].at(NATIVE, n) if name == NATIVE and p in identified else None for name, n, p in cells]
+    seen = [identified[p].at(NATIVE, n) if name in NATIVES and p in identified else None for name, n, p in cells]
     names = [frozenset(ran.names) if ran else frozenset() for ran in seen]
     return frame.assign(**{AT_WORK: pd.Series(names, index=frame.index, dtype=object)})
 

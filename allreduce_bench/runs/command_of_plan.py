@@ -8,7 +8,7 @@ from typing import Any
 
 from ..algorithms import by_default, is_builtin, is_of_library
 from ..units import shell_word
-from .competitor import FORCED_DEFAULT, NATIVE, Competitor
+from .competitor import FORCED_DEFAULT, NATIVE, WAYS, Competitor, competitor
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
 from .plan import NOMINAL, Plan
@@ -37,6 +37,17 @@ def _words(plan: Plan) -> Iterator[list[str]]:
         value = values[name]
         if value not in (None, (), "") and (option.always or value != defaults[name]):
             yield from _words_of(option, value)
+    if (ways := _ways_of_default(plan)) and ways != [WAYS[0]]:
+        yield ["--executor", ",".join(ways)]
+
+
+def _ways_of_default(plan: Plan) -> list[str] | None:
+    """Return the ways of the algorithms that a run measures if none is named; None: they were named."""
+    competitors = [Competitor(name) for name in plan.competitors]
+    ways = [*dict.fromkeys(name.way for name in competitors if name.is_ours)]
+    default = {competitor(name, way) for name in by_default() for way in ways}
+    natives = {NATIVE, *(name.native_beside for name in default)}
+    return ways if plan.bounded and {*competitors} == natives | default else None
 
 
 def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
@@ -57,7 +68,7 @@ def _said_otherwise(plan: Plan) -> dict[str, Any]:
     of_files = [name for name in competitors if not is_of_library(name.algorithm) and not is_builtin(name.algorithm)]
     names = [name for name in competitors if name not in of_files]
     ways = dict.fromkeys(name.removeprefix(name.algorithm) for name in of_files)  # each file's algorithms have them all
-    is_default = plan.bounded and set(names) == {NATIVE, *by_default()}  # to name them would lift their bound
+    is_default = _ways_of_default(plan) is not None  # to name them would lift their bound
     link_rates = virtual if len(set(virtual)) > 1 else (plan.link_rate_bytes_per_s,)
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}
     return {

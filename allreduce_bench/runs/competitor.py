@@ -5,6 +5,7 @@
 imported run a name is what its log says, and only that.
 """
 
+import re
 from functools import cached_property
 
 from ..units import parse_size, short_size, unknown_word
@@ -12,6 +13,7 @@ from ..units import parse_size, short_size, unknown_word
 WAYS = ("sendrecv", "pipelined", "compiled", "compiled-pipelined")  # the first: where a name has none
 PIPELINED = WAYS[1::2]  # those that cut steps, and post messages ahead
 COMPILED = WAYS[2:]  # those that call MPI without the interpreter
+WITH_WAY = re.compile(rf"(.+)@((?:{'|'.join(WAYS)})(?::\d+[KMG]?)?)", re.DOTALL)
 NATIVE = "native"  # the library's own all-reduce
 NATIVES = (NATIVE, f"{NATIVE}@{COMPILED[0]}")  # called from Python, and compiled
 FORCED_PREFIX = f"{NATIVE}:"
@@ -32,8 +34,8 @@ class Competitor(str):
 
     @cached_property
     def _parts(self) -> tuple[str, str]:
-        algorithm, _, way = self.rpartition("@")
-        return (algorithm, way) if algorithm and way.partition(":")[0] in WAYS else (str(self), "")
+        match = WITH_WAY.fullmatch(self)
+        return (match[1], match[2]) if match else (str(self), "")
 
     @property
     def algorithm(self) -> str:

@@ -18,7 +18,7 @@ def frame(algorithm: str, **names) -> pd.DataFrame:
 def test_a_line_ends_where_another_algorithm_is_at_work():
     assert breaks(frame("native", _512=("ring",))) == [2]
     assert [len(part) for part in unbroken(frame("native", _512=("ring",)))] == [2, 2]
-    assert is_broken(frame("native", _512=("ring",)))
+    assert is_broken(frame("native", _512=("ring",))) and is_broken(frame("native@compiled", _512=("ring",)))
 
 
 def test_what_is_unknown_breaks_no_line():

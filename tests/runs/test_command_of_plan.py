@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from allreduce_bench.algorithms import by_default
 from allreduce_bench.runs.command_of_plan import repeat_command
-from allreduce_bench.runs.competitor import MOCKUPS
+from allreduce_bench.runs.competitor import MOCKUPS, competitor
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
@@ -22,7 +22,7 @@ def test_sizes_ranks_and_algorithms_are_said():
     assert (options["--algorithms"], options["--sizes"], options["--ranks"]) == ("native,ring", "8,1048576", "2,4")
     assert options["--seed"] == "5" and options["--cell-time"] == "0.5s"
     made = replace(PLAN, competitors=("native", *MOCKUPS, "ring"))
-    assert options_of(made)["--algorithms"] == ",".join(made.algorithms)
+    assert options_of(made)["--algorithms"] == ",".join(made.competitors)
 
 
 def test_what_is_usual_is_left_out():
@@ -40,7 +40,11 @@ def test_what_is_unusual_is_said():
 
 def test_algorithms_that_nobody_named_stay_unnamed():
     names = tuple(by_default())
-    assert "--algorithms" not in options_of(replace(PLAN, competitors=("native", *names), bounded=names[:1]))
+    plan = replace(PLAN, competitors=("native", *names), bounded=names[:1])
+    assert not {"--algorithms", "--executor"} & set(options_of(plan))
+    ways = [competitor(name, way) for name in names for way in ("compiled", "sendrecv")]
+    options = options_of(replace(plan, competitors=("native", "native@compiled", *ways)))
+    assert options["--executor"] == "compiled,sendrecv" and "--algorithms" not in options
 
 
 def test_small_numbers_have_no_exponent():

@@ -58,6 +58,7 @@ def test_a_way_stands_after_the_last_at(text, expected):
         ("native@compiled", "native", "compiled", None, "native@compiled"),
         ("native:ring", "native:ring", "sendrecv", None, "native"),
         ("rccl@2.18 (in place)", "rccl@2.18 (in place)", "sendrecv", None, "native"),  # of a log
+        ("rccl@pipelined:x", "rccl@pipelined:x", "sendrecv", None, "native"),
     ],
 )
 def test_a_name_has_parts(name, algorithm, way, segment_nbytes, native):

@@ -12,6 +12,12 @@ def test_twelve_algorithms_differ_in_colour_and_marker():
     assert len({style["marker"] for style in others}) == 12 and len({style["color"] for style in others}) == 12
 
 
+def test_ways_of_an_algorithm_differ_in_line_and_named_segments_in_colour():
+    styled = looks.styles(["ring", "ring@pipelined", "ring@pipelined:64K", "ring@pipelined:256K"])
+    seen = [(style["color"], style["linestyle"]) for style in styled.values()]
+    assert len(set(seen)) == 4 and seen[0][0] == seen[1][0]
+
+
 def test_panels_stand_in_rows_of_equal_length():
     figure, axes = looks.grid(4, "time (us)", logarithmic=True)
     assert len(axes) == 4 and figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (2, 2)

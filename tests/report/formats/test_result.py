@@ -39,7 +39,7 @@ def test_there_is_one_table_for_each_algorithm_and_rank_count(rows_and_result, n
     assert text.startswith("# allreduce-bench 0.")
     order = [(algorithm, ranks) for ranks in ("4", "2") for algorithm in ("native", "ring", "two_tree")]
     assert list(tables_of(text)) == order
-    assert "ring (sendrecv), 4 ranks on 1 node (OVERSUBSCRIBED" in text and "OVERSUBSCRIBED" in text
+    assert "competitor ring, 4 ranks on 1 node (OVERSUBSCRIBED" in text and "OVERSUBSCRIBED" in text
     for (algorithm, ranks), table in tables_of(text).items():
         cells = of(rows, algorithm, int(ranks))
         shown = [int(line.split()[0]) for line in table.splitlines()[1:] if not line.startswith("#")]
