@@ -100,8 +100,9 @@ SAME = {  # word of --despite -> keys that must be equal
     "groups": ("groups",),
     "order": ("order",),
     "placement": ("placement",),
+    "arrival": ("arrival", "late_by"),
     "inputs": ("inputs",),
-    "work": ("work", "late_by"),
+    "work": ("work",),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
@@ -112,6 +113,7 @@ LABELS = {field.key: field.label for field in FIELDS} | {
     "placement": "where vectors lie",
     "inputs": "inputs of consecutive calls",
     "work": "work before a call",
+    "arrival": "ranks that enter late",
     "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
     "oversubscribed": "oversubscription",
@@ -179,20 +181,13 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
         unlike = {
             n: (own[key].text, other[key].text)
             for n, (own, other) in conditions.items()
-            if key in own and key in other and not _is_alike(key, own[key], other[key])
+            if key in own and key in other and own[key].value != other[key].value
         }
         if unlike:
             texts = next(iter(unlike.values()))
             named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
             differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
     return differences
-
-
-def _is_alike(key: str, own: Condition, other: Condition) -> bool:
-    """Return whether two runs agree; on placements if they have one in common."""
-    if key == "placement":
-        return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
-    return own.value == other.value
 
 
 def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
@@ -210,11 +205,12 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     }
     if not isinstance(plan, ImportedPlan):  # a log lacks both; early runs used numpy's placement
         conditions["order"] = Condition(plan.order, ",".join(plan.order) or "the launcher's")
-        conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
+        conditions["placement"] = Condition(plan.placement, placement_text(plan.placement))
         if True in crowded:  # elsewhere it changes no time by more than 1 %
             conditions["inputs"] = Condition(plan.inputs, plan.inputs)
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
+    conditions["arrival"] = Condition((plan.arrival_name, plan.arrival_digest), plan.arrival_name or "none")
     if definition:
         conditions["time_definition"] = Condition(definition, definition)
     if crowded:

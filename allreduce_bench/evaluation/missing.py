@@ -65,7 +65,6 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     row["checks"] = sum(checks) if checks else None
     looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
     row["looks"] = sum(looks) if looks else None
-    row |= _moves_columns(marks)
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FINAL):
@@ -100,15 +99,6 @@ def _median_wire(marks: Sequence[Row]) -> str | None:
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
     return interfaces.format_traffic(middle) or None
-
-
-def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
-    """Return the most messages and copies of a launch that join slow offsets, and those for which that is unknown."""
-    close, unknown = (
-        max((int(mark[name]) for mark in marks if mark[name]), default=None)
-        for name in ("close_moves", "unknown_moves")
-    )
-    return {"close_moves": close, "unknown_moves": unknown}
 
 
 def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
@@ -207,9 +197,7 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
     sizes_of: dict[tuple[str, str], list[int]] = {}
     for cell in planned:
         if cell in cells:
-            qualifier = "".join(
-                f" {word}" for word in qualifiers(cell.cache, cell.groups, cell.arrival, cell.placement)
-            )
+            qualifier = "".join(f" {word}" for word in qualifiers(cell.cache, cell.groups))
             name = competitor_name(cell.algorithm, cell.executor)
             sizes_of.setdefault((name, qualifier), []).append(sizes.index(cell.count))
     order = (*plan.competitors, *FLOORS)

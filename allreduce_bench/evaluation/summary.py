@@ -14,7 +14,7 @@ from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
 from .agreement import same_at_lengths
-from .cell_times import CellCalls, add_doubts, by_size, ways_of
+from .cell_times import CellCalls, add_doubts, by_size
 from .forced_launches import add_not_compared
 from .grade import add_grades
 from .group_losses import add_columns
@@ -55,9 +55,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     if plan.forced_launches:
         add_not_compared(rows)
     add_standings(rows)
-    for way in ways_of(rows):
-        for rows_of_size in by_size(rows, *way).values():
-            _add_speedups(rows_of_size)
+    for rows_of_size in by_size(rows).values():
+        _add_speedups(rows_of_size)
     add_limits(plan, rows, attempts)
     return rows
 
@@ -92,7 +91,7 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """Sort by size, the plan's order of algorithms, executor, cache, kind of groups, arrival pattern, and placement."""
+    """Sort by size, the plan's order of algorithms, executor, cache, and kind of groups."""
     order = {name: i for i, name in enumerate(plan.algorithms)}
     return sorted(
         cells,
@@ -102,8 +101,6 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
             EXECUTORS.index(cell.executor) if cell.executor.is_ours else -1,
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
-            plan.arrivals.index(cell.arrival),
-            plan.placement.index(cell.placement),
         ),
     )
 
@@ -142,8 +139,6 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "window": cell.window,
         "cache": cell.cache,
         "groups": cell.groups,
-        "arrival": cell.arrival,
-        "placement": cell.placement,
         "ranks": ranks,
         "dtype": plan.dtype or None,
         "op": plan.op or None,

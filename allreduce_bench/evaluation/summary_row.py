@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 from ..runs.cell import competitor_name, executor_of
 from ..runs.identified import Ran
 from ..runs.plan import Cell
-from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
+from ..runs.schema import ALONE, GRADES, KINDS, SummaryColumns
 from ..runs.typed_json import NotNegative, one_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ class SummaryFacts(TypedDict, total=False):
     """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
-    completion_medians: dict[str, float]  # the same of completion_s, of the launches that know it
     launch_states: LaunchStates | None  # see `launch_states.add_states`
     suspected_states: int  # launches of a cell that look like two states, and are too few to tell
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
@@ -133,15 +132,12 @@ def time_of(row: SummaryRow) -> float:
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
     same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
-    return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
+    return Cell(*same, row.get("window"))
 
 
-def qualifiers(
-    cache: str, groups: str, arrival: str | None = NO_ARRIVAL, placement: str | None = UNKNOWN_PLACEMENT
-) -> list[str]:
-    """Return the unusual values of a cell's columns: `cold`, `alone`, `one-late`, `numpy`, `16 bytes apart`."""
-    where = placement_text(placement) if placement and placement != PAGE else ""
-    return [word for word in (*(value for value in (cache, groups) if value in UNUSUAL), arrival, where) if word]
+def qualifiers(cache: str, groups: str) -> list[str]:
+    """Return the unusual values of a cell's columns: `cold`, `alone`."""
+    return [value for value in (cache, groups) if value in UNUSUAL]
 
 
 def placement_text(placement: str) -> str:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 from ..runs.cell import NATIVE, executor_of, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import APART, MIN_LAUNCHES, tables, ways_of
+from .cell_times import APART, MIN_LAUNCHES, tables
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
 from .spread import (
@@ -148,7 +148,7 @@ def add_standings(rows: Sequence[SummaryRow]) -> None:
     """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
     for row in rows:
         row["standing"] = None
-    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
+    for sizes in tables(rows).values():
         contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
         _add_standings_of_table(contests)
 

@@ -152,7 +152,7 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
         op=rows[0].op or "",
         warmups=0,
         cache=caches[0] if len(caches) == 1 else "both",
-        placement=(UNKNOWN_PLACEMENT,),
+        placement=UNKNOWN_PLACEMENT,
         floors=False,
     )
 
@@ -215,7 +215,6 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "nbytes": row.nbytes,
         "cache": row.cache,
         "groups": "",
-        "placement": UNKNOWN_PLACEMENT,
         "state": row.state,
         "reason": row.reason,
         "repetitions": sum(not call["warmup"] for call in calls),

@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..executing.memory import Allocate, Memory, filled, memory_of
-from ..executing.places import places_of
+from ..executing.memory import PAGES, Allocate, Memory, filled, memory_of
+from ..executing.places import offsets_of
 from ..machine.interfaces import format_traffic, per_call, total_traffic
 from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
@@ -72,7 +72,7 @@ def _outcome_of_all_reduce(
     `of_calls` is the communicator of the measured calls; None: that of the party.
     """
     comm, party, plan = context.comm, context.party.comm, context.plan
-    memory = memory_of(cell.placement)
+    memory = memory_of(plan.placement)
     sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
     if cell.executor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
@@ -80,7 +80,7 @@ def _outcome_of_all_reduce(
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
-    facts |= places_of([Place(call, sendbuf, recvbuf)], party)
+    facts["offsets"] = offsets_of([Place(call, sendbuf, recvbuf)], party)
     wait = comm.Barrier if context.crowded else None
     checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs, wait)
     try:
@@ -94,7 +94,7 @@ def _outcome_of_all_reduce(
             return CellOutcome({**facts, "state": "wrong"})
         with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
-                facts |= places_of(rotation.places, party)
+                facts["offsets"] = offsets_of(rotation.places, party)
             checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
             checks.rotate(rotation)
             checks.renew()
@@ -129,7 +129,7 @@ def _outcome_of_forced(context: Context, cell: Cell, cells_left: int) -> CellOut
 def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure a floor like any cell; it has no schedule to prove and no result to check."""
     comm, plan = context.comm, context.plan
-    memory = memory_of(cell.placement)
+    memory = PAGES  # wherever others lie: a slow copy would be no reference
     vectors = memory.sendbuf, memory.recvbuf
     sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
     is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # gives the lowest

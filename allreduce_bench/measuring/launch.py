@@ -69,8 +69,7 @@ def measure_cells(
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm] if cell.executor.is_reference else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
-        where = cell.placement if len(context.plan.placement) > 1 else ""
-        label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
+        label += "".join(f" {word}" for word in (cell.groups,) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
@@ -109,8 +108,6 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "nbytes": cell.count * plan.itemsize,
         "cache": cell.cache,
         "groups": cell.groups,
-        "arrival": cell.arrival,
-        "placement": cell.placement,
     }
 
 

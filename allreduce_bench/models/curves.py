@@ -10,7 +10,7 @@ from ..algorithms import builtin_of
 from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
-from .model import UNKNOWN, Bounds, Model, Prediction, bounds
+from .model import Bounds, Model, Prediction, bounds
 from .terms import listed_steps, terms
 from .words import preferred_cache
 
@@ -57,11 +57,10 @@ def held_against_models(
     states are left out.
     """
     rows = rows[rows["states"].isna()]
-    model_of = {(model.algorithm, model.executor, model.cache, model.placement): model for model in models}
+    model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        series = row["algorithm"], row["executor"], row["cache"]
-        model = model_of.get((*series, row["placement"])) or model_of.get((*series, UNKNOWN))
+        model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])

@@ -52,7 +52,7 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     for member in fitted:
         if not member.observed.switches:
             model = member.model
-            alike = (model.run, model.executor, model.cache, model.dtype, model.op, model.placement)
+            alike = (model.run, model.executor, model.cache, model.dtype, model.op)
             members_of.setdefault(alike, []).append(member)
     joint_fits, refusals = [], []
     for members in members_of.values():

@@ -34,7 +34,7 @@ UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
-OF_SERIES = ("dtype", "op", "segment", "window", "placement")  # told where algorithm and cache are the same
+OF_SERIES = ("dtype", "op", "segment", "window")  # told where algorithm and cache are the same
 LEAST = 0.001  # us or ps: what is below that is not told apart from 0
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
+from ..evaluation.cell_times import CellCalls, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
-from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
+from ..runs.plan import Plan
+from ..runs.schema import FLOOR, NO_GROUPS
 from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
@@ -77,8 +78,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 
     `time_s` is that of `launch_medians` in `summarise`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, of placements beside the first, mock-ups, and, unless `floors`, floors. Raises RunError with
-    the line of a damaged file.
+    ranks, of --arrival, mock-ups, and, unless `floors`, floors. Raises RunError with the line of a damaged file.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -89,16 +89,19 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
     """Yield the points of one run, without its name."""
     wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    judged = Way(NO_ARRIVAL, folder.plan().placement[0])
+    plan = folder.plan()
+    if plan.arrival:
+        return
     for cell, launches in by_cell(folder).items():
         cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
         first = next(iter(launches.values())).cell
-        way = Way(first["arrival"], first["placement"])
-        is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
+        is_usual = first["groups"] == NO_GROUPS and cell not in wrong_cells
         is_usual = is_usual and first["algorithm"] != FORCED_DEFAULT
         is_wanted = is_usual and not executor_of(first).is_mockup and (floors or not executor_of(first).is_reference)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
-            yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
+            for point in cell_points:
+                of_launch = is_oversubscribed[point["launch"]]
+                yield {**point, "oversubscribed": of_launch, "placement": plan.placement or None}
 
 
 def _point(calls: CellCalls) -> dict:
@@ -107,19 +110,20 @@ def _point(calls: CellCalls) -> dict:
     numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
     counted = "" not in calls.iterations
     count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
-    placement = calls.cell.get("placement") or None  # older files lack it
-    return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
+    return {**cell_values, **numbers, "calls": count, "time_s": median(calls.time_s)}
 
 
-def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
-    """Return the points of one run from `rows` of `summarise` and the `attempts` of its folder, without reading it.
+def points_of_summary(plan: Plan, rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+    """Return the points of one run from its plan, `rows` of `summarise` and the `attempts` of its folder.
 
     `calls` is missing, and each point has the `grade` of its row.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    usual = [] if plan.arrival else competing(rows)
+    timed = [row for row in usual if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    of_run = {"run": run, "placement": plan.placement}
     records = [
-        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
+        {**of_run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
         for row in timed
         for launch, time_s in row["launch_medians"].items()
     ]

@@ -293,12 +293,12 @@ def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarra
 
 # Fit of many series: points -> a model of each, or a sentence that says what is lacking
 #
-# A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment,
-# window and placement. Executors, caches, types and runs are never pooled. A pipelined executor may cut the steps of
+# A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment
+# and window. Executors, caches, types and runs are never pooled. A pipelined executor may cut the steps of
 # every size differently; that does not divide a series, since prices refer to the steps before they are cut.
 
 
-KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window", "placement")
+KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -420,7 +420,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         plain_errors=fit.plain.errors,
         notes=(*notes, *fit.notes, *([] if fit.lines else _upper_bounds(fit.parts, algorithms))),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
-        placement=str(values["placement"] or UNKNOWN),
+        placement=str(usable["placement"].fillna(UNKNOWN).iloc[0]),
         smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
         largest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=True),
         at_most_ranks=_times_at(observed, observed.counts[-1]),

@@ -212,6 +212,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
     from ..runs.folder import RunFolder
 
     folder = RunFolder(path)
+    placement = folder.plan().placement or UNKNOWN
     rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
     _tell_losses(folder)
     known = [row for row in rows if is_builtin(row["algorithm"]) or executor_of(row).is_native]
@@ -229,7 +230,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
             executor=row["executor"],
             segment=row["segment"],
             window=row["window"],
-            placement=str(row.get("placement") or UNKNOWN),
+            placement=placement,
         )
         for row in best
     ]

@@ -343,8 +343,8 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
 
 
 def cell_size(row: SummaryRow) -> str:
-    """Return `8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
-    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
+    """Return `8 B`, or `8 B cold`, `8 B alone`."""
+    unusual = qualifiers(row["cache"], row["groups"])
     return " ".join([format_size(row["nbytes"]), *unusual])
 
 
@@ -502,22 +502,6 @@ REMARKS = (
         f"cells have correlated calls (rank correlation of consecutive calls above {STRONG_LAG1:g})",
         "fewer independent samples; the intervals account for it, the quantiles do not",
         "look for intermittent activity on the machine or the network",
-    ),
-    Remark(
-        "info",
-        "vectors a few bytes apart",
-        lambda row: bool(row.get("close_moves")),
-        "cells copied between places that are 1 to 31 bytes apart modulo a page",
-        "some processors take several times as long for such copies (docs/placement.md)",
-        "measure with --placement page beside it; doctor says whether this processor does",
-    ),
-    Remark(
-        "info",
-        "messages of several ranges",
-        lambda row: bool(row.get("unknown_moves")),
-        "cells have messages of several ranges, which the MPI library packs where it likes",
-        "whether these copies join places that are slow on some processors is unknown",
-        "see docs/placement.md",
     ),
     Remark(
         "info",

@@ -85,7 +85,7 @@ def _cell_text(mark: Row) -> str:
     words = (
         name,
         format_size(int(mark["nbytes"])),
-        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
+        *qualifiers(mark["cache"], ""),
     )
     return " ".join(filter(None, (*words, mark["groups"])))
 

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation import group_losses
-from ..evaluation.cell_times import Way, competing, mockups, ways_of
+from ..evaluation.cell_times import competing, mockups
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
 from ..models.model import Bounds
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
-from ..runs.schema import NO_ARRIVAL
+from ..runs.schema import AFTER_LAST
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
+from .how_measured import unusual_conditions
 from .live_chart import cell_id
 
 MOST_CALLS = 60_000  # in a page: about 400 KB
@@ -84,7 +85,7 @@ def _first_call(row: SummaryRow) -> str:
 def _beyond_local(row: SummaryRow) -> str:
     """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
-    if global_s is None or time_s is None or row.get("arrival"):
+    if global_s is None or time_s is None or row["time_definition"].endswith(AFTER_LAST):
         return ""
     return three_digits((global_s - time_s) * 1e6)
 
@@ -149,7 +150,7 @@ def call_distributions(
     """Return the calls of each cell of `rows` that has a time, by its `cell_id`.
 
     Each has its title, the microseconds of its calls by launch, and whether these are all. Excluded are warm-ups and
-    invalid calls, and cells of groups, of delayed ranks, and of placements beside the first. Cells with more calls than
+    invalid calls, and cells of groups. Cells with more calls than
     `most` allows each are thinned evenly in ascending order, keeping the shortest and the longest. Raises RunError.
     """
     titles = {
@@ -157,7 +158,7 @@ def call_distributions(
         for row in competing(rows)
         if row["time_s"] is not None and not row["groups"]
     }
-    calls = _calls(folder, titles, folder.plan().placement[0])
+    calls = _calls(folder, titles)
     launches = sum(len(of_cell) for of_cell in calls.values())
     share = max(LEAST_KEPT, most // max(1, launches))
     return {
@@ -174,15 +175,14 @@ def _id(row: SummaryRow) -> str:
     return cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"])
 
 
-def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict[str, dict[str, array]]:
-    """Return seconds by cell and launch, of vectors with this placement."""
+def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
+    """Return seconds by cell and launch."""
     found: dict[str, dict[str, array]] = {}
     for block in folder.blocks():
         first = {column: values[0] for column, values in block.items()}
         competitor = competitor_name(first["algorithm"], first["executor"])
         name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
-        is_usual = Way(first["arrival"], first["placement"]) == Way(NO_ARRIVAL, placement)
-        if name not in titles or first["groups"] or not is_usual:
+        if name not in titles or first["groups"]:
             continue
         counted = zip(block["time_s"], block["warmup"], block["valid"])
         times = (float(time_s) for time_s, warmup, valid in counted if warmup != "1" and valid != "0" and time_s)
@@ -237,9 +237,13 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     of_limits = {
         "limits": limit_lines(rows, least),
-        "statistics": tables([row for row in rows if ways_of([row]) == ways_of(rows)[:1]]),
+        "statistics": tables(rows),
     }
-    return {"ranks": ranks, "cache": cache, "lines": lines, **of_limits, **marks, **groups}
+    return {"ranks": ranks, "cache": cache, "conditions": unusual_conditions(plan), "lines": lines} | {
+        **of_limits,
+        **marks,
+        **groups,
+    }
 
 
 def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list[LimitLine]:

@@ -57,7 +57,7 @@ def _suspected(series: StatesOfSeries) -> str:
 def _series_text(series: StatesOfSeries) -> str:
     """Return `ring at 352 ranks`, `ring cold at 2 ranks`."""
     row = series.rows[0]
-    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
+    unusual = qualifiers(row["cache"], row["groups"])
     return f"{' '.join([competitor_of(row), *unusual])} at {in_ranks([row['ranks']])}"
 
 

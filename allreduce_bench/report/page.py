@@ -76,7 +76,6 @@ from .verdict_sentence import (
     span_words,
 )
 from .winner_table import winner_table
-from .winners_elsewhere_table import arrival_tables, placement_tables
 
 ASKED_NBYTES = 1 << 20  # if not measured, the nearest size
 
@@ -332,7 +331,7 @@ def _section(
     frame = with_algorithms_at_work(summary_frame(competing(rows), name), identified)
     beside = with_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
-    models, unfit = _models(points_of_summary(rows, attempts, name), own)
+    models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
     least = lower_bounds(models, frame)
     modelled = _models_section(frame, models, unfit, own)
     found = [
@@ -364,8 +363,6 @@ def _section(
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "limited": [name for name in plan.algorithms if name not in MOCKUPS],
-        "arrivals": arrival_tables(rows) if plan.arrival else [],
-        "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }

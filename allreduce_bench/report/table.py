@@ -14,7 +14,6 @@ from ..evaluation.cell_times import (
     defaults,
     doubt_words,
     mockups,
-    placement_of,
 )
 from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
@@ -32,7 +31,6 @@ from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
 from .launch_states_sentence import launch_states_sentences, suspicion_sentences
 from .verdict_sentence import contrast_sentences, either
-from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
 
@@ -79,8 +77,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
     below = [
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
-        *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
-        *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
+        *_unranked_note(rows),
         *_of_defaults(every),
         *_of_parts(every),
         *_not_compared(rows),
@@ -95,22 +92,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),
     ]
-    delayed = _arrival_lines(every, screen) if plan.arrival else []
-    placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
-    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed, *placed]
-    return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
-
-
-def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    return arrival_lines(rows, screen)
-
-
-def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    return placement_lines(rows, screen)
-
-
-def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    return placement_sentences(rows)
+    return "\n".join([*wrapped(above, screen), "", *fitted(columns, screen, WHOLE), "", *wrapped(below, screen), ""])
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
@@ -119,10 +101,11 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = f"imported; time (us): {definition(done)}; median of launches"
-        return [f"allreduce, {operation}, {where(rows)}, {library}", times]
+        return [f"allreduce, {operation}, {where(plan, rows)}, {library}", times]
+    of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
     return [
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
-        "time (us): maximum over ranks, median of repetitions, median of launches",
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(plan, rows)}, {library}",
+        f"time (us): {of_a_call}, median of repetitions, median of launches",
     ]
 
 
@@ -149,8 +132,10 @@ def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
-def where(rows: Sequence[SummaryRow]) -> str:
-    """Return the ranks and nodes of rows of one rank count, with their warnings: `4 ranks on 1 node`."""
+def where(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """Return the ranks and nodes of rows of one rank count, with warnings and unusual conditions:
+    `4 ranks on 1 node, cold cache`.
+    """
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
@@ -163,9 +148,7 @@ def where(rows: Sequence[SummaryRow]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    unusual = qualifiers("", "", placement=placement_of(first))
-    cold = ", cold cache" if first["cache"] == "cold" else ""
-    return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
+    return ", ".join([" ".join(words), *how_measured.unusual_conditions(plan)])
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
@@ -249,8 +232,8 @@ def _cell_name(row: SummaryRow) -> str:
 
 
 def _algorithm_of(row: SummaryRow) -> str:
-    """Return `ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
-    unusual = qualifiers("", row["groups"], row.get("arrival"), row.get("placement"))
+    """Return `ring`, or `ring alone`."""
+    unusual = qualifiers("", row["groups"])
     return " ".join([competitor_of(row), *unusual])
 
 

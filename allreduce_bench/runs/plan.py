@@ -25,6 +25,7 @@ from ..units import few, unknown_word
 from .cell import (
     COMPILED,
     EXECUTORS,
+    EXPECTED_PLACEMENT,
     FORCED,
     FORCED_PREFIX,
     FORCED_WAY,
@@ -39,14 +40,14 @@ from .cell import (
     Executor,
     Launch,
     competitor_name,
-    parse_placements,
-    refuse_odd_differences,
+    is_placement,
+    refuse_odd_difference,
     splitmix64,
 )
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, earlier_values, meant, option
 from .option_values import (
-    ARRIVALS,
+    ARRIVAL,
     DTYPE,
     DURATION,
     EXECUTOR_NAMES,
@@ -56,7 +57,7 @@ from .option_values import (
     OP,
     ORDER,
     PHASE,
-    PLACEMENTS,
+    PLACEMENT,
     RANKS,
     RATES,
     SHARE,
@@ -70,7 +71,6 @@ from .schema import (
     FLOOR,
     FLOORS,
     FORMER_SYNCS,
-    NO_ARRIVAL,
     NO_GROUPS,
     PAGE,
     SYNCS,
@@ -340,18 +340,18 @@ class Plan:
             meaning="state of the cache before a call",
         ),
     )
-    placement: Annotated[tuple[str, ...], not_empty] = field(
-        default=(PAGE,),
+    placement: str = field(
+        default=PAGE,
         metadata=option(
             "--placement",
             section=Section.DEFINED,
-            help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
-            "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
-            meaning="where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
-            of=PLACEMENTS,
-            metavar="page|numpy|DELTA,...",
+            help="Where vectors lie: page, at pages and staggered; numpy, where numpy puts them, as most programs do; "
+            "DELTA, so many bytes apart modulo 4096.",
+            meaning="where vectors lie: page, numpy, or bytes between them; empty: unknown",
+            of=PLACEMENT,
+            metavar="page|numpy|DELTA",
             after="inputs",
-            earlier=[UNKNOWN_PLACEMENT],
+            earlier=UNKNOWN_PLACEMENT,
         ),
     )
     inputs: Annotated[str, one_of(*INPUTS)] = field(
@@ -432,21 +432,20 @@ class Plan:
             earlier=[],
         ),
     )
-    arrival: tuple[str, ...] = field(
-        default=(),
+    arrival: str = field(
+        default="",
         metadata=option(
             "--arrival",
             section=Section.BEFORE_A_CALL,
-            help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
-            "FILE.csv [default: none].",
-            meaning="patterns by which ranks enter calls late, and absolute paths of traces; each cell is also "
-            "measured without",
-            of=ARRIVALS,
-            earlier=[],
+            help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
+            "last exit - last entry [default: none].",
+            meaning="pattern by which ranks enter calls late, or the absolute path of a trace; empty: none",
+            of=ARRIVAL,
+            earlier="",
         ),
     )
-    arrival_digests: tuple[str, ...] = field(
-        default=(), metadata=meant("SHA-256 of each of these traces when the run was planned", earlier=[])
+    arrival_digest: str = field(
+        default="", metadata=meant("SHA-256 of this trace when the run was planned; empty: no trace", earlier="")
     )
     late_by: str = field(
         default="1x",
@@ -535,7 +534,7 @@ class Plan:
         self._refuse_executors()
         if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
             self._refuse_injected()
-        if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
+        if self.placement not in (PAGE, UNKNOWN_PLACEMENT):
             self._refuse_placement()
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
@@ -600,17 +599,15 @@ class Plan:
             raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
-            injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
+            injected.refuse_arrival(self.compute_s, self.arrival, self.late_by)
         except ValueError as error:
             raise PlanError(str(error)) from error
 
     def _refuse_placement(self) -> None:
+        if not is_placement(self.placement):
+            raise PlanError(f"the placement '{self.placement}': {EXPECTED_PLACEMENT}")
         try:
-            if parse_placements(",".join(self.placement)) != self.placement:
-                raise PlanError(
-                    f"the placements {','.join(self.placement)}: expected different ones, as --placement has them"
-                )
-            refuse_odd_differences(self.placement, self.itemsize)
+            refuse_odd_difference(self.placement, self.itemsize)
         except ValueError as error:
             raise PlanError(str(error)) from error
 
@@ -638,9 +635,9 @@ class Plan:
         return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
 
     @property
-    def arrivals(self) -> tuple[str, ...]:
-        """The arrival patterns of each cell, by their names in cells; no delay is first."""
-        return (NO_ARRIVAL, *(name.rpartition("/")[2] for name in self.arrival))
+    def arrival_name(self) -> str:
+        """The arrival pattern, or the name of the file of a trace; empty: nobody is delayed."""
+        return self.arrival.rpartition("/")[2]
 
     @property
     def pipelined(self) -> tuple[str, ...]:
@@ -689,18 +686,15 @@ class Plan:
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Mock-ups are measured like the competing groups without delays, which they are compared with. The floors are
-        included, but not where the library is told what to use; the one of no call does not depend on the size: it
-        has one, the smallest.
+        Mock-ups are measured like the competing groups, which they are compared with. The floors are included, but not
+        where the library is told what to use; the one of no call does not depend on the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
         ways = [(name, executor) for name in self.algorithms_in(launch) for executor in self.executors_of(name)]
         cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
             for name, executor in ways:
-                kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
-                if executor.is_mockup:
-                    kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
+                kinds = self.group_kinds[:1] if executor.is_mockup else self.group_kinds
                 window = self.window if executor.is_pipelined else None
                 segments = cuts if window else {}
                 if name in self.segmented:
@@ -708,12 +702,7 @@ class Plan:
                 for count in counts:
                     nbytes = segments.get(count * self.itemsize)
                     segment = nbytes // self.itemsize if nbytes else None
-                    cells += [
-                        Cell(name, executor, count, segment, cache, kind, window, arrival, placement)
-                        for kind in kinds
-                        for arrival in arrivals
-                        for placement in placements
-                    ]
+                    cells += [Cell(name, executor, count, segment, cache, kind, window) for kind in kinds]
             for name in FLOORS if self.floors and not launch.way else ():
                 floor_counts = counts if name != "null" else [min(counts)]
                 cells += [self.floor(name, count, cache) for count in floor_counts]
@@ -721,9 +710,8 @@ class Plan:
         return [cells[index] for index in random_numbers.argsort()]
 
     def floor(self, name: str, count: int, cache: str) -> Cell:
-        """Return the cell of a reference time; its vectors lie at pages: a slow copy would be no reference."""
-        placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
-        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0], placement=placement)
+        """Return the cell of a reference time."""
+        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0])
 
     def to_json(self) -> dict:
         """Return the plan as JSON values."""

@@ -8,7 +8,7 @@ from math import inf, isfinite
 from pathlib import Path
 
 from .files import open_kept
-from .schema import KINDS, LATER, NEEDED, STATES
+from .schema import FORMER, KINDS, LATER, NEEDED, STATES
 from .typed_json import LARGEST
 
 Row = dict[str, str]
@@ -44,13 +44,13 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
 
 
 def checked_header(header: bytes, columns: list[str], needed: Collection[str] = ()) -> list[str]:
-    """Return those of `columns` in the first line of a file. Raises RunError for others.
+    """Return the columns in the first line of a file. Raises RunError for others than `columns`.
 
-    It may lack those that came LATER, unless they are `needed`.
+    It may lack those that came LATER, unless they are `needed`, and hold FORMER ones.
     """
     found = header.decode(errors="replace").split(",")
     lacks = LATER.difference(found, needed)
-    if found != [name for name in columns if name not in lacks]:
+    if [name for name in found if name not in FORMER] != [name for name in columns if name not in lacks]:
         raise RunError("the first line is not the header of this schema version")
     return found
 
@@ -103,7 +103,7 @@ def _as_one_object(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def _all_fit(name: str, values: tuple[str, ...]) -> bool:
     """Return True only if all values fit the column: `_fits` for a whole column at once."""
-    if KINDS[name] != "real":
+    if KINDS.get(name) != "real":
         return all(_fits(name, value, False) for value in set(values))
     if name in NEEDED and not all(values):
         return False
@@ -124,7 +124,7 @@ def _fits(name: str, value: str, signed: bool) -> bool:
         return value in STATES
     if not value:
         return name not in NEEDED
-    kind = KINDS[name]
+    kind = KINDS.get(name, "text")
     if kind == "text":
         return True
     try:

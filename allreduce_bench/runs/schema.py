@@ -19,7 +19,6 @@ PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
 STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # with work or delays before ranks enter a call
 WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
-NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
@@ -87,8 +86,6 @@ _Definition = Annotated[str, Column("barrier_max_local: after a barrier, the max
 _LateBy = Annotated[float | None, Column((((("how late the pattern of --arrival lets the latest rank enter; empty: " "nobody is delayed")))), "s", later=True)]
 _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
 _InternodeNbytes = Annotated[int | None, Column((((("bytes that the schedule sends between nodes in one call; empty " "for native")))), "bytes")]
-_CloseMoves = Annotated[int | None, Column((((("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on " "some processors; of native the ranks whose output lies so behind their input")))), later=True)]
-_UnknownMoves = Annotated[int | None, Column((((("messages of a call, over all ranks, whose places the MPI library " "chooses, since they have several ranges")))), later=True)]
 _WhyUncut = Annotated[str | None, Column((((("why a pipelined executor ran the steps without cutting them; empty: " "it cut them, or had not to")))), later=True)]
 _SameBits = Annotated[int | None, Column((((("1: on random floats all ranks got the same bits; 0: they did not; " "empty: not compared")))), kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column((((("1: repeated calls gave the same bits; empty: not compared, see " "--check bits")))), kind="flag")]
@@ -128,8 +125,6 @@ class _CellColumns(TypedDict, total=False):
     nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
     cache: Annotated[str, Column((((("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")))), words=CACHES)]
     groups: Annotated[str, Column((((("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")))), words=(TOGETHER, ALONE))]
-    arrival: Annotated[str, Column((((("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a " "trace; empty: nobody is delayed")))), later=True)]
-    placement: Annotated[str, Column((((("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts " "them; a number, so many bytes apart modulo 4096; empty: unknown")))), later=True)]
 
 
 class CallColumns(_LaunchColumns, _CellColumns, total=False):
@@ -180,8 +175,6 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     late_by_s: _LateBy
     stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and " "ready come before them; empty: not kept")]
     offsets: Annotated[str, Column((((("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; " "varies: in a cold cell they differ from place to place")))), "bytes", later=True)]
-    close_moves: _CloseMoves
-    unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
     proved: Annotated[int | None, Column((((("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; " "0: too many ranks; empty for native")))), kind="flag")]
     steps: Annotated[int | None, Column("largest number of steps of one rank")]
@@ -217,8 +210,6 @@ class SummaryColumns(_CellColumns, total=False):
 
     state: Annotated[str, Column((((("done; else the reason why no launch finished it: wrong, refused, hung, " "skipped, left out or missing")))), words=(*STATES, MISSING), never_empty=True)]
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
-    close_moves: _CloseMoves
-    unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
     time_definition: _Definition
     launches: Annotated[int, Column("launches that finished the cell")]
@@ -310,6 +301,9 @@ KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)
 NEEDED = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.never_empty)  # never empty
 LATER = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.later)  # older files lack them
 CHECKED = frozenset(_Checksums.__annotations__)  # columns that files of UNCHECKED_VERSION lack
+
+
+FORMER = ("arrival", "placement", "close_moves", "unknown_moves")  # columns of earlier files, which are ignored
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:

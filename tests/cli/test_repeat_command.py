@@ -58,7 +58,7 @@ def test_a_phase_of_work_comes_back():
 def test_arrival_patterns_come_back(tmp_path):
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0\n0,1,1\n")
-    arrival = {"arrival": ("ramp", str(trace)), "arrival_digests": (digest_of_trace(str(trace)),), "late_by": "0.0015s"}
+    arrival = {"arrival": str(trace), "arrival_digest": digest_of_trace(str(trace))}
     plan = Plan(**(CHOICES | {"ranks": (2,)}), **arrival)
     assert parsed(repeat_command(plan)) == plan
 

@@ -8,8 +8,6 @@ from allreduce_bench.runs.schema import ALONE, TOGETHER
 def test_only_the_unusual_is_named():
     assert qualifiers("warm", "") == qualifiers("warm", TOGETHER) == []
     assert qualifiers("cold", ALONE) == ["cold", "alone"]
-    assert qualifiers("warm", "", "ramp", "page") == ["ramp"]
-    assert qualifiers("warm", "", None, "numpy") == ["numpy"] and qualifiers("warm", "", "", "16") == ["16 bytes apart"]
 
 
 def test_the_cell_of_a_row():
@@ -21,6 +19,5 @@ def test_the_cell_of_a_row():
         "segment": None,
         "cache": "cold",
         "groups": TOGETHER,
-        "placement": "page",
     }
     assert cell_of(row) == cell

@@ -53,7 +53,7 @@ def test_a_point_says_what_it_is(tmp_path):
 
 def test_a_summary_gives_the_same_points(tmp_path):
     folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="both", floors=True)
-    told = points_of_summary(summarise(folder), folder.attempts(), "a")
+    told = points_of_summary(folder.plan(), summarise(folder), folder.attempts(), "a")
     order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
     sorted_ones = [
         frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
@@ -135,7 +135,7 @@ def test_mock_ups_have_no_points(tmp_path):
     assert set(frame["algorithm"]) == {"native"} and len(frame) == 3 * len(SIZES)
     rows = summarise(folder)
     assert set(MOCKUPS) < {row["algorithm"] for row in rows}
-    assert set(points_of_summary(rows, folder.attempts(), "run")["algorithm"]) == {"native"}
+    assert set(points_of_summary(folder.plan(), rows, folder.attempts(), "run")["algorithm"]) == {"native"}
 
 
 def test_runs_are_told_apart(tmp_path):

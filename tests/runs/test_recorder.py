@@ -30,7 +30,7 @@ CELL = {
     "cache": "warm",
     "groups": "",
 }
-COMMON = {**CELL, "ranks": 2, "nbytes": 8, "placement": "page"}
+COMMON = {**CELL, "ranks": 2, "nbytes": 8}
 
 
 @pytest.fixture

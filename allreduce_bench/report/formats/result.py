@@ -56,13 +56,17 @@ def tables(result: Result) -> list[ResultTable]:
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
         rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]
+    return [
+        _result_table(result.plan, algorithm, executor, rows_of[key])
+        for key in order
+        for _, _, algorithm, executor in [key]
+    ]
 
 
-def _result_table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
+def _result_table(plan: Plan, algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
     run_by = "" if executor == algorithm else f" ({executor})"
     return ResultTable(
-        f"algorithm {algorithm}{run_by}, {where(rows)}",
+        f"algorithm {algorithm}{run_by}, {where(plan, rows)}",
         rows,
         [row for row in rows if row["time_s"] is not None],
         [_missing_text(row) for row in rows if row["time_s"] is None],
