@@ -97,6 +97,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "binding": ("binding",),
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
+    "cache": ("cache",),
     "groups": ("groups",),
     "order": ("order",),
     "placement": ("placement",),
@@ -108,6 +109,7 @@ IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend 
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
+    "cache": "state of the cache",
     "groups": "groups",
     "order": "order of ranks",
     "placement": "where vectors lie",
@@ -198,6 +200,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch lacks it
     links = sorted({link for row in rows if (link := row.get("link"))})
     conditions = _environment_conditions(attempts) | {
+        "cache": Condition(plan.cache, plan.cache),
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
         "work": Condition((plan.compute_s, plan.work, plan.inject_slowdown), _work_text(plan)),
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),

@@ -14,8 +14,6 @@ from ..units import format_size, in_ranks
 from .conditions import ComparedRun
 from .decision import Side
 
-DEFAULTS = {"cache": "warm", "groups": ""}
-
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 
 
@@ -31,8 +29,6 @@ class MatchKey:
     dtype: Annotated[str | None, "type of an element; null: a log does not say"]
     op: Annotated[str | None, "reduction; null: a log does not say"]
     count: Annotated[int, "length of the vector; unit: elements"]
-    cache: Annotated[str, "state of the cache: warm or cold"]
-    groups: Annotated[str, "together, alone; empty: no groups"]
 
 
 class UnjudgedCell(NamedTuple):
@@ -184,8 +180,6 @@ def _key_of(row: SummaryRow) -> MatchKey:
         row["dtype"],
         row["op"],
         row["count"],
-        row.get("cache") or DEFAULTS["cache"],
-        row.get("groups") or DEFAULTS["groups"],
     )
 
 
@@ -264,10 +258,8 @@ def _window_text(key: MatchKey) -> str:
 
 
 def _short_name(row: SummaryRow) -> str:
-    """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
-    values = [row.get(name) or usual for name, usual in DEFAULTS.items()]
-    unusual = [str(value) for value, usual in zip(values, DEFAULTS.values()) if value != usual]
-    return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+    """Format `ring 64 KiB, 4 ranks`."""
+    return f"{competitor_of(row)} {format_size(row['nbytes'])}, {in_ranks([row['ranks']])}"
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:

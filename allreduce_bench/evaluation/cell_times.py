@@ -14,10 +14,9 @@ from typing import Literal
 from ..medians import median_interval
 from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.groups import parse_group_times
 from ..runs.identified import NO
 from ..runs.rows import Block, Row
-from ..runs.schema import ALONE, QUANTILES
+from ..runs.schema import QUANTILES
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
 from .summary_row import SummaryRow, competitor_of, time_of
 
@@ -53,7 +52,6 @@ class CellCalls:
     others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
     iterations: Counter[str] = field(default_factory=Counter)  # of the valid ones, as written; empty: not known
     definitions: set[str] = field(default_factory=set)  # of time_s
-    group_times_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
         """Add rows of REPETITIONS, all of this cell and launch."""
@@ -61,21 +59,11 @@ class CellCalls:
             self.first_s = float(block["time_s"][first])
         counts = valid_calls(block)
         self.invalid += block["warmup"].count("0") - sum(counts)
-        if any(block["group_times_s"]):
-            groups = block["group_times_s"]
-            counts = [counted and not (times and self._add_groups(times)) for counted, times in zip(counts, groups)]
         self.time_s += map(float, compress(block["time_s"], counts))
         self.iterations.update(compress(block["iterations"], counts))
         self.definitions |= set(compress(block["time_definition"], counts))
         for name, values in self.others.items():
             values += map(float, filter(None, compress(block[name], counts)))
-
-    def _add_groups(self, text: str) -> bool:
-        """Add the times of the groups; return whether all are of groups other than the first one measured alone."""
-        times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
-        for number, time_s in times:
-            self.group_times_s[number].append(time_s)
-        return times[0][0] > min(self.group_times_s)
 
 
 def valid_calls(block: Block) -> list[bool]:
@@ -195,8 +183,8 @@ def known_median(values: Iterable[float | None]) -> float | None:
 
 # Rows that compete with each other, and times that are doubted.
 #
-# Rows compete at one size (`by_size`) of one table (`tables`: one number of ranks and
-# cache). A doubted time is not ranked, and cannot win.
+# Rows compete at one size (`by_size`) of one table (`tables`: one number of ranks). A doubted time is not
+# ranked, and cannot win.
 
 
 # doubts
@@ -231,23 +219,18 @@ def doubt_words(doubt: str) -> str:
 
 
 def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows except references: those of one group alone, of mock-ups, and native:default."""
-    return [row for row in _together(rows) if not executor_of(row).is_mockup and row.get("algorithm") != FORCED_DEFAULT]
+    """Return the rows except references: those of mock-ups, and native:default."""
+    return [row for row in rows if not executor_of(row).is_mockup and row.get("algorithm") != FORCED_DEFAULT]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """Return the rows of mock-ups."""
-    return [row for row in _together(rows) if executor_of(row).is_mockup]
+    return [row for row in rows if executor_of(row).is_mockup]
 
 
 def defaults(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """Return the rows of native:default."""
-    return [row for row in _together(rows) if row.get("algorithm") == FORCED_DEFAULT]
-
-
-def _together(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows without those of groups alone."""
-    return [row for row in rows if row["groups"] != ALONE]
+    return [row for row in rows if row.get("algorithm") == FORCED_DEFAULT]
 
 
 def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> list[str]:
@@ -256,20 +239,20 @@ def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> l
     return list(dict.fromkeys(map(competitor_of, ordered)))
 
 
-def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
-    """Return the measured rows that compete, by (ranks, nbytes, cache)."""
+def by_size(rows: Iterable[SummaryRow]) -> dict[tuple[int, int], list[SummaryRow]]:
+    """Return the measured rows that compete, by (ranks, nbytes)."""
     rows_by_size = defaultdict(list)
     for row in competing(rows):
         if row["time_s"] is not None:
-            rows_by_size[row["ranks"], row["nbytes"], row["cache"]].append(row)
+            rows_by_size[row["ranks"], row["nbytes"]].append(row)
     return dict(rows_by_size)
 
 
-def tables(rows: Iterable[SummaryRow]) -> dict[tuple[int, str], dict[int, list[SummaryRow]]]:
-    """Return the same by table: (ranks, cache) -> nbytes, ascending -> rows."""
-    sizes_of_table: dict[tuple[int, str], dict[int, list[SummaryRow]]] = {}
-    for (ranks, nbytes, cache), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
-        sizes_of_table.setdefault((ranks, cache), {})[nbytes] = rows_of_size
+def tables(rows: Iterable[SummaryRow]) -> dict[int, dict[int, list[SummaryRow]]]:
+    """Return the same by table: ranks -> nbytes, ascending -> rows."""
+    sizes_of_table: dict[int, dict[int, list[SummaryRow]]] = {}
+    for (ranks, nbytes), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
+        sizes_of_table.setdefault(ranks, {})[nbytes] = rows_of_size
     return sizes_of_table
 
 

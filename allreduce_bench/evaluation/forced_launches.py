@@ -35,6 +35,6 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
             row["doubt"], row["default_ratio"] = row["doubt"] or OTHER_DEFAULT, ratios[_place(row)]
 
 
-def _place(row: SummaryRow) -> tuple[int, int, str, str]:
+def _place(row: SummaryRow) -> tuple[int, int]:
     """Return what times have in common that are compared."""
-    return row["ranks"], row["nbytes"], row["cache"], row["groups"]
+    return row["ranks"], row["nbytes"]

@@ -16,7 +16,7 @@ from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, state_words
 from ..stats import median
 from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
-from .summary_row import Accident, SummaryRow, cell_of, qualifiers
+from .summary_row import Accident, SummaryRow, cell_of
 
 # a check failed in some launch: no other launch or attempt changes that
 FINAL = ("wrong", "refused")
@@ -194,17 +194,16 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
     if cells == set(planned):
         return f"all {len(cells)} cells"
     sizes = [nbytes // plan.itemsize for nbytes in plan.sizes]
-    sizes_of: dict[tuple[str, str], list[int]] = {}
+    sizes_of: dict[str, list[int]] = {}
     for cell in planned:
         if cell in cells:
-            qualifier = "".join(f" {word}" for word in qualifiers(cell.cache, cell.groups))
             name = competitor_name(cell.algorithm, cell.executor)
-            sizes_of.setdefault((name, qualifier), []).append(sizes.index(cell.count))
+            sizes_of.setdefault(name, []).append(sizes.index(cell.count))
     order = (*plan.competitors, *FLOORS)
     names_of: dict[str, list[str]] = {}
-    for name, qualifier in sorted(sizes_of, key=lambda key: order.index(key[0])):
-        sizes_text = _format_spans(sizes_of[name, qualifier], lambda index: format_size(plan.sizes[index]))
-        names_of.setdefault(sizes_text + qualifier, []).append(name)
+    for name in sorted(sizes_of, key=order.index):
+        sizes_text = _format_spans(sizes_of[name], lambda index: format_size(plan.sizes[index]))
+        names_of.setdefault(sizes_text, []).append(name)
     return "; ".join(f"{', '.join(names)} {sizes_text}" for sizes_text, names in names_of.items())
 
 

@@ -1,6 +1,6 @@
 """One row of a summary: a cell of a run over all its launches.
 
-`schema.SummaryColumns` declares the columns. `competitor_of`, `number_of`, `time_of`, `cell_of` and `qualifiers` read
+`schema.SummaryColumns` declares the columns. `competitor_of`, `number_of`, `time_of` and `cell_of` read
 a row.
 """
 
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 from ..runs.cell import competitor_name, executor_of
 from ..runs.identified import Ran
 from ..runs.plan import Cell
-from ..runs.schema import ALONE, GRADES, KINDS, SummaryColumns
+from ..runs.schema import GRADES, KINDS, SummaryColumns
 from ..runs.typed_json import NotNegative, one_of
 
 if TYPE_CHECKING:
     from .environment import LaunchDifference
-
-
-UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are mentioned
 
 
 class Accident(NamedTuple):
@@ -89,7 +86,6 @@ class SummaryFacts(TypedDict, total=False):
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
-    losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     checks: int | None  # calls whose result was checked, over all launches; None: early runs did not count them
     schedules: int  # number of distinct schedules that the launches ran
     link: str | None  # the links between the nodes, in words
@@ -131,13 +127,7 @@ def time_of(row: SummaryRow) -> float:
 
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
-    same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
-    return Cell(*same, row.get("window"))
-
-
-def qualifiers(cache: str, groups: str) -> list[str]:
-    """Return the unusual values of a cell's columns: `cold`, `alone`."""
-    return [value for value in (cache, groups) if value in UNUSUAL]
+    return Cell(row["algorithm"], executor_of(row), row["count"], row["segment"], row.get("window"))
 
 
 def placement_text(placement: str) -> str:

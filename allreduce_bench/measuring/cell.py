@@ -92,7 +92,7 @@ def _outcome_of_all_reduce(
         facts |= _checked_further(context, checks, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
         if facts.get("wrong"):
             return CellOutcome({**facts, "state": "wrong"})
-        with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
+        with _rotation(context, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
                 facts["offsets"] = offsets_of(rotation.places, party)
             checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
@@ -137,7 +137,7 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
-    with _rotation(context, cell, bind, memory, sendbuf, 1) as rotation:
+    with _rotation(context, bind, memory, sendbuf, 1) as rotation:
         turn, loop = (rotation.turn, rotation.loop) if rotation else (lambda: call.run, call.timed_calls)
         times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
     return _done_or_skipped({}, times)
@@ -152,9 +152,9 @@ def _repeated_calls(
     loop: TimedLoop | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
-    columns, approach = context.further_columns, context.approach
+    approach = context.approach
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, columns, checks, loop, approach)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, checks, loop, approach)
 
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
@@ -190,9 +190,9 @@ def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
     return CellOutcome({**facts, "state": "done"}, times)
 
 
-def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
-    """Return a context manager of the buffers that a cold cell of `steps` rotates through; of None if it is warm."""
-    if cell.cache == "warm":
+def _rotation(context: Context, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
+    """Return a context manager of the buffers that cold calls of `steps` rotate through; of None if they are warm."""
+    if context.plan.cache == "warm":
         return nullcontext()
     from .cold_calls import Rotation, places_for  # late: few runs are cold
 

@@ -18,7 +18,7 @@ from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.plan import Plan
-from ..runs.schema import FLOOR, NO_GROUPS
+from ..runs.schema import FLOOR
 from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
@@ -47,13 +47,12 @@ TYPES = {
 }
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
-    *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
+    *("algorithm", "executor", "dtype", "op", "segment", "window", "ranks", "nodes"),
     *("count", "nbytes", "launch"),
 )
 SERIES = (  # columns that identify a series, whose cells differ in size
     "algorithm",
     "executor",
-    "cache",
     "dtype",
     "op",
     "segment",
@@ -90,18 +89,23 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
     wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
     plan = folder.plan()
-    if plan.arrival:
+    if plan.groups or plan.arrival:
         return
+    of_run = _conditions(plan)
     for cell, launches in by_cell(folder).items():
         cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
         first = next(iter(launches.values())).cell
-        is_usual = first["groups"] == NO_GROUPS and cell not in wrong_cells
-        is_usual = is_usual and first["algorithm"] != FORCED_DEFAULT
+        is_usual = cell not in wrong_cells and first["algorithm"] != FORCED_DEFAULT
         is_wanted = is_usual and not executor_of(first).is_mockup and (floors or not executor_of(first).is_reference)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
             for point in cell_points:
                 of_launch = is_oversubscribed[point["launch"]]
-                yield {**point, "oversubscribed": of_launch, "placement": plan.placement or None}
+                yield {**point, **of_run, "oversubscribed": of_launch}
+
+
+def _conditions(plan: Plan) -> dict[str, str | None]:
+    """Return the columns of POINTS that are conditions of the run."""
+    return {"cache": plan.cache, "placement": plan.placement or None}
 
 
 def _point(calls: CellCalls) -> dict:
@@ -119,9 +123,9 @@ def points_of_summary(plan: Plan, rows: Iterable[SummaryRow], attempts: Iterable
     `calls` is missing, and each point has the `grade` of its row.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    usual = [] if plan.arrival else competing(rows)
-    timed = [row for row in usual if row["time_s"] is not None and row["groups"] == NO_GROUPS]
-    of_run = {"run": run, "placement": plan.placement}
+    usual = [] if plan.groups or plan.arrival else competing(rows)
+    timed = [row for row in usual if row["time_s"] is not None]
+    of_run = {"run": run, **_conditions(plan)}
     records = [
         {**of_run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
         for row in timed

@@ -293,12 +293,12 @@ def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarra
 
 # Fit of many series: points -> a model of each, or a sentence that says what is lacking
 #
-# A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment
-# and window. Executors, caches, types and runs are never pooled. A pipelined executor may cut the steps of
+# A series is what may be fitted together: the points of one run, algorithm, executor, dtype, operation, segment and
+# window. Executors, types and runs are never pooled. A pipelined executor may cut the steps of
 # every size differently; that does not divide a series, since prices refer to the steps before they are cut.
 
 
-KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window")
+KEYS = ("run", "algorithm", "executor", "dtype", "op", "segment", "window")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -369,7 +369,7 @@ def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     """Remove the segments at which executors cut steps; algorithms keep their own."""
     names = [name for name in map(str, points["algorithm"].unique()) if is_builtin(name)]
     own = points["algorithm"].isin([name for name in names if builtin_of(name).segmented])
-    for name in ("window", "placement", "grade"):
+    for name in ("cache", "window", "placement", "grade"):
         if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
@@ -406,7 +406,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         trend_share=fit.trend_share,
         uniform=fit.uniform,
         **{name: values[name] or "" for name in ("run", "executor", "dtype", "op")},
-        cache=values["cache"] or "warm",
+        cache=str(usable["cache"].fillna("warm").iloc[0]),
         itemsize=itemsize,
         segment=None if segment is None else int(segment),
         window=None if values["window"] is None else int(values["window"]),

@@ -212,8 +212,8 @@ def _choices_of_run(path: Path) -> list[Choice]:
     from ..runs.folder import RunFolder
 
     folder = RunFolder(path)
-    placement = folder.plan().placement or UNKNOWN
-    rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
+    plan = folder.plan()
+    rows = [] if plan.groups or plan.arrival else [row for row in summarise(folder) if row.get("time_s")]
     _tell_losses(folder)
     known = [row for row in rows if is_builtin(row["algorithm"]) or executor_of(row).is_native]
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
@@ -230,7 +230,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
             executor=row["executor"],
             segment=row["segment"],
             window=row["window"],
-            placement=placement,
+            placement=plan.placement or UNKNOWN,
         )
         for row in best
     ]

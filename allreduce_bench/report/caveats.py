@@ -14,7 +14,7 @@ from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wron
 from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts, split_values
 from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
@@ -248,7 +248,7 @@ def _rarity(p_value: float) -> str:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
+        f"{competitor_of(row)} {format_size(row['nbytes'])}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
@@ -334,7 +334,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     for row in rows:
         if row["state"] != "done":
             key = (str(row["state"]), int(str(row["ranks"])), competitor_of(row), str(row["reason"] or ""))
-            sizes.setdefault(key, []).append(cell_size(row))
+            sizes.setdefault(key, []).append(format_size(row["nbytes"]))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
         for (state, ranks, name, reason), cell_sizes in sizes.items()
@@ -342,18 +342,12 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     return sorted(cells, key=lambda gap: gap.state not in FAILED_BADGES)
 
 
-def cell_size(row: SummaryRow) -> str:
-    """Return `8 B`, or `8 B cold`, `8 B alone`."""
-    unusual = qualifiers(row["cache"], row["groups"])
-    return " ".join([format_size(row["nbytes"]), *unusual])
-
-
 def cells_text(rows: Sequence[SummaryRow]) -> str:
     """Return `ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(competitor_of(row), [])
-        cell_sizes.append(cell_size(row))
+        cell_sizes.append(format_size(row["nbytes"]))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
         + f" at {in_ranks([ranks])}"
@@ -406,7 +400,7 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{competitor_of(row)} {format_size(row['nbytes'])}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..evaluation.summary_row import qualifiers
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
@@ -81,13 +80,7 @@ def _found(damage: Damage) -> str:
 
 
 def _cell_text(mark: Row) -> str:
-    name = competitor_name(mark["algorithm"], mark["executor"])
-    words = (
-        name,
-        format_size(int(mark["nbytes"])),
-        *qualifiers(mark["cache"], ""),
-    )
-    return " ".join(filter(None, (*words, mark["groups"])))
+    return f"{competitor_name(mark['algorithm'], mark['executor'])} {format_size(int(mark['nbytes']))}"
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:

@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..evaluation import group_losses
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
@@ -53,7 +52,7 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     }
     kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"]) for row in rows]
+    cells = [cell_id(row["ranks"], competitor_of(row), row["nbytes"]) for row in rows]
     return {"groups": kept, "lines": lines, "cells": cells}
 
 
@@ -100,8 +99,6 @@ def _interval(row: SummaryRow) -> str:
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
     DistributionColumn("algorithm", competitor_of, "text"),
-    DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
-    DistributionColumn("groups", _column_text("groups"), "text"),
 )
 CALLS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
@@ -150,13 +147,14 @@ def call_distributions(
     """Return the calls of each cell of `rows` that has a time, by its `cell_id`.
 
     Each has its title, the microseconds of its calls by launch, and whether these are all. Excluded are warm-ups and
-    invalid calls, and cells of groups. Cells with more calls than
+    invalid calls, and the runs of groups. Cells with more calls than
     `most` allows each are thinned evenly in ascending order, keeping the shortest and the longest. Raises RunError.
     """
+    groups = folder.plan().groups
     titles = {
         _id(row): f"{competitor_of(row)}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
         for row in competing(rows)
-        if row["time_s"] is not None and not row["groups"]
+        if row["time_s"] is not None and not groups
     }
     calls = _calls(folder, titles)
     launches = sum(len(of_cell) for of_cell in calls.values())
@@ -172,7 +170,7 @@ def call_distributions(
 
 
 def _id(row: SummaryRow) -> str:
-    return cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"])
+    return cell_id(row["ranks"], competitor_of(row), row["nbytes"])
 
 
 def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
@@ -181,8 +179,8 @@ def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, 
     for block in folder.blocks():
         first = {column: values[0] for column, values in block.items()}
         competitor = competitor_name(first["algorithm"], first["executor"])
-        name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
-        if name not in titles or first["groups"]:
+        name = cell_id(int(first["ranks"]), competitor, int(first["nbytes"]))
+        if name not in titles:
             continue
         counted = zip(block["time_s"], block["warmup"], block["valid"])
         times = (float(time_s) for time_s, warmup, valid in counted if warmup != "1" and valid != "0" and time_s)
@@ -207,7 +205,7 @@ NONE, ABOVE = "-", "above 100 %"  # no known lower bound; the time is below it
 
 
 class LimitLine(NamedTuple):
-    """The lower bound of one size of one rank count and cache."""
+    """The lower bound of one size of one rank count."""
 
     nbytes: int
     limit_s: float
@@ -215,8 +213,8 @@ class LimitLine(NamedTuple):
     shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher bound of its own
 
 
-def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
-    """Return the times of one rank count and cache: a line for each size, with a row of the summary for each
+def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
+    """Return the times of one rank count: a line for each size, with a row of the summary for each
     algorithm.
     """
     lines = []
@@ -234,20 +232,16 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
         "declared": declared,
         "floors": any(number_of(row, name) for row in rows for name in figures.FLOORS),
     }
-    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
+    place = {"ranks": ranks, "groups": rows[0].get("groups_in_words"), "conditions": unusual_conditions(plan)}
     of_limits = {
         "limits": limit_lines(rows, least),
         "statistics": tables(rows),
     }
-    return {"ranks": ranks, "cache": cache, "conditions": unusual_conditions(plan), "lines": lines} | {
-        **of_limits,
-        **marks,
-        **groups,
-    }
+    return {**place, "lines": lines, **of_limits, **marks}
 
 
 def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list[LimitLine]:
-    """Return a line for each size with a known lower bound, of rows of one rank count and cache.
+    """Return a line for each size with a known lower bound, of rows of one rank count.
 
     `least`: the bounds of one byte by the run's models, used where no measured figure gives one; its name then says
     so.

@@ -156,7 +156,7 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
             "caches"
         ),
     }
-    return "; ".join(text_of[cache] for cache in plan.caches)
+    return text_of[plan.cache]
 
 
 def _placement_text(plan: Plan) -> str:
@@ -171,7 +171,7 @@ def _placement_text(plan: Plan) -> str:
 
 def _groups_text(plan: Plan) -> str:
     layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
-    return f"{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep"
+    return f"{layouts}; all at the same time from a common start"
 
 
 def unusual_conditions(plan: Plan) -> list[str]:

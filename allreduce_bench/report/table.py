@@ -15,9 +15,8 @@ from ..evaluation.cell_times import (
     doubt_words,
     mockups,
 )
-from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
+from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.cell import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
@@ -42,7 +41,7 @@ def table(
     screen: Screen = UNBOUNDED,
     attempts: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Return the table of every rank count and cache with its verdict, the missing cells and their reasons.
+    """Return the table of every rank count with its verdict, the missing cells and their reasons.
 
     No line is wider than the screen. `library` is named above each table, unless `attempts` name others at its ranks:
     the facts of the launches, in which imported ones name their logs and libraries.
@@ -50,9 +49,7 @@ def table(
     tables = []
     for ranks in plan.ranks:
         own = libraries_of([fact for fact in attempts if fact["ranks"] == ranks]) or library
-        for cache in plan.caches:
-            rows_of_table = [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
-            tables.append(_table_of_ranks(plan, rows_of_table, own, screen))
+        tables.append(_table_of_ranks(plan, [row for row in rows if row["ranks"] == ranks], own, screen))
     contrasts = contrast_sentences(competing(rows), attempts) if rows else []
     return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
 
@@ -86,7 +83,6 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *launch_states_sentences(every),
         *suspicion_sentences(every),
         *_reference_line(rows),
-        *(_group_losses(every) if plan.groups else ()),
         *([how_measured.order_sentence(plan)] if plan.order else []),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
@@ -107,10 +103,6 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(plan, rows)}, {library}",
         f"time (us): {of_a_call}, median of repetitions, median of launches",
     ]
-
-
-def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
-    return loss_sentences(rows)
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
@@ -228,13 +220,7 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
 
 
 def _cell_name(row: SummaryRow) -> str:
-    return f"{_algorithm_of(row)} {format_size(row['nbytes'])}"
-
-
-def _algorithm_of(row: SummaryRow) -> str:
-    """Return `ring`, or `ring alone`."""
-    unusual = qualifiers("", row["groups"])
-    return " ".join([competitor_of(row), *unusual])
+    return f"{competitor_of(row)} {format_size(row['nbytes'])}"
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
@@ -261,12 +247,12 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return the reasons why cells are missing, without duplicates, and the algorithms with bits that differ by
     rank.
     """
-    algorithms = {_algorithm_of(row) for row in rows}
+    algorithms = {competitor_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
         if row["state"] != "done":
             cells = reasons.setdefault((row["state"], row["reason"]), {})
-            cells.setdefault(row["nbytes"], []).append(_algorithm_of(row))
+            cells.setdefault(row["nbytes"], []).append(competitor_of(row))
     notes = [
         f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
         for (state, reason), sizes in reasons.items()

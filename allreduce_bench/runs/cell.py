@@ -108,8 +108,6 @@ class Cell:
     executor: Executor
     count: int
     segment: int | None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
-    cache: str = "warm"  # or cold
-    groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
 
     def __post_init__(self) -> None:
@@ -119,14 +117,14 @@ class Cell:
     def key(self) -> tuple[str, ...]:
         """The identity of the cell within its launch, as in files; see `folder.key_of`."""
         segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
-        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups
+        return self.algorithm, self.executor, str(self.count), segment, window
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """Return the cell with this `key`."""
-        algorithm, executor, count, *numbers, cache, groups = key
+        algorithm, executor, count, *numbers = key
         segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, Executor(executor), int(count), segment, cache, groups, window)
+        return cls(algorithm, Executor(executor), int(count), segment, window)
 
 
 class Launch(NamedTuple):

@@ -18,7 +18,7 @@ from zlib import crc32
 from .files import open_kept, read_kept
 from .plan import Launch
 from .rows import Block, Row, RunError, blocks_of, checked_header, checked_row, csv_bytes
-from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, UNFINISHED, checksum, first_link, names
+from .schema import CELLS, CHECKED, FORMER, REPETITIONS, UNCHECKED_VERSION, UNFINISHED, checksum, first_link, names
 
 # limits of what is read
 MOST_HEADER_NBYTES = 65536
@@ -138,7 +138,7 @@ def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
         return None
     header, newline, body = content.partition(b"\n")
     columns = header.decode(errors="replace").split(",")
-    if not newline or not set(columns) <= set(names(CELLS)):
+    if not newline or not set(columns) <= {*names(CELLS), *FORMER}:
         return None
     if not CHECKED.intersection(columns):
         return EndOfMarks(columns, None, 0, not content.endswith(b"\n"))

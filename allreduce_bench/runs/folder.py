@@ -19,7 +19,7 @@ from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, 
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 # columns that identify a cell within its launch
-KEY = ("algorithm", "executor", "count", "segment", "window", "cache", "groups")
+KEY = ("algorithm", "executor", "count", "segment", "window")
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
 FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt
 

@@ -66,15 +66,12 @@ from .option_values import (
     SLOWDOWN,
 )
 from .schema import (
-    ALONE,
     CACHES,
     FLOOR,
     FLOORS,
     FORMER_SYNCS,
-    NO_GROUPS,
     PAGE,
     SYNCS,
-    TOGETHER,
     UNKNOWN_PLACEMENT,
     WORKS,
 )
@@ -331,12 +328,12 @@ class Plan:
             meaning="calls of a loop without a common start; 0: none",
         ),
     )
-    cache: Annotated[str, one_of(*CACHES, "both")] = field(
+    cache: Annotated[str, one_of(*CACHES)] = field(
         default="warm",
         metadata=option(
             "--cache",
             section=Section.DEFINED,
-            help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
+            help="warm: the same buffers in every call; cold: other buffers in every call.",
             meaning="state of the cache before a call",
         ),
     )
@@ -390,8 +387,7 @@ class Plan:
         metadata=option(
             "--groups",
             section=Section.DEFINED,
-            help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive "
-            "ranks).",
+            help="All-reduce in groups at the same time: 2 (halves), mod:8, div:8 (consecutive ranks).",
             meaning="groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
             of=GROUPS,
             metavar="N",
@@ -625,16 +621,6 @@ class Plan:
         return DTYPES[self.dtype]
 
     @property
-    def caches(self) -> tuple[str, ...]:
-        """The states of the cache in which each cell is measured."""
-        return CACHES if self.cache == "both" else (self.cache,)
-
-    @property
-    def group_kinds(self) -> tuple[str, ...]:
-        """Values of `Cell.groups`; the first one competes."""
-        return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
-
-    @property
     def arrival_name(self) -> str:
         """The arrival pattern, or the name of the file of a trace; empty: nobody is delayed."""
         return self.arrival.rpartition("/")[2]
@@ -686,32 +672,28 @@ class Plan:
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Mock-ups are measured like the competing groups, which they are compared with. The floors are included, but not
-        where the library is told what to use; the one of no call does not depend on the size: it has one, the smallest.
+        The floors are included, but not where the library is told what to use; the one of no call does not depend on
+        the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
         ways = [(name, executor) for name in self.algorithms_in(launch) for executor in self.executors_of(name)]
         cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
-        for cache in self.caches:
-            for name, executor in ways:
-                kinds = self.group_kinds[:1] if executor.is_mockup else self.group_kinds
-                window = self.window if executor.is_pipelined else None
-                segments = cuts if window else {}
-                if name in self.segmented:
-                    segments = dict.fromkeys(self.sizes, self.segment_nbytes)
-                for count in counts:
-                    nbytes = segments.get(count * self.itemsize)
-                    segment = nbytes // self.itemsize if nbytes else None
-                    cells += [Cell(name, executor, count, segment, cache, kind, window) for kind in kinds]
-            for name in FLOORS if self.floors and not launch.way else ():
-                floor_counts = counts if name != "null" else [min(counts)]
-                cells += [self.floor(name, count, cache) for count in floor_counts]
+        for name, executor in ways:
+            window = self.window if executor.is_pipelined else None
+            segments = cuts if window else {}
+            if name in self.segmented:
+                segments = dict.fromkeys(self.sizes, self.segment_nbytes)
+            for count in counts:
+                nbytes = segments.get(count * self.itemsize)
+                cells.append(Cell(name, executor, count, nbytes // self.itemsize if nbytes else None, window))
+        for name in FLOORS if self.floors and not launch.way else ():
+            cells += [self.floor(name, count) for count in (counts if name != "null" else [min(counts)])]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 
-    def floor(self, name: str, count: int, cache: str) -> Cell:
+    def floor(self, name: str, count: int) -> Cell:
         """Return the cell of a reference time."""
-        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0])
+        return Cell(name, Executor(FLOOR), count, None)
 
     def to_json(self) -> dict:
         """Return the plan as JSON values."""

@@ -223,7 +223,8 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
     end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
     if end is None:  # killed before it wrote a header
         return
-    columns = [column for column in CELLS if column.name in end.columns]
+    columns_of = {column.name: column for column in CELLS}
+    columns = [columns_of.get(name, Column("former", kind="text", name=name)) for name in end.columns]
     if end.last_crc32 is None:
         line = csv_bytes([field_values(columns, row)])
     else:

@@ -18,7 +18,6 @@ CACHES = ("warm", "cold")
 PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
 STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # with work or delays before ranks enter a call
 WORKS = ("spin", "sleep")  # what a phase of work does
-NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
@@ -123,8 +122,6 @@ class _CellColumns(TypedDict, total=False):
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
     nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
-    cache: Annotated[str, Column((((("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")))), words=CACHES)]
-    groups: Annotated[str, Column((((("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")))), words=(TOGETHER, ALONE))]
 
 
 class CallColumns(_LaunchColumns, _CellColumns, total=False):
@@ -144,7 +141,6 @@ class CallColumns(_LaunchColumns, _CellColumns, total=False):
     completion_s: _Completion
     arrival_skew_s: _ArrivalSkew
     last_rank: Annotated[int, Column("the rank that entered last on the common clock")]
-    group_times_s: Annotated[str, Column((((("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty " "without groups")))), "s")]
     schedule_digest: _Digest
 
 
@@ -273,9 +269,6 @@ class SummaryColumns(_CellColumns, total=False):
     of_limit: Annotated[float | None, Column("efficiency, limit_s / time_s; also empty if time_s is below limit_s")]
     own_limit_s: Annotated[float | None, Column((((("lower bound of the schedule itself, whose busiest node or rank " "may move more than it must; empty for native")))), "s")]
     of_own_limit: Annotated[float | None, Column("efficiency by the own bound, own_limit_s / time_s; also empty if " "time_s is below own_limit_s")]
-    group_ranks: Annotated[str, Column("number of ranks of each group; empty without groups, or with more than 256")]
-    group_times_s: Annotated[str, Column((((("median over launches of the median of each group's time, group by " "group, - for one not measured alone")))), "s")]
-    group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, " "median over launches; - for unknown")]
     path_messages: Annotated[int | None, Column("messages on the critical path")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
@@ -303,7 +296,8 @@ LATER = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.lat
 CHECKED = frozenset(_Checksums.__annotations__)  # columns that files of UNCHECKED_VERSION lack
 
 
-FORMER = ("arrival", "placement", "close_moves", "unknown_moves")  # columns of earlier files, which are ignored
+# columns of earlier files, which are ignored
+FORMER = ("cache", "groups", "arrival", "placement", "group_times_s", "close_moves", "unknown_moves")
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:

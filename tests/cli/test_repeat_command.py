@@ -45,7 +45,7 @@ def test_algorithms_that_nobody_named_stay_unnamed():
 
 def test_what_a_time_is_comes_back():
     said = {"sync": "barrier", "record": "all", "back_to_back": 7}
-    said |= {"cache": "both", "check": "bits", "groups": "2"}
+    said |= {"cache": "cold", "check": "bits", "groups": "2"}
     plan = Plan(**(CHOICES | {"ranks": (4, 8)}), **said, floors=False)
     assert parsed(repeat_command(plan)) == plan
 

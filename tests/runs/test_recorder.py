@@ -27,7 +27,6 @@ CELL = {
     "count": 2,
     "segment": None,
     "window": None,
-    "cache": "warm",
     "groups": "",
 }
 COMMON = {**CELL, "ranks": 2, "nbytes": 8}

@@ -62,7 +62,7 @@ def make_runs(folder: Path) -> None:
     build_run(folder / "faulty", outcome=outcome)
     build_run(folder / "waits", factor=waits)
     build_run(folder / "stamps", sizes=(8, 1024), launches=2, stamps=True)
-    build_run(folder / "cold", sizes=(8, 65536), launches=2, cache="both")
+    build_run(folder / "cold", sizes=(8, 65536), launches=2, cache="cold")
     build_run(folder / "groups", sizes=(8, 1024), ranks=(4,), launches=2, choices={"groups": "div:2"})
     build_run(folder / "placed", sizes=(1024, 65536), launches=2, choices={"placement": "numpy"})
     build_run(folder / "killed", sizes=(8, 1024), launches=2, unsealed=True)

@@ -21,8 +21,6 @@ def made_row(algorithm: str, nbytes: int, medians_s: Sequence[float], ranks: int
         "executor": "native" if algorithm == "native" else "sendrecv",
         "ranks": ranks,
         "nbytes": nbytes,
-        "cache": "warm",
-        "groups": "",
         "state": "done",
         **statistics(timed),
     }

@@ -12,7 +12,7 @@ from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import CELLS, checksum, first_link, names
 from allreduce_bench.runs.typed_json import checked_json
 
-COMMON = 14  # columns that tell a cell from the others, which both tables begin with
+COMMON = 13  # columns that tell a cell from the others, which both tables begin with
 
 
 def change_json(path: Path, **changes) -> None:

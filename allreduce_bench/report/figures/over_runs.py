@@ -86,8 +86,7 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
     is_completion = frame["time_definition"].fillna("").str.endswith(AFTER_LAST)
-    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna() & ~is_completion]
-    rows = rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
+    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & (frame["groups"] == "") & ~is_completion]
     return rows.assign(competitor=competitors(rows), at_s=rows["created"].map(_seconds))
 
 

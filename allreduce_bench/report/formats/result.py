@@ -7,7 +7,6 @@ from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
-from ...runs.schema import CACHES
 from ...tables import UNBOUNDED, Screen
 from ...units import format_size
 from ..table import libraries_of, table, where
@@ -38,7 +37,7 @@ class Result(NamedTuple):
 
 
 class ResultTable(NamedTuple):
-    """One algorithm and executor, at one rank count, with one state of the cache."""
+    """One algorithm and executor, at one rank count."""
 
     title: str
     rows: list[SummaryRow]  # all cells
@@ -47,20 +46,15 @@ class ResultTable(NamedTuple):
 
 
 def tables(result: Result) -> list[ResultTable]:
-    """Return the tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the
-    next.
+    """Return the tables in the plan's order: all algorithms of the first rank count, then of the next.
 
-    Mock-ups and native:default come last. Of groups only those that ran together: one alone is no result.
+    Mock-ups and native:default come last.
     """
-    rows_of: dict[tuple, list[SummaryRow]] = {}
+    rows_of: dict[tuple[int, str, str], list[SummaryRow]] = {}
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
-        rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
-    order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [
-        _result_table(result.plan, algorithm, executor, rows_of[key])
-        for key in order
-        for _, _, algorithm, executor in [key]
-    ]
+        rows_of.setdefault((row["ranks"], row["algorithm"], row["executor"]), []).append(row)
+    order = sorted(rows_of, key=lambda key: result.plan.ranks.index(key[0]))
+    return [_result_table(result.plan, *key[1:], rows_of[key]) for key in order]
 
 
 def _result_table(plan: Plan, algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:

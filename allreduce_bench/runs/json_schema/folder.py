@@ -227,7 +227,6 @@ STARTUP = fields(
 GROUPS = fields(
     {
         "ranks": items(items(whole()), "the ranks of each group"),
-        "alone": items(or_null(whole()), "of each group the number of the one measured alone in its place, from 0"),
     },
     meaning="the groups of --groups; absent: none",
 )

@@ -35,7 +35,7 @@ def made(tmp_path_factory):
         states = {"ring": {"state": "wrong", "wrong": 3}, "two_tree": None}
         return states.get(cell.algorithm, {}) if launch.number > 1 and cell.count < 1000 else {}
 
-    folder = build_run(tmp_path_factory.mktemp("runs") / "run", outcome=wrong, floors=True, cache="both")
+    folder = build_run(tmp_path_factory.mktemp("runs") / "run", outcome=wrong, floors=True, cache="cold")
     record_summary(folder)
     return folder
 
