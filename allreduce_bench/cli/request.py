@@ -33,7 +33,7 @@ from ..runs.competitor import (
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
-from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
+from ..runs.injected import TRACE, digest_of_trace, longest_delay_s, longest_phase_s, refuse_trace
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
@@ -101,7 +101,7 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
         "ranks": tuple(options["ranks"] or default_ranks(start)),
         "start": start,
         "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
-        "arrival_digests": _arrival_digests(options["arrival"] or ()),
+        "arrival_digest": _arrival_digest(options["arrival"] or ""),
     }
     plan = Plan(**{**_said(Plan, {**options, "window": None, "cut_prices": None}), **decided})
     return decide_cuts(plan, options)
@@ -124,11 +124,9 @@ def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
     return geometric_sizes(options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize)
 
 
-def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
-    """Return the digests of the traces that are replayed. Raises TraceError."""
-    if not arrival:
-        return ()
-    return tuple(map(digest_of_trace, traces_of(arrival)))
+def _arrival_digest(arrival: str) -> str:
+    """Return the digest of the trace that is replayed; empty: none is. Raises TraceError."""
+    return digest_of_trace(arrival) if arrival.endswith(TRACE) else ""
 
 
 def algorithm_fields(
@@ -326,7 +324,7 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
     That is a launch without progress for the whole timeout.
     """
-    trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
+    trace_s = refuse_trace(plan.arrival, plan.arrival_digest, plan.ranks)
     phases = {
         "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
         "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),

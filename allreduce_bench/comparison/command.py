@@ -58,8 +58,8 @@ def _parse_despite(text: str) -> frozenset[str]:
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface, groups, order, placement, inputs, work; or all. library includes what depends on it: "
-    "thread-level, transport, binding.",
+    "oversubscribed, interface, cache, groups, order, placement, arrival, inputs, work; or all. library includes what "
+    "depends on it: thread-level, transport, binding.",
 )
 @click.option(
     "--undecided",

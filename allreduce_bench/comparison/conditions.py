@@ -97,21 +97,25 @@ SAME = {  # word of --despite -> keys that must be equal
     "binding": ("binding",),
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
+    "cache": ("cache",),
     "groups": ("groups",),
     "order": ("order",),
     "placement": ("placement",),
+    "arrival": ("arrival", "late_by"),
     "inputs": ("inputs",),
-    "work": ("work", "late_by"),
+    "work": ("work",),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
+    "cache": "state of the cache",
     "groups": "groups",
     "order": "order of ranks",
     "placement": "where vectors lie",
     "inputs": "inputs of consecutive calls",
     "work": "work before a call",
+    "arrival": "ranks that enter late",
     "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
     "oversubscribed": "oversubscription",
@@ -179,20 +183,13 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
         unlike = {
             n: (own[key].text, other[key].text)
             for n, (own, other) in conditions.items()
-            if key in own and key in other and not _is_alike(key, own[key], other[key])
+            if key in own and key in other and own[key].value != other[key].value
         }
         if unlike:
             texts = next(iter(unlike.values()))
             named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
             differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
     return differences
-
-
-def _is_alike(key: str, own: Condition, other: Condition) -> bool:
-    """Return whether two runs agree; on placements if they have one in common."""
-    if key == "placement":
-        return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
-    return own.value == other.value
 
 
 def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
@@ -203,6 +200,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch lacks it
     links = sorted({link for row in rows if (link := row.get("link"))})
     conditions = _environment_conditions(attempts) | {
+        "cache": Condition(plan.cache, plan.cache),
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
         "work": Condition((plan.compute_s, plan.work, plan.inject_slowdown), _work_text(plan)),
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
@@ -210,11 +208,12 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     }
     if not isinstance(plan, ImportedPlan):  # a log lacks both; early runs used numpy's placement
         conditions["order"] = Condition(plan.order, ",".join(plan.order) or "the launcher's")
-        conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
+        conditions["placement"] = Condition(plan.placement, placement_text(plan.placement))
         if True in crowded:  # elsewhere it changes no time by more than 1 %
             conditions["inputs"] = Condition(plan.inputs, plan.inputs)
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
+    conditions["arrival"] = Condition((plan.arrival_name, plan.arrival_digest), plan.arrival_name or "none")
     if definition:
         conditions["time_definition"] = Condition(definition, definition)
     if crowded:

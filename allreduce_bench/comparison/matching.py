@@ -5,17 +5,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words, placement_of
+from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
-from ..runs.schema import FAILED, NOT_RELIABLE, PAGE
+from ..runs.schema import FAILED, NOT_RELIABLE
 from ..units import format_size, in_ranks
 from .conditions import ComparedRun
 from .decision import Side
-
-DEFAULTS = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 
@@ -30,10 +28,6 @@ class MatchKey:
     dtype: str | None  # None: a log does not say
     op: str | None  # None: a log does not say
     count: int  # elements
-    cache: str  # warm or cold
-    groups: str  # together, alone; empty: no groups
-    arrival: str  # pattern by which ranks enter late; empty: nobody is delayed
-    placement: str  # where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges
 
 
 class UnjudgedCell(NamedTuple):
@@ -145,10 +139,8 @@ def match_cells(
 
     Raises RunError if a side has none of them, or if no cell is common.
     """
-    placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
-    in_common = bool(placements[0] & placements[1])
     before, after = (
-        _rows_by_key(side, algorithms, sizes, in_common, [value for value in adopted if value.side == number])
+        _rows_by_key(side, algorithms, sizes, [value for value in adopted if value.side == number])
         for number, side in enumerate((baseline, new))
     )
     if not before or not after:
@@ -164,24 +156,20 @@ def _rows_by_key(
     side: Sequence[ComparedRun],
     algorithms: Collection[str],
     sizes: Collection[int],
-    in_common: bool,
     adopted: Sequence[Adopted],
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
-    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given.
-
-    Cells of one placement match, if the sides have one `in_common`; else those that their runs judge.
-    """
+    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given."""
     rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
     for run in side:
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["nbytes"] in sizes):
-                key = _with_adopted(_key_of(run, row, in_common), row, adopted)
+                key = _with_adopted(_key_of(row), row, adopted)
                 rows_by_key.setdefault(key, []).append((run, row))
     return rows_by_key
 
 
-def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
+def _key_of(row: SummaryRow) -> MatchKey:
     return MatchKey(
         row["ranks"],
         row["competitor"],
@@ -189,10 +177,6 @@ def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
         row["dtype"],
         row["op"],
         row["count"],
-        row.get("cache") or DEFAULTS["cache"],
-        row.get("groups") or DEFAULTS["groups"],
-        row.get("arrival") or DEFAULTS["arrival"],
-        "" if not in_common and placement_of(row) == run.plan.placement[0] else placement_of(row),
     )
 
 
@@ -264,10 +248,8 @@ def _segment_text(key: MatchKey) -> str:
 
 
 def _short_name(row: SummaryRow) -> str:
-    """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
-    values = [row.get(name) or usual for name, usual in DEFAULTS.items()]
-    unusual = [str(value) for value, usual in zip(values, DEFAULTS.values()) if value not in (usual, PAGE)]
-    return ", ".join([f"{row['competitor']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+    """Format `ring 64 KiB, 4 ranks`."""
+    return f"{row['competitor']} {format_size(row['nbytes'])}, {in_ranks([row['ranks']])}"
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:

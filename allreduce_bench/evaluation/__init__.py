@@ -3,7 +3,7 @@
 In: a run folder. Out: a row per cell, and facts about rows. Read in this order: `summary_row` (a row), `cell_times`
 (the calls of a cell; which rows compete, which times are doubted), `missing` (how cells ended), `summary` (a row per
 cell), `launch_states` (launches in two states), `spread` (ratios of two cells and their noise), `verdict` (the fastest
-at a size, winners over ranges of sizes, crossovers), `winners_elsewhere` (other placements, late ranks),
-`single_algorithm`, `grade`, `limits`, `agreement` (bits, wrong results), `group_losses`, `acceptance`, `environment`
+at a size, winners over ranges of sizes, crossovers),
+`single_algorithm`, `grade`, `limits`, `agreement` (bits, wrong results), `acceptance`, `environment`
 (the hardware and software of launches), `frames` (data frames).
 """

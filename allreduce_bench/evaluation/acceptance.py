@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .cell_times import STATES, competing, defaults, mockups
+from .cell_times import STATES, competing
 from .grade import NOT_RELIABLE
 from .limits import passes_link
 from .summary_row import SummaryRow, time_of
@@ -112,13 +112,11 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
 def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
     """Return one judgement per limit and rank count above 1, of the fastest measured algorithm or of the named one.
 
-    A cell with launches in two states is judged by the slow state, the worst case in production. Cold cells are judged
-    only if no warm cell is planned; of groups that run at the same time, the slowest is judged.
+    A cell with launches in two states is judged by the slow state, the worst case in production; of groups the slowest.
 
     A limit without a measured time fails.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
-    rows = [row for row in (*competing(rows), *mockups(rows), *defaults(rows)) if row["cache"] == plan.caches[0]]
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 

@@ -37,10 +37,9 @@ KINDS = SIZE, BYTES_PER_RANK = "size", "n/p"
 
 
 class Agreement(NamedTuple):
-    """The sizes of one algorithm at one rank count and cache with the same guarantees and measurements."""
+    """The sizes of one algorithm at one rank count with the same guarantees and measurements."""
 
     ranks: int
-    cache: str
     algorithm: str
     sizes: str
     promised: dict[Promise, int | None]  # the columns of PROMISED; None: no guarantee
@@ -93,8 +92,8 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
 
 
 def _series_key(row: SummaryRow) -> tuple:
-    """Return rank count, cache and algorithm: the key of a table line."""
-    return row["ranks"], row["cache"], row["competitor"]
+    """Return rank count and algorithm: the key of a table line."""
+    return row["ranks"], row["competitor"]
 
 
 def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
@@ -102,9 +101,8 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
     timed = max((row for row in alike if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
     return Agreement(
         first["ranks"],
-        first["cache"],
         first["competitor"],
-        _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
+        _format_sizes(alike, [row for row in compared if row["ranks"] == first["ranks"]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
         min((same for row in alike if (same := row.get("same_bits_lengths")) is not None), default=None),
@@ -115,8 +113,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
 
 def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """Format the other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
-    cell = row["ranks"], row["cache"], row["nbytes"]
-    rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
+    rivals = [other for other in compared if (other["ranks"], other["nbytes"]) == (row["ranks"], row["nbytes"])]
     others = {other["competitor"]: other["bits"] for other in rivals if other["competitor"] != row["competitor"]}
     names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)

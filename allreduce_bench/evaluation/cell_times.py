@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..medians import median_interval
 from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.groups import parse_group_times
 from ..runs.identified import NO
 from ..runs.rows import Block, Row
-from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT, join_values, split_values
+from ..runs.schema import QUANTILES, join_values, split_values
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
 from .summary_row import SummaryRow, time_of
 
@@ -41,7 +40,6 @@ class CellCalls:
     first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
     invalid: int = 0  # without warm-ups
     others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
-    group_times_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
         """Add rows of CALLS, all of this cell and launch."""
@@ -49,21 +47,11 @@ class CellCalls:
             self.first_s = float(block["time_s"][first])
         counts = valid_calls(block)
         self.invalid += block["warmup"].count("0") - sum(counts)
-        if any(block["group_times_s"]):
-            groups = block["group_times_s"]
-            counts = [counted and not (times and self._add_groups(times)) for counted, times in zip(counts, groups)]
         self.time_s += map(float, compress(block["time_s"], counts))
         for name in WRITTEN:
             self.others[name] += map(float, filter(None, compress(block[name], counts)))
         completions = zip(compress(block["global_s"], counts), compress(block["arrival_skew_s"], counts))
         self.others["completion_s"] += [float(end) - float(skew) for end, skew in completions if end and skew]
-
-    def _add_groups(self, text: str) -> bool:
-        """Add the times of the groups; return whether all are of groups other than the first one measured alone."""
-        times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
-        for number, time_s in times:
-            self.group_times_s[number].append(time_s)
-        return times[0][0] > min(self.group_times_s)
 
 
 def valid_calls(block: Block) -> list[bool]:
@@ -90,7 +78,7 @@ def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[floa
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
-    """Return the columns of SUMMARY that come from the calls of a cell, `launch_medians` and `completion_medians`.
+    """Return the columns of SUMMARY that come from the calls of a cell, and `launch_medians`.
 
     Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
     `reason`.
@@ -118,11 +106,6 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
             sorted({part for calls in launches.values() for part in split_values(calls.cell["time_definition"])})
         ),
         "launch_medians": medians,
-        "completion_medians": {
-            launch: median(calls.others["completion_s"])
-            for launch, calls in launches.items()
-            if calls.others["completion_s"]
-        },
     }
     for name, of_launch in OTHERS.items():
         row[name] = known_median(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
@@ -191,8 +174,8 @@ def known_median(values: Iterable[float | None]) -> float | None:
 
 # Rows that compete with each other, and times that are doubted.
 #
-# Rows compete if they were called in one way, at one size (`by_size`) of one table (`tables`: one number of ranks and
-# cache). A doubted time is not ranked, and cannot win.
+# Rows compete at one size (`by_size`) of one table (`tables`: one number of ranks). A doubted time is not
+# ranked, and cannot win.
 
 
 # doubts
@@ -221,60 +204,24 @@ STRONG_DRIFT = 1.5  # of the last calls of a launch over the first
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
-class Way(NamedTuple):
-    """The conditions of calls that compete with each other."""
-
-    arrival: str
-    placement: str
-
-
 def doubt_words(doubt: str) -> str:
     """Return one of DOUBTS as people read it."""
     return WORDS_OF.get(doubt, doubt)
 
 
-def ways_of(rows: Iterable[SummaryRow]) -> list[Way]:
-    """Return the ways of the rows, in their order; rows of different ways do not compete."""
-    return list(dict.fromkeys(Way(row.get("arrival") or NO_ARRIVAL, placement_of(row)) for row in rows))
-
-
-def placement_of(row: SummaryRow) -> str:
-    """Return the placement of a row's vectors; empty: unknown."""
-    return row.get("placement") or UNKNOWN_PLACEMENT
-
-
-def arrivals_of(rows: Iterable[SummaryRow]) -> list[str]:
-    """Return the arrival patterns of the rows, in their order; rows of different ones do not compete."""
-    return list(dict.fromkeys(row.get("arrival") or NO_ARRIVAL for row in rows))
-
-
-def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
-    """Return the rows of one way, except references: those of one group alone, of mock-ups, and native:default.
-
-    `placement`: of the vectors; None: that of the first row, which `summarise` makes the one that is judged.
-    """
-    return [
-        row
-        for row in _together(rows, arrival, placement)
-        if not Competitor(row["competitor"]).is_mockup and row["competitor"] != FORCED_DEFAULT
-    ]
+def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """Return the rows except references: those of mock-ups, and native:default."""
+    return [row for row in rows if not Competitor(row["competitor"]).is_mockup and row["competitor"] != FORCED_DEFAULT]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows of mock-ups measured without delays, at the placement that is judged."""
-    return [row for row in _together(rows, NO_ARRIVAL) if Competitor(row["competitor"]).is_mockup]
+    """Return the rows of mock-ups."""
+    return [row for row in rows if Competitor(row["competitor"]).is_mockup]
 
 
-def defaults(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
-    """Return the rows of native:default of one way, see `competing`."""
-    return [row for row in _together(rows, arrival, placement) if row["competitor"] == FORCED_DEFAULT]
-
-
-def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
-    """Return the rows of one way, mock-ups included, groups alone excluded; `placement` as of `competing`."""
-    every = list(rows)
-    way = Way(arrival, placement_of(every[0]) if every and placement is None else placement or UNKNOWN_PLACEMENT)
-    return [row for row in every if row["groups"] != ALONE and ways_of([row]) == [way]]
+def defaults(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """Return the rows of native:default."""
+    return [row for row in rows if row["competitor"] == FORCED_DEFAULT]
 
 
 def competitor_names(rows: Iterable[SummaryRow], order: Sequence[str]) -> list[str]:
@@ -282,26 +229,20 @@ def competitor_names(rows: Iterable[SummaryRow], order: Sequence[str]) -> list[s
     return sorted({row["competitor"] for row in competing(rows)}, key=order.index)
 
 
-def by_size(
-    rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None
-) -> dict[tuple, list[SummaryRow]]:
-    """Return the measured rows that compete, by (ranks, nbytes, cache)."""
+def by_size(rows: Iterable[SummaryRow]) -> dict[tuple[int, int], list[SummaryRow]]:
+    """Return the measured rows that compete, by (ranks, nbytes)."""
     rows_by_size = defaultdict(list)
-    for row in competing(rows, arrival, placement):
+    for row in competing(rows):
         if row["time_s"] is not None:
-            rows_by_size[row["ranks"], row["nbytes"], row["cache"]].append(row)
+            rows_by_size[row["ranks"], row["nbytes"]].append(row)
     return dict(rows_by_size)
 
 
-def tables(
-    rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None
-) -> dict[tuple[int, str], dict[int, list[SummaryRow]]]:
-    """Return the same by table: (ranks, cache) -> nbytes, ascending -> rows."""
-    sizes_of_table: dict[tuple[int, str], dict[int, list[SummaryRow]]] = {}
-    for (ranks, nbytes, cache), rows_of_size in sorted(
-        by_size(rows, arrival, placement).items(), key=lambda item: item[0][1]
-    ):
-        sizes_of_table.setdefault((ranks, cache), {})[nbytes] = rows_of_size
+def tables(rows: Iterable[SummaryRow]) -> dict[int, dict[int, list[SummaryRow]]]:
+    """Return the same by table: ranks -> nbytes, ascending -> rows."""
+    sizes_of_table: dict[int, dict[int, list[SummaryRow]]] = {}
+    for (ranks, nbytes), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
+        sizes_of_table.setdefault(ranks, {})[nbytes] = rows_of_size
     return sizes_of_table
 
 
@@ -309,8 +250,7 @@ def add_doubts(rows: Sequence[SummaryRow]) -> None:
     """Set `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
     for row in rows:
         row["doubt"] = None if row["time_s"] is None else doubt_of(row)
-    sizes = [rows_of_size for way in ways_of(rows) for rows_of_size in by_size(rows, *way).values()]
-    for rows_of_size in sizes:
+    for rows_of_size in by_size(rows).values():
         rankable = [row for row in rows_of_size if row["doubt"] is None]
         usual = _usual_definition(rankable)
         for row in rankable:

@@ -8,7 +8,7 @@ algorithms say nothing beside those of the untouched launches: they are not rank
 from collections.abc import Sequence
 
 from ..runs.competitor import FORCED_DEFAULT, NATIVE, Competitor
-from .cell_times import OTHER_DEFAULT, REFERENCE, Way, ways_of
+from .cell_times import OTHER_DEFAULT, REFERENCE
 from .spread import NEGLIGIBLE, differences, launch_ratios
 from .summary_row import SummaryRow
 
@@ -35,6 +35,6 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
             row["doubt"], row["default_ratio"] = row["doubt"] or OTHER_DEFAULT, ratios[_place(row)]
 
 
-def _place(row: SummaryRow) -> tuple[int, int, str, str, Way]:
+def _place(row: SummaryRow) -> tuple[int, int]:
     """Return what times have in common that are compared."""
-    return row["ranks"], row["nbytes"], row["cache"], row["groups"], ways_of([row])[0]
+    return row["ranks"], row["nbytes"]

@@ -55,7 +55,7 @@ def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mappin
             row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
             row["link"] = link.words if link else None
             time_s = row["time_s"]
-            has_none = plan.groups or row.get("arrival") or not time_s or not row["nbytes"]
+            has_none = plan.groups or plan.arrival or not time_s or not row["nbytes"]
             limits = {} if has_none else limits_of(row, link, alpha_s)
             if not limits or not time_s:
                 continue

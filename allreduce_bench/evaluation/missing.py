@@ -16,7 +16,7 @@ from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, join_values, st
 from ..stats import median
 from ..units import format_size, in_ranks, spans
 from .cell_times import known_median
-from .summary_row import Accident, SummaryRow, cell_of, qualifiers
+from .summary_row import Accident, SummaryRow, cell_of
 
 # a check failed in some launch: no other launch or attempt changes that
 FINAL = ("wrong", "refused")
@@ -65,7 +65,6 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     row["checks"] = sum(checks) if checks else None
     looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
     row["looks"] = sum(looks) if looks else None
-    row |= _moves_columns(marks)
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FINAL):
@@ -100,15 +99,6 @@ def _median_wire(marks: Sequence[Row]) -> str | None:
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
     return interfaces.format_traffic(middle) or None
-
-
-def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
-    """Return the most messages and copies of a launch that join slow offsets, and those for which that is unknown."""
-    close, unknown = (
-        max((int(mark[name]) for mark in marks if mark[name]), default=None)
-        for name in ("close_moves", "unknown_moves")
-    )
-    return {"close_moves": close, "unknown_moves": unknown}
 
 
 def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
@@ -204,18 +194,15 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
     if cells == set(planned):
         return f"all {len(cells)} cells"
     sizes = [nbytes // plan.itemsize for nbytes in plan.sizes]
-    sizes_of: dict[tuple[str, str], list[int]] = {}
+    sizes_of: dict[str, list[int]] = {}
     for cell in planned:
         if cell in cells:
-            qualifier = "".join(
-                f" {word}" for word in qualifiers(cell.cache, cell.groups, cell.arrival, cell.placement)
-            )
-            sizes_of.setdefault((cell.competitor, qualifier), []).append(sizes.index(cell.count))
+            sizes_of.setdefault(cell.competitor, []).append(sizes.index(cell.count))
     order = (*plan.competitors, *(FLOOR_PREFIX + name for name in FLOORS))
     names_of: dict[str, list[str]] = {}
-    for name, qualifier in sorted(sizes_of, key=lambda key: order.index(key[0])):
-        sizes_text = _format_spans(sizes_of[name, qualifier], lambda index: format_size(plan.sizes[index]))
-        names_of.setdefault(sizes_text + qualifier, []).append(name)
+    for name in sorted(sizes_of, key=order.index):
+        sizes_text = _format_spans(sizes_of[name], lambda index: format_size(plan.sizes[index]))
+        names_of.setdefault(sizes_text, []).append(name)
     return "; ".join(f"{', '.join(names)} {sizes_text}" for sizes_text, names in names_of.items())
 
 

@@ -31,7 +31,6 @@ class Performance(NamedTuple):
     """The performance of one algorithm on one number of ranks."""
 
     ranks: int
-    cache: str  # warm or cold
     algorithm: str
     latency_nbytes: int  # the smallest size
     latency_s: float
@@ -49,7 +48,7 @@ class Contrast(NamedTuple):
     directions: tuple[Direction, ...]  # of times of `other` / those of `base` at sizes that both have
 
 
-def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
+def performance(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
     """Return the performance on one number of ranks; None: it has several algorithms, or no ranked time."""
     rows = [row for of_size in rows_by_size.values() for row in of_size if row["nbytes"]]
     names = {row["competitor"] for row in rows}
@@ -60,7 +59,6 @@ def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summ
     peak = max(ranked, key=lambda row: row["busbw_bytes_per_s"])
     return Performance(
         ranks=ranks,
-        cache=cache,
         algorithm=names.pop(),
         latency_nbytes=first["nbytes"],
         latency_s=time_of(first),
@@ -80,15 +78,14 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
     if len({row["competitor"] for row in rows}) != 1:
         return []
     rows_of = {
-        table: {nbytes: row for nbytes, (row, *_) in sizes.items() if nbytes and not row.get("doubt")}
-        for table, sizes in sorted(tables(rows).items())
+        ranks: {nbytes: row for nbytes, (row, *_) in sizes.items() if nbytes and not row.get("doubt")}
+        for ranks, sizes in sorted(tables(rows).items())
     }
     found = []
-    for cache in dict.fromkeys(cache for _, cache in rows_of):
-        ranks = [ranks for ranks, of_table in rows_of if of_table == cache]
-        if len(ranks) > 1:
-            times = [{nbytes: time_of(row) for nbytes, row in rows_of[n, cache].items()} for n in (ranks[0], ranks[-1])]
-            found.append(_contrast(f"{ranks[0]} ranks", f"{ranks[-1]} ranks", *times))
+    if len(rows_of) > 1:
+        ends = min(rows_of), max(rows_of)
+        times = [{nbytes: time_of(row) for nbytes, row in rows_of[ranks].items()} for ranks in ends]
+        found.append(_contrast(f"{ends[0]} ranks", f"{ends[1]} ranks", *times))
     for of_table in rows_of.values():
         launches = sorted({name for row in of_table.values() for name in row["launch_medians"]})
         if len(launches) == 2 and all(name in sources for name in launches):

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..runs.competitor import NATIVE, Competitor
 from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.groups import describe
 from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import CACHES, FLOORS
+from ..runs.schema import FLOORS
 from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
 from .agreement import same_at_lengths
-from .cell_times import CellCalls, add_doubts, by_size, ways_of
+from .cell_times import CellCalls, add_doubts, by_size
 from .forced_launches import add_not_compared
 from .grade import add_grades
-from .group_losses import add_columns
 from .launch_states import add_states
 from .limits import add_limits
 from .summary_row import SummaryRow, time_of
@@ -27,7 +27,7 @@ from .verdict import add_standings
 def summarise(folder: RunFolder) -> list[SummaryRow]:
     """Return one row per planned all-reduce, as in SUMMARY; reference times are columns of these rows. Raises RunError.
 
-    Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
+    Of an imported run one row per cell of its logs. By ranks, size, and the plan's order of algorithms.
     """
     plan = folder.plan()
     timed, attempts = cell_times.by_cell(folder), folder.attempts()
@@ -47,8 +47,6 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         if ranks in identified:
             _add_ran(row, identified[ranks], plan)
         rows.append(row | _floors(plan, ranks, cell, timed))
-    if plan.groups:
-        add_columns(plan, cells, rows, timed, attempts)
     if any(len(row.get("launch_medians", ())) > 1 for row in rows):
         add_states(rows, attempts)
     add_doubts(rows)
@@ -56,9 +54,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     if plan.forced_launches:
         add_not_compared(rows)
     add_standings(rows)
-    for way in ways_of(rows):
-        for rows_of_size in by_size(rows, *way).values():
-            _add_speedups(rows_of_size)
+    for rows_of_size in by_size(rows).values():
+        _add_speedups(rows_of_size)
     add_limits(plan, rows, attempts)
     return rows
 
@@ -93,17 +90,13 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """Sort by size, the plan's order of competitors, cache, kind of groups, arrival pattern, and placement."""
+    """Sort by size, and the plan's order of competitors."""
     order = {name: i for i, name in enumerate(plan.competitors)}
     return sorted(
         cells,
         key=lambda cell: (
             cell.count,
             order[cell.competitor],
-            CACHES.index(cell.cache),
-            plan.group_kinds.index(cell.groups),
-            plan.arrivals.index(cell.arrival),
-            plan.placement.index(cell.placement),
         ),
     )
 
@@ -121,11 +114,11 @@ def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
-    """Return the reference times of these ranks at the cell's size and cache, seconds; sizes share one empty call."""
+    """Return the reference times of these ranks at the cell's size, seconds; sizes share one empty call."""
     smallest = min(plan.sizes) // plan.itemsize
 
     def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
-        floor = plan.floor(name, count, cell.cache)
+        floor = plan.floor(name, count)
         return cell_times.floor_time_s(timed.get((ranks, floor.key), {}), of_launch)
 
     null, copy, reduce = FLOORS
@@ -140,16 +133,13 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
     row: SummaryRow = {
         "competitor": cell.competitor,
         "segment": cell.segment,
-        "cache": cell.cache,
-        "groups": cell.groups,
-        "arrival": cell.arrival,
-        "placement": cell.placement,
         "ranks": ranks,
         "dtype": plan.dtype or None,
         "op": plan.op or None,
         "count": cell.count,
         "nbytes": cell.count * plan.itemsize,
         "launches": len(timed),
+        "groups_in_words": describe(plan.groups, ranks) if plan.groups else "",
         "time_s": None,
         "state": "missing",
         "reason": "its launch was not started, or has not ended",

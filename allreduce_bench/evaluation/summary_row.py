@@ -1,6 +1,6 @@
 """One row of a summary: a cell of a run over all its launches.
 
-`schema.SummaryColumns` declares the columns. `number_of`, `time_of`, `cell_of` and `qualifiers` read
+`schema.SummaryColumns` declares the columns. `number_of`, `time_of` and `cell_of` read
 a row.
 """
 
@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 from ..runs.competitor import Competitor
 from ..runs.identified import Ran
 from ..runs.plan import Cell
-from ..runs.schema import ALONE, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
+from ..runs.schema import KINDS, SummaryColumns
 
 if TYPE_CHECKING:
     from .environment import LaunchDifference
-
-
-UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are mentioned
 
 
 class Accident(NamedTuple):
@@ -81,13 +78,11 @@ class SummaryFacts(TypedDict, total=False):
     """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
-    completion_medians: dict[str, float]  # the same of completion_s, of the launches that know it
     launch_states: LaunchStates | None  # see `launch_states.add_states`
     suspected_states: int  # launches of a cell that look like two states, and are too few to tell
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
-    losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     checks: int | None  # calls whose result was checked, over all launches; None: early runs did not count them
     imported: bool  # another program ran an algorithm of its own: a time is a mean of many calls
     schedules: int  # number of distinct schedules that the launches ran
@@ -125,16 +120,7 @@ def time_of(row: SummaryRow) -> float:
 
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
-    same = Competitor(row["competitor"]), row["count"], row["segment"], row["cache"], row["groups"]
-    return Cell(*same, None, row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
-
-
-def qualifiers(
-    cache: str, groups: str, arrival: str | None = NO_ARRIVAL, placement: str | None = UNKNOWN_PLACEMENT
-) -> list[str]:
-    """Return the unusual values of a cell's columns: `cold`, `alone`, `one-late`, `numpy`, `16 bytes apart`."""
-    where = placement_text(placement) if placement and placement != PAGE else ""
-    return [word for word in (*(value for value in (cache, groups) if value in UNUSUAL), arrival, where) if word]
+    return Cell(Competitor(row["competitor"]), row["count"], row["segment"])
 
 
 def placement_text(placement: str) -> str:

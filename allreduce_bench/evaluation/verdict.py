@@ -1,7 +1,7 @@
 """The fastest algorithm: at each size, over ranges of sizes, and the crossovers between them.
 
 First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
-are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
+are ranked. A table is the sizes of one number of ranks; in at most 5 % of tables of equal algorithms
 any is called the fastest:
 
 * The one with the lowest time is the fastest if every other one is shown to be slower, by a ratio whose estimate
@@ -32,7 +32,7 @@ from typing import NamedTuple
 from ..runs.competitor import Competitor
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import APART, MIN_LAUNCHES, tables, ways_of
+from .cell_times import APART, MIN_LAUNCHES, tables
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
 from .spread import (
@@ -128,10 +128,9 @@ class Change(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The verdict on one number of ranks and cache."""
+    """The verdict on one number of ranks."""
 
     ranks: int
-    cache: str
     stretches: tuple[Stretch, ...]
     # from each stretch to the next, between their first leaders; None: not shown
     hand_overs: tuple[HandOver | None, ...]
@@ -148,7 +147,7 @@ def add_standings(rows: Sequence[SummaryRow]) -> None:
     """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
     for row in rows:
         row["standing"] = None
-    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
+    for sizes in tables(rows).values():
         contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
         _add_standings_of_table(contests)
 
@@ -292,15 +291,13 @@ def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, fl
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
-    """Return one verdict per number of ranks above 1, with a warm cache if measured; rows have a `standing`."""
-    measured = tables(rows)
-    cache = "warm" if any(cache == "warm" for _, cache in measured) else "cold"
+    """Return one verdict per number of ranks above 1; rows have a `standing`."""
     return [
-        _verdict(ranks, cache, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})._replace(
+        _verdict(ranks, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})._replace(
             changes=tuple(_changes(sizes)), native=_ran_throughout(sizes)
         )
-        for (ranks, cache_of_table), sizes in sorted(measured.items())
-        if ranks > 1 and cache_of_table == cache and any(sizes)
+        for ranks, sizes in sorted(tables(rows).items())
+        if ranks > 1 and any(sizes)
     ]
 
 
@@ -324,7 +321,7 @@ def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tupl
     return {one.nbytes: one.names for one in ran if one and one.names}
 
 
-def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:
+def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:
     grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
     contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
@@ -332,8 +329,8 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
-        alone = performance(ranks, cache, rows_by_size)
-        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason, alone)
+        alone = performance(ranks, rows_by_size)
+        return Verdict(ranks, (), (), tuple(sizes), grade, _together(contests), reason, alone)
     parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders, sizes)]
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
@@ -343,7 +340,7 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     won = any(stretch.is_won for stretch in stretches)
     unclear = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
     together = None if won or len(stretches) > 1 else _together(contests, stretches[0].leaders)
-    return Verdict(ranks, cache, stretches, tuple(overs), tuple(unclear), grade, together)
+    return Verdict(ranks, stretches, tuple(overs), tuple(unclear), grade, together)
 
 
 def _is_told(contest: Contest) -> bool:

@@ -114,14 +114,14 @@ class Prepared(NamedTuple):
     `timed_calls` makes that many calls without the interpreter, each after a common start, and returns float64 [3,
     call]: entry and exit as perf_counter reads them, and whether the rank was on time. Without a start only the first
     entry and the last exit are taken; without `Between` all calls use one input. None: the loop runs in Python.
-    `footprint` says which memory a call reads and writes; None: only the library knows. `set_input`, of a call in
-    place, puts its input where it reduces it; None: input and output are two buffers.
+    `buffers` are the vectors that a call reads and writes: INPUT, OUTPUT, SCRATCH; None: only the library knows.
+    `set_input`, of a call in place, puts its input where it reduces it; None: input and output are two buffers.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
     timed_calls: Callable[[int, CommonStart | None, Between | None], np.ndarray] | None = None
-    footprint: "Callable[[], Footprint] | None" = None
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     set_input: Callable[[], object] | None = None
 
     def turn(self) -> Callable[[], object]:
@@ -129,13 +129,6 @@ class Prepared(NamedTuple):
         if self.set_input:
             self.set_input()
         return self.run
-
-
-class Footprint(NamedTuple):
-    """A program and its buffers: INPUT, OUTPUT, SCRATCH."""
-
-    program: Program
-    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Place(NamedTuple):
@@ -185,7 +178,7 @@ def sendrecv(
     program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(in_turn(calls), binding.close, footprint=lambda: binding.footprint)
+    return Prepared(in_turn(calls), binding.close, buffers=binding.buffers)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
@@ -264,7 +257,7 @@ class Binding:
         scratch: Allocate = PAGES.scratch,
     ):
         carrier = CARRIERS.get(sendbuf.dtype.name)
-        self.footprint = Footprint(program, (sendbuf, recvbuf, scratch(program.scratch, sendbuf.dtype)))
+        self.program, self.buffers = program, (sendbuf, recvbuf, scratch(program.scratch, sendbuf.dtype))
         self.comm = comm
         self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
         self.op, self.ufunc = OPERATIONS[op], UFUNCS[op]
@@ -273,7 +266,7 @@ class Binding:
 
     def calls(self) -> list[Callable[[], object]]:
         """Return one call per operation, in order."""
-        return [self.call_of(operation) for operation in self.footprint.program.operations]
+        return [self.call_of(operation) for operation in self.program.operations]
 
     def close(self) -> None:
         """Free the MPI objects of the calls."""
@@ -311,7 +304,7 @@ class Binding:
 
     def _array(self, view: View) -> np.ndarray:
         (span,) = view.ranges
-        return self.footprint.buffers[view.buffer][span.start : span.stop]
+        return self.buffers[view.buffer][span.start : span.stop]
 
     def message(self, view: View) -> list:
         """Return the elements of `view`, in the order of its ranges, as mpi4py takes them: buffer, count, type."""
@@ -322,4 +315,4 @@ class Binding:
         _refuse_above_limit(max(span.stop for span in view.ranges), "a message of ranges up to element {}")
         lengths, starts = ([len(span) for span in view.ranges], [span.start for span in view.ranges])
         self.indexed.append(self.datatype.Create_indexed(lengths, starts).Commit())
-        return [MPI.buffer(self.footprint.buffers[view.buffer]), 1, self.indexed[-1]]
+        return [MPI.buffer(self.buffers[view.buffer]), 1, self.indexed[-1]]

@@ -30,7 +30,6 @@ from . import (
     OPERATIONS,
     Between,
     CommonStart,
-    Footprint,
     Prepared,
     Unsupported,
     kernel,
@@ -103,11 +102,7 @@ def prepare(
     """Bind any program of this rank; `scratch` allocates its scratch. Raises Unsupported."""
     made = table.table_of(program, page_of(sendbuf.dtype))
     call = _bind(made, sendbuf, recvbuf, comm, op, scratch=scratch)
-    return _prepared(call)._replace(footprint=partial(_footprint, made, call.buffers))
-
-
-def _footprint(made: table.Table, buffers: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Footprint:
-    return Footprint(Program(table.operations_of(made), made.scratch), buffers)
+    return _prepared(call)._replace(buffers=call.buffers)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:

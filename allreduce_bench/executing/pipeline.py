@@ -199,7 +199,7 @@ def pipelined(
     program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = _PipelinedBinding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls, binding.partners), binding.close, footprint=lambda: binding.footprint)
+    return Prepared(_in_turn(calls, binding.partners), binding.close, buffers=binding.buffers)
 
 
 def _in_turn(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Callable[[], None]:

@@ -83,26 +83,6 @@ def table_of_native(count: int) -> Table:
     return Table(_array([Row(ALL_REDUCE, length=count, into_length=count)]), 0, 0)
 
 
-def operations_of(table: Table) -> list[Operation]:
-    """Return the rows as operations, each message one range: what the kernel does with memory, packing included."""
-    operations: list[Operation] = []
-    for values in table.rows.tolist():
-        row = Row(*values)
-        view = View(row.buffer, (range(row.offset, row.offset + row.length),))
-        into = View(row.into, (range(row.into_offset, row.into_offset + row.into_length),))
-        if row.kind == COPY:
-            operations.append(Copy(view, into))
-        elif row.kind == EXCHANGE:
-            sent = (row.dest, view) if row.dest != NOBODY else (None, None)
-            received = (row.source, into) if row.source != NOBODY else (None, None)
-            operations.append(Exchange(*sent, *received))
-        elif row.kind == POST_SEND:
-            operations.append(PostSend(row.dest, view, row.request))
-        elif row.kind == POST_RECEIVE:
-            operations.append(PostReceive(row.source, into, row.request))
-    return operations
-
-
 def with_division(table: Table, count: int) -> Table:
     """Append the division of all `count` elements of the output by the number of ranks."""
     return table._replace(rows=np.concatenate([table.rows, _array([Row(DIVIDE, into_length=count)])]))

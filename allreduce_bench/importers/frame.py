@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..models.points import TYPES
 from .reading import read
-from .row import NOTHING, Asked, Imported, LogWarning
+from .row import NOTHING, Asked, Imported, LogWarning, named_by_cache
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may lack its ranks
 UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
@@ -47,7 +47,7 @@ def points_of_logs(names: Mapping[Path, str], asked: Asked = NOTHING) -> list[pd
 
 def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
     """Return the rows with a time. Raises LogError; warns of the others."""
-    every = read(path, asked)
+    every = named_by_cache(read(path, asked))
     rows = [row for row in every if row.time_s is not None]
     if len(rows) < len(every):
         first = next(row for row in every if row.time_s is None)

@@ -18,10 +18,10 @@ from ..runs.identified import identified_of, joined, keep_identified
 from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import RunError
-from ..runs.schema import CACHES, UNKNOWN_PLACEMENT, join_values
+from ..runs.schema import UNKNOWN_PLACEMENT, join_values
 from ..units import few, in_ranks, shell_word
 from .lines import digest_of, listed
-from .row import Imported, LogError, LogUnread
+from .row import Imported, LogError, LogUnread, named_by_cache
 
 SAME = ("tool", "system", "dtype", "op", "in_place")  # columns with one value per folder
 Cell = tuple  # the columns that distinguish a cell within its launch
@@ -40,6 +40,7 @@ def keep(
     written: no ranks, or more than one system, type, operation, or layout for one number of ranks; RunError if the
     folder exists.
     """
+    rows = named_by_cache(rows)
     _refuse_missing(rows)
     for name in SAME:
         _refuse_several(rows, name)
@@ -137,7 +138,6 @@ def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
 
 
 def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
-    caches = [cache for cache in CACHES if any(row.cache == cache for row in rows)]
     return ImportedPlan(
         competitors=tuple(_each_once(row.competitor for row in rows)),
         sizes=tuple(sorted({row.nbytes for row in rows})),
@@ -147,8 +147,8 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
         dtype=rows[0].dtype or "",
         op=rows[0].op or "",
         warmups=0,
-        cache=caches[0] if len(caches) == 1 else "both",
-        placement=(UNKNOWN_PLACEMENT,),
+        cache=rows[0].cache,
+        placement=UNKNOWN_PLACEMENT,
         floors=False,
     )
 
@@ -183,7 +183,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
-        cells[row.competitor, row.count, row.segment, row.cache].append(row)
+        cells[row.competitor, row.count, row.segment].append(row)
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
@@ -208,9 +208,6 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "op": row.op,
         "count": row.count,
         "nbytes": row.nbytes,
-        "cache": row.cache,
-        "groups": "",
-        "placement": UNKNOWN_PLACEMENT,
         "state": row.state,
         "reason": row.reason,
         "time_definition": join_values(sorted({timed_row.time_definition for timed_row in timed or rows})),

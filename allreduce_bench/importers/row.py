@@ -3,8 +3,8 @@
 A row (`Imported`) is a cell in one launch; `Asked` is what the user states beside the logs.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..runs.competitor import NATIVE
@@ -118,3 +118,11 @@ class Imported:
         if self.iterations is None:
             return None
         return self.iterations * len(self.times_s[self.warmups :])
+
+
+def named_by_cache(rows: Sequence[Imported]) -> list[Imported]:
+    """Return rows of one cache; where both were measured, `(cold)` joins the names of algorithms."""
+    if len({row.cache for row in rows}) < 2:
+        return list(rows)
+    warm, cold = ([row for row in rows if (row.cache == "cold") == is_cold] for is_cold in (False, True))
+    return warm + [replace(row, competitor=f"{row.competitor} (cold)", cache="warm") for row in cold]

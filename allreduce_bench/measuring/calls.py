@@ -23,7 +23,6 @@ from .sync import Barrier, Clock, ClockLine, Sync
 ODD, ODD_SCORE = 1.25, 6.0  # ratio of times, and standard score: exceeded by chance once in 10^8 cells
 Turn = Callable[[], Callable[[], object]]  # returns the call to time
 TimedLoop = Callable[[int, CommonStart | None, Between | None], np.ndarray]  # see `executing.Prepared.timed_calls`
-FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
 
 
 class Approach(Protocol):
@@ -109,11 +108,6 @@ def with_input(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prep
     return call._replace(set_input=set_input, timed_calls=partial(call_by_call, next_loop))
 
 
-def no_columns(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """Return no further columns of calls."""
-    return {}
-
-
 class CellTimes(NamedTuple):
     """Results of the calls of a cell, warm-ups first; columns on rank 0 only."""
 
@@ -145,9 +139,9 @@ class CellTimes(NamedTuple):
 class TimedCalls:
     """Calls so far: all of them on rank 0; on other ranks only the first entry and the last exit."""
 
-    def __init__(self, comm: MPI.Comm, further_columns: FurtherColumns, approach: Approach | None = None):
-        """Take `further_columns` to compute from every call, and `approach`, what ranks do before each call."""
-        self.comm, self.further_columns, self.warmups = comm, further_columns, 0
+    def __init__(self, comm: MPI.Comm, approach: Approach | None = None):
+        """Take `approach`, what ranks do before each call."""
+        self.comm, self.warmups = comm, 0
         self.is_completion = approach is not None and approach.is_completion  # the time of a call
         self.late_by_s = approach and approach.late_by_s
         self.span: list[float] = []  # first entry and last exit, own clock
@@ -228,7 +222,7 @@ class TimedCalls:
 
     def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return columns of REPETITIONS; `stamps` are on the common clock, or None without one."""
-        columns = durations(entry, exit) | self.further_columns(entry, exit)
+        columns = durations(entry, exit)
         if stamps is not None and self.comm.size > 1:
             columns |= arrivals(*stamps[-2:])
         if stamps is not None and self.is_completion:

@@ -13,8 +13,8 @@ from mpi4py import MPI
 
 from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..executing.memory import Allocate, Memory, filled, memory_of
-from ..executing.places import places_of
+from ..executing.memory import PAGES, Allocate, Memory, filled, memory_of
+from ..executing.places import offsets_of
 from ..machine.interfaces import format_traffic, per_call, total_traffic
 from ..runs.cell import splitmix64
 from ..runs.competitor import FLOOR_PREFIX, Competitor
@@ -73,7 +73,7 @@ def _outcome_of_all_reduce(
     `of_calls` is the communicator of the measured calls; None: that of the party.
     """
     comm, party, plan = context.comm, context.party.comm, context.plan
-    memory = memory_of(cell.placement)
+    memory = memory_of(plan.placement)
     sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
     if cell.competitor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
@@ -82,7 +82,7 @@ def _outcome_of_all_reduce(
     call, unsupported = _bind_or_explain(bind, sent, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
-    facts |= places_of([Place(call, sent, recvbuf)], party)
+    facts["offsets"] = offsets_of([Place(call, sent, recvbuf)], party)
     if plan.in_place:
         call = with_input(call, sendbuf, recvbuf)
     wait = comm.Barrier if context.crowded else None
@@ -96,9 +96,9 @@ def _outcome_of_all_reduce(
         facts |= _checked_further(context, checks, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
         if facts.get("wrong"):
             return CellOutcome({**facts, "state": "wrong"})
-        with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
+        with _rotation(context, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
-                facts |= places_of(rotation.places, party)
+                facts["offsets"] = offsets_of(rotation.places, party)
             checked, turn = checks.calls, rotation.turn if rotation else call.turn
             checks.rotate(rotation)
             checks.renew()
@@ -133,7 +133,7 @@ def _outcome_of_forced(context: Context, cell: Cell, cells_left: int) -> CellOut
 def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure a floor like any cell; it has no schedule to prove and no result to check."""
     comm, plan = context.comm, context.plan
-    memory = memory_of(cell.placement)
+    memory = PAGES  # wherever others lie: a slow copy would be no reference
     vectors = memory.sendbuf, memory.recvbuf
     sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
     asks_for_compiled = any(Competitor(name).is_compiled for name in plan.competitors)
@@ -142,7 +142,7 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
-    with _rotation(context, cell, bind, memory, sendbuf, 1) as rotation:
+    with _rotation(context, bind, memory, sendbuf, 1) as rotation:
         turn, loop = (rotation.turn, rotation.loop) if rotation else (call.turn, call.timed_calls)
         times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
     return _done_or_skipped({}, times)
@@ -157,9 +157,9 @@ def _repeated_calls(
     loop: TimedLoop | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
-    columns, approach = context.further_columns, context.approach
+    approach = context.approach
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, columns, checks, loop, approach)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, checks, loop, approach)
 
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
@@ -195,9 +195,9 @@ def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
     return CellOutcome({**facts, "state": "done"}, times)
 
 
-def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
-    """Return a context manager of the buffers that a cold cell of `steps` rotates through; of None if it is warm."""
-    if cell.cache == "warm":
+def _rotation(context: Context, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
+    """Return a context manager of the buffers that cold calls of `steps` rotate through; of None if they are warm."""
+    if context.plan.cache == "warm":
         return nullcontext()
     from .cold_calls import Rotation, places_for  # late: few runs are cold
 

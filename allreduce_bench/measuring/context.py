@@ -13,7 +13,7 @@ from ..algorithms import is_of_library
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges, format_size, format_time
-from .calls import Approach, FurtherColumns, no_columns
+from .calls import Approach
 from .sync import Clock, Sync
 from .vectors import CALLS
 
@@ -32,9 +32,21 @@ class Grouping(NamedTuple):
 
     groups: tuple[tuple[int, ...], ...] = ()  # ranks of each
     number: int = 0  # this rank's group
-    alone: tuple[int | None, ...] = ()  # for each group the one measured alone in its place, or None
     layouts: tuple[Topology, ...] = ()  # declared layout of each group
-    ranks: tuple[int, ...] = ()  # of this group, numbered among all ranks
+
+
+class Party(NamedTuple):
+    """The ranks that all-reduce with this one: its group, or all."""
+
+    comm: MPI.Comm
+    real: Topology
+    topology: Topology
+    ranks: tuple[int, ...] = ()  # of a group, numbered among all ranks
+
+    @property
+    def within(self) -> str:
+        """Return a prefix for texts that count a group's ranks from 0: `within ranks 4-7: `; empty without groups."""
+        return f"within ranks {format_ranges(self.ranks)}: " if self.ranks else ""
 
 
 class Node(NamedTuple):
@@ -63,16 +75,15 @@ class Context(NamedTuple):
     sync: Sync  # common start of calls
     cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
     grouping: Grouping = Grouping()
-    group: "Context | None" = None  # context of this rank's group, as if launched alone; None: no groups
+    group: Party | None = None  # this rank's group, or all ranks in another order; None: all, as started
     crowded: bool = False  # ranks share cores
-    further_columns: FurtherColumns = no_columns  # per call, from the stamps of all ranks
     approach: Approach | None = None  # action of ranks before each call of the cell; None: none
     node: Node = Node()
 
     @property
-    def party(self) -> "Context":
-        """Return the context of the ranks that all-reduce with this one: its group, or all."""
-        return self.group or self
+    def party(self) -> Party:
+        """Return the ranks that all-reduce with this one."""
+        return self.group or Party(self.comm, self.real, self.topology)
 
     @property
     def parties(self) -> list[tuple[Sequence[int], Topology]]:
@@ -80,11 +91,6 @@ class Context(NamedTuple):
         return list(zip(self.grouping.groups, self.grouping.layouts)) or [
             (range(len(self.topology.node_of)), self.topology)
         ]
-
-    @property
-    def within(self) -> str:
-        """Return a prefix for texts that count a group's ranks from 0: `within ranks 4-7: `; empty without groups."""
-        return f"within ranks {format_ranges(self.grouping.ranks)}: " if self.grouping.ranks else ""
 
 
 def nodes_of(comm) -> Topology:
@@ -133,7 +139,7 @@ def _memory(context: Context, cell: Cell) -> int:
     """Return the bytes of a rank's buffers at its peak."""
     nbytes = cell.count * context.plan.itemsize
     scratch = (cell.window or 0) * min(cell.segment or 0, cell.count) * context.plan.itemsize
-    if cell.cache == "warm":
+    if context.plan.cache == "warm":
         return VECTORS * nbytes + scratch
     from .cold_calls import memory_for  # late: few runs are cold
 

@@ -17,7 +17,7 @@ from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, CALLS, FLOORS, PLAIN_STAMPS, join_values, names, state_words
+from ..runs.schema import CALLS, FLOORS, PLAIN_STAMPS, join_values, names, state_words
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -71,11 +71,9 @@ def measure_cells(
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm.removeprefix(FLOOR_PREFIX)] if cell.competitor.is_reference else cell.competitor
         label = f"{name} {format_size(facts['nbytes'])}"
-        where = cell.placement if len(context.plan.placement) > 1 else ""
-        label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
-        outcome = _outcome(context, cell, all_reduces_left)
+        outcome = outcome_of(context, cell, all_reduces_left)
         all_reduces_left -= not cell.competitor.is_reference
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
@@ -84,14 +82,6 @@ def measure_cells(
     if recorder is not None and size_sets:
         recorder.keep(size_sets=size_sets)
     return sum(failed)
-
-
-def _outcome(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
-    if cell.groups != ALONE:
-        return outcome_of(context, cell, cells_left)
-    from .in_groups import outcome_alone  # late: few runs have groups
-
-    return outcome_alone(context, cell, cells_left)
 
 
 def _facts_before(context: Context, cell: Cell) -> dict:
@@ -107,10 +97,6 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "op": plan.op,
         "count": cell.count,
         "nbytes": cell.count * plan.itemsize,
-        "cache": cell.cache,
-        "groups": cell.groups,
-        "arrival": cell.arrival,
-        "placement": cell.placement,
     }
 
 

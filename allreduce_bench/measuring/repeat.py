@@ -21,7 +21,7 @@ from ..runs.cell import splitmix64
 from ..runs.plan import INPUTS
 from ..watching.whereabouts import doing
 from .budget import SINGLE, Ahead, Budget, ahead, warmups_ahead
-from .calls import Approach, CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
+from .calls import Approach, CellTimes, TimedCalls, TimedLoop, Timing, Turn
 from .sync import Barrier, Clock, Sync
 from .vectors import KNOWN, Check, Lines, calls_for_all, exact_inputs, lines_of, poison
 
@@ -354,7 +354,6 @@ def repeat(
     budget: Budget,
     sync: Sync,
     clock: Clock,
-    columns: FurtherColumns = no_columns,
     checks: Checks | None = None,
     loop: TimedLoop | None = None,
     approach: Approach | None = None,
@@ -362,13 +361,13 @@ def repeat(
     """Warm up and time calls on all ranks, each after a common start, until rank 0 decides that it is enough.
 
     `turn` returns the call to time, and is called before each start. If no call began on time, a barrier replaces the
-    start. `columns`: further columns of every call. `checks`: check the first warm-up, in pauses outside the budget,
+    start. `checks`: check the first warm-up, in pauses outside the budget,
     and the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what
     ranks do before each call; its loop is in Python.
     """
     clock.compare_if_due()
     between = checks.between if checks else None
-    jumps, calls = clock.jumps, TimedCalls(comm, columns, approach)
+    jumps, calls = clock.jumps, TimedCalls(comm, approach)
     timing = Timing(turn, clock.now, loop, approach, between)
     if budget.warmups:
         _warm_up(budget, sync, calls, timing, checks)

@@ -29,7 +29,7 @@ from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
 from .startup import STARTUP, slowest
-from .sync import Barrier, Clock, EarlierSync, choose, make
+from .sync import Barrier, Clock, EarlierSync, choose
 
 MOST_NAMED = 8  # hosts in one sentence
 ADDITIONS = 5000  # in a quantum of `noise_of`: about 50 us on a core of 2024, the same in all launches and ranks
@@ -63,14 +63,14 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         begun=set(),
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
-        cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
+        cold_nbytes=0 if plan.cache == "warm" else _cold_region(comm, real),
         node=Node(machine, _watched(comm, real)),
     )
     if not plan.groups and not plan.order:
         return context
     from .in_groups import split  # late: few runs have groups, or another order
 
-    return split(context, _counters)
+    return split(context)
 
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
@@ -131,10 +131,10 @@ def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def _facts_of_groups(context: Context) -> dict:
-    groups, alone = context.grouping.groups, context.grouping.alone
+    groups = context.grouping.groups
     if context.plan.order:
         return {"order": groups[0]}
-    return {"groups": {"ranks": groups, "alone": alone}} if groups else {}
+    return {"groups": {"ranks": groups}} if groups else {}
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
@@ -198,10 +198,7 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
         if chosen.unexpected:
             facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
-    group = context.group
-    if group is not None:
-        group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock), crowded=crowded)
-    return context._replace(sync=chosen.sync, group=group, crowded=crowded)
+    return context._replace(sync=chosen.sync, crowded=crowded)
 
 
 def _is_crowded(context: Context, facts: dict) -> bool:

@@ -29,7 +29,6 @@ from ..runs.injected import (
     factor_of,
     late_by_of,
     trace_for,
-    traces_of,
 )
 from ..runs.plan import Plan
 from ..watching.whereabouts import doing
@@ -182,18 +181,16 @@ def delay(until: float, delay_s: float, now) -> None:
 def late_entry(context: Context, cell: Cell) -> LateEntry:
     """Return the delays of this rank in the calls of `cell`; collective. Raises NoPattern."""
     comm, plan = context.comm, context.plan
-    if not cell.arrival:
-        return LateEntry(np.zeros(1), is_completion=False)
     if comm.size == 1:
         raise NoPattern("a single rank waits for nobody, so that it cannot be late")
-    if cell.arrival.endswith(TRACE):
-        delays_s = _trace(context, cell.arrival)
+    if plan.arrival.endswith(TRACE):
+        delays_s = _trace(context)
     else:
         nbytes = cell.count * plan.itemsize
         late_by = late_by_of(plan.late_by)
         late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, nbytes)
         seed = crc32(f"{plan.seed} {context.launch.name} {nbytes}".encode())
-        delays_s = pattern_delays_s(cell.arrival, late_by_s, comm.size, seed)
+        delays_s = pattern_delays_s(plan.arrival, late_by_s, comm.size, seed)
     return LateEntry(delays_s[:, comm.rank], is_completion=True, late_by_s=float(delays_s.max()))
 
 
@@ -228,15 +225,13 @@ def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
     return _native_s[nbytes]
 
 
-def _trace(context: Context, name: str) -> np.ndarray:
-    """Read the plan's trace of that name on rank 0 and broadcast it. Raises NoPattern."""
+def _trace(context: Context) -> np.ndarray:
+    """Read the plan's trace on rank 0 and broadcast it. Raises NoPattern."""
     plan, comm = context.plan, context.comm
     found: np.ndarray | str = ""
     if comm.rank == 0:
-        paths = dict(zip(traces_of(plan.arrival), plan.arrival_digests))
-        path = next(path for path in paths if path.endswith(f"/{name}"))
         try:
-            found = trace_for(path, paths[path], [comm.size])
+            found = trace_for(plan.arrival, plan.arrival_digest, [comm.size])
         except TraceError as error:
             found = str(error)
     found = comm.bcast(found)

@@ -9,11 +9,10 @@ import pandas as pd
 from ..algorithms import builtin_of
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
-from .model import UNKNOWN, Bounds, Model, Prediction, bounds
+from .model import Bounds, Model, Prediction, bounds
 from .terms import listed_steps, terms
-from .words import preferred_cache
 
-SERIES = ["competitor", "cache"]
+SERIES = ["competitor"]
 AT = ["ranks", "nbytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
 BEATEN = 0.9  # of a bound: shorter times are no noise
@@ -56,11 +55,10 @@ def held_against_models(
     states are left out.
     """
     rows = rows[rows["states"].isna()]
-    model_of = {(model.competitor, model.cache, model.placement): model for model in models}
+    model_of = {model.competitor: model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        series = row["competitor"], row["cache"]
-        model = model_of.get((*series, row["placement"])) or model_of.get((*series, UNKNOWN))
+        model = model_of.get(row["competitor"])
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])
@@ -87,7 +85,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
                 if predicted := predicted_at(model, ranks, nodes, nbytes, own=own):
                     time_s, low_s, high_s, speculative = predicted[:4]
-                    key = (model.competitor, model.cache, nbytes, ranks)
+                    key = (model.competitor, nbytes, ranks)
                     points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
     curves = pd.DataFrame(points, columns=CURVE)
     return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
@@ -136,16 +134,15 @@ def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
 def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Return the choices of models: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
-    `compared` is from `held_against_models(rows)`; the warm cache is used if measured. Only cells with two models or
+    `compared` is from `held_against_models(rows)`. Only cells with two models or
     more; the choice is among what was measured there. `fastest` and its `time_s` are the lowest of all that can be
     ranked there, with a model or without; `tied`: not shown to be the fastest. Regret is the time of the choice over
     the lowest.
     """
-    cache = preferred_cache(set(compared["cache"]))
-    ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]
+    ranked = rows[rows["standing"].notna()]
     best = ranked.loc[ranked.groupby(AT)["time_s"].idxmin()]
     best = best.assign(fastest=best["competitor"], tied=best["standing"] != FASTEST)
-    compared = compared[compared["cache"] == cache].rename(columns={"time_s": "chosen_s"})
+    compared = compared.rename(columns={"time_s": "chosen_s"})
     compared = compared.assign(chosen=compared["competitor"])
     compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
     choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]

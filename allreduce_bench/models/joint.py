@@ -45,7 +45,7 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     for member in fitted:
         if not member.observed.switches:
             model = member.model
-            alike = (model.run, Competitor(model.competitor).way, model.cache, model.dtype, model.op, model.placement)
+            alike = (model.run, Competitor(model.competitor).way, model.dtype, model.op)
             members_of.setdefault(alike, []).append(member)
     joint_fits, refusals = [], []
     for members in members_of.values():
@@ -57,7 +57,7 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
 
 
 def joint(members: Sequence[FittedSeries]) -> Joint:
-    """Fit common alpha, beta and gamma to series of one run, way, cache, dtype and operation.
+    """Fit common alpha, beta and gamma to series of one run, way, dtype and operation.
 
     Raises TooFewPoints for a single algorithm, or algorithms that reduce the same share of what they move.
     """

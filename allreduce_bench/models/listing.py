@@ -21,7 +21,7 @@ UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in
 SAME = ("run", "competitor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
-OF_SERIES = ("dtype", "op", "segment", "placement")  # told where competitor and cache are the same
+OF_SERIES = ("dtype", "op", "segment")  # told where the competitor is the same
 LEAST = 0.001  # us or ps: what is below that is not told apart from 0
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 

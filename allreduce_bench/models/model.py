@@ -161,7 +161,7 @@ class Model:
     @property
     def alike(self) -> tuple[str, ...]:
         """Return what it shares with the models that it competes with."""
-        return self.run, self.cache, self.dtype, self.op, self.placement
+        return self.run, self.dtype, self.op
 
     def predict(self, ranks: int, nbytes: int, terms_of: Sequence[Terms]) -> Prediction:
         """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
+from ..evaluation.cell_times import CellCalls, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import FLOOR_PREFIX, FORCED_DEFAULT, Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
-from ..runs.schema import NO_ARRIVAL, NO_GROUPS
+from ..runs.plan import Plan
 from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
@@ -45,12 +45,11 @@ TYPES = {
 }
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
-    *("competitor", "cache", "dtype", "op", "segment", "ranks", "nodes"),
+    *("competitor", "dtype", "op", "segment", "ranks", "nodes"),
     *("count", "nbytes", "launch"),
 )
 SERIES = (  # columns that identify a series, whose cells differ in size
     "competitor",
-    "cache",
     "dtype",
     "op",
     "segment",
@@ -75,8 +74,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 
     `time_s` is that of `launch_medians` in `summarise`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, of placements beside the first, mock-ups, and, unless `floors`, floors. Raises RunError with
-    the line of a damaged file.
+    ranks, of --arrival, mock-ups, and, unless `floors`, floors. Raises RunError with the line of a damaged file.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -87,21 +85,24 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
     """Yield the points of one run, without its name."""
     wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    is_imported = folder.imported() is not None
-    judged = Way(NO_ARRIVAL, folder.plan().placement[0])
+    plan = folder.plan()
+    if plan.groups or plan.arrival:
+        return
+    of_run = {**_conditions(plan), "imported": folder.imported() is not None}
     for cell, launches in by_cell(folder).items():
         cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
-        first = next(iter(launches.values())).cell
-        way = Way(first["arrival"], first["placement"])
-        is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
-        competitor = Competitor(first["competitor"])
-        is_usual = is_usual and competitor != FORCED_DEFAULT and not competitor.is_mockup
+        competitor = Competitor(next(iter(launches.values())).cell["competitor"])
+        is_usual = cell not in wrong_cells and competitor != FORCED_DEFAULT and not competitor.is_mockup
         is_wanted = is_usual and (floors or not competitor.is_reference)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
-            of_run = {"imported": is_imported}
-            yield from (
-                {**point, **of_run, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points
-            )
+            for point in cell_points:
+                of_launch = is_oversubscribed[point["launch"]]
+                yield {**point, **of_run, "oversubscribed": of_launch}
+
+
+def _conditions(plan: Plan) -> dict[str, str | None]:
+    """Return the columns of POINTS that are conditions of the run."""
+    return {"cache": plan.cache, "placement": plan.placement or None}
 
 
 def _point(calls: CellCalls) -> dict:
@@ -109,27 +110,20 @@ def _point(calls: CellCalls) -> dict:
     cell_values = {name: calls.cell[name] or None for name in SAME}
     numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
     count = int(calls.cell["iterations"]) * len(calls.time_s) if calls.cell["iterations"] else None
-    placement = calls.cell.get("placement") or None  # older files lack it
-    return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
+    return {**cell_values, **numbers, "calls": count, "time_s": median(calls.time_s)}
 
 
-def points_of_summary(rows: Iterable[SummaryRow], attempts: Sequence[dict], run: str) -> pd.DataFrame:
-    """Return the points of one run from `rows` of `summarise` and the `attempts` of its folder, without reading it.
+def points_of_summary(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[dict], run: str) -> pd.DataFrame:
+    """Return the points of one run from its plan, `rows` of `summarise` and the `attempts` of its folder.
 
     `calls` is missing, and each point has the `grade` of its row.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]
-    is_imported = any("source" in fact for fact in attempts)
+    usual = [] if plan.groups or plan.arrival else competing(rows)
+    timed = [row for row in usual if row["time_s"] is not None]
+    of_run = {"run": run, "imported": any("source" in fact for fact in attempts), **_conditions(plan)}
     records = [
-        {
-            "run": run,
-            "imported": is_imported,
-            **row,
-            "launch": launch,
-            "time_s": time_s,
-            "oversubscribed": is_oversubscribed[launch],
-        }
+        {**of_run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
         for row in timed
         for launch, time_s in row["launch_medians"].items()
     ]

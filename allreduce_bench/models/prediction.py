@@ -152,7 +152,7 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
 
 
 class CompetingModels:
-    """Competing models: of one run, cache, dtype, op and placement. Predictions are cached."""
+    """Competing models: of one run, dtype and op. Predictions are cached."""
 
     def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
         self.models = dict(zip(_labels(models), models))

@@ -10,7 +10,7 @@ most 5 % of runs report any comparison as slower. Doubtful or unreliable times a
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from ..evaluation.cell_times import competing, mockups
@@ -19,14 +19,12 @@ from ..evaluation.spread import Difference, differences, factor_of, launch_ratio
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..runs.competitor import NATIVE, Competitor
 from ..units import format_size, format_time, in_ranks, three_digits
-from .words import cache_label
 
 
 class NativeComparison(NamedTuple):
     """Comparison of the library's own all-reduce at one number of ranks and size with an alternative."""
 
     algorithm: str  # name of the library's all-reduce
-    cache: str
     ranks: int
     nbytes: int
     against: str  # the alternative
@@ -58,7 +56,7 @@ class Pair(NamedTuple):
 
 
 def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Compare native with every other all-reduce of its ranks, size and cache, called alike; trusted rows only."""
+    """Compare native with every other all-reduce of its ranks and size, called alike; trusted rows only."""
     pairs = [
         _pair(row, rival)
         for alike in called_alike(rows)
@@ -89,14 +87,14 @@ def _pair(own: SummaryRow, other: SummaryRow) -> Pair:
 
 
 def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
-    """Yield the trusted rows of one run by ranks and cache, mock-ups included, each by size.
+    """Yield the trusted rows of one run by ranks, mock-ups included, each by size.
 
     First those called from Python, then those called compiled: a comparison of both would judge the interpreter.
     """
     timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
-    trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
-    for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
+    trusted.sort(key=lambda row: (row["ranks"], row["nbytes"]))
+    for _, group in groupby(trusted, itemgetter("ranks")):
         of_group = list(group)
         yield [row for row in of_group if not Competitor(row["competitor"]).is_compiled]
         yield [row for row in of_group if Competitor(row["competitor"]).is_compiled]
@@ -122,7 +120,7 @@ def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
 
 def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
     own = pair.own
-    key = (own["competitor"], own["cache"], own["ranks"], own["nbytes"])
+    key = (own["competitor"], own["ranks"], own["nbytes"])
     factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
     slower = is_answered and not (found and found.is_equal)
     grade = own.get("grade", GOOD)
@@ -156,18 +154,21 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
 
 def slower_lines(compared: Sequence[NativeComparison]) -> list[dict[str, str]]:
     """Return rows in words of what is slower, by kind: ranks, algorithm, against, sizes, worst."""
-    kind = attrgetter("ranks", "cache", "algorithm", "against")
+    kind = attrgetter("ranks", "algorithm", "against")
     lines = []
-    for (ranks, cache, algorithm, against), group in groupby(sorted(compared, key=kind), kind):
+    for (ranks, algorithm, against), group in groupby(sorted(compared, key=kind), kind):
         sizes_in_order = sorted(group, key=attrgetter("nbytes"))
         slower = [comparison for comparison in sizes_in_order if comparison.slower]
         if slower:
             worst = max(slower, key=attrgetter("factor"))
             interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
             interval = "" if worst.is_beyond_telling else interval
-            label = cache_label(cache)
-            line = {"ranks": f"{ranks}{f', {label} cache' if label else ''}"}
-            line |= {"algorithm": algorithm, "against": against, "sizes": _sizes_in_words(sizes_in_order)}
+            line = {
+                "ranks": str(ranks),
+                "algorithm": algorithm,
+                "against": against,
+                "sizes": _sizes_in_words(sizes_in_order),
+            }
             factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
             lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
     return lines

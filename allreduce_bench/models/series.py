@@ -292,12 +292,12 @@ def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarra
 
 # Fit of many series: points -> a model of each, or a sentence that says what is lacking
 #
-# A series is what may be fitted together: the points of one run, competitor, cache, dtype, operation, segment and
-# placement. Competitors, caches, types and runs are never pooled. A pipelined competitor may cut the steps of
+# A series is what may be fitted together: the points of one run, competitor, dtype, operation and segment.
+# Competitors, types and runs are never pooled. A pipelined competitor may cut the steps of
 # every size differently; that does not divide a series, since prices refer to the steps before they are cut.
 
 
-KEYS = ("run", "competitor", "cache", "dtype", "op", "segment", "placement")
+KEYS = ("run", "competitor", "dtype", "op", "segment")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -367,7 +367,7 @@ def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
         for name in names
         if name.is_pipelined and not (is_builtin(name.algorithm) and builtin_of(name.algorithm).segmented)
     ]
-    for name in ("placement", "grade", "imported"):
+    for name in ("cache", "placement", "grade", "imported"):
         if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["competitor"].isin(cut)))
@@ -405,7 +405,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         uniform=fit.uniform,
         **{name: values[name] or "" for name in ("run", "competitor", "dtype", "op")},
         imported=is_imported,
-        cache=values["cache"] or "warm",
+        cache=str(usable["cache"].fillna("warm").iloc[0]),
         itemsize=itemsize,
         segment=None if segment is None else int(segment),
         ranks=tuple(observed.counts),
@@ -418,7 +418,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         plain_errors=fit.plain.errors,
         notes=(*notes, *fit.notes, *([] if fit.lines else _upper_bounds(fit.parts, algorithms))),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
-        placement=str(values["placement"] or UNKNOWN),
+        placement=str(usable["placement"].fillna(UNKNOWN).iloc[0]),
         smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
         largest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=True),
         at_most_ranks=_times_at(observed, observed.counts[-1]),

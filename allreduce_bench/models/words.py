@@ -1,6 +1,6 @@
 """Models in words: their series, forms, parameters with intervals, errors and notes."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..units import format_size, in_ranks, three_digits
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL = 3  # from this many series on, a note about every one of them begins with "all"
-WARM, COLD = "warm", "cold"  # caches: warm is the default
+COLD = "cold"  # not the default
 SYMBOLS = {  # parameter -> symbol, unit, units per second
     "alpha_s": ("α", "us/message", 1e6),
     "beta_s_per_byte": ("β", "ps/byte", 1e12),
@@ -135,11 +135,6 @@ def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
         f"{'all series' if len(names) == len(notes_of) >= ALL else ', '.join(names)}: {note}"
         for note, names in names_of.items()
     ]
-
-
-def preferred_cache(caches: Collection[str]) -> str:
-    """Return the measured cache to show if one is enough: warm if measured."""
-    return WARM if WARM in caches else COLD
 
 
 def cache_label(cache: str) -> str:

@@ -213,7 +213,8 @@ def _choices_of_run(path: Path) -> list[Choice]:
     from ..runs.folder import RunFolder
 
     folder = RunFolder(path)
-    rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
+    plan = folder.plan()
+    rows = [] if plan.groups or plan.arrival else [row for row in summarise(folder) if row.get("time_s")]
     _tell_losses(folder)
     known = [row for row in rows if is_builtin(Competitor(row["competitor"]).algorithm) or row["competitor"] == NATIVE]
     window = folder.plan().window
@@ -231,7 +232,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
             executor=NATIVE if Competitor(row["competitor"]).is_native else Competitor(row["competitor"]).way,
             segment=row["segment"],
             window=window if Competitor(row["competitor"]).is_pipelined else None,
-            placement=str(row.get("placement") or UNKNOWN),
+            placement=plan.placement or UNKNOWN,
         )
         for row in best
     ]

@@ -14,7 +14,7 @@ from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wron
 from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts
 from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
-from ..evaluation.summary_row import SummaryRow, qualifiers, time_of
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..runs.schema import split_values
@@ -249,7 +249,7 @@ def _rarity(p_value: float) -> str:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
-        f"{row['competitor']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
+        f"{row['competitor']} {format_size(row['nbytes'])}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
@@ -335,7 +335,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     for row in rows:
         if row["state"] != "done":
             key = (str(row["state"]), int(str(row["ranks"])), row["competitor"], str(row["reason"] or ""))
-            sizes.setdefault(key, []).append(cell_size(row))
+            sizes.setdefault(key, []).append(format_size(row["nbytes"]))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
         for (state, ranks, name, reason), cell_sizes in sizes.items()
@@ -343,18 +343,12 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     return sorted(cells, key=lambda gap: gap.state not in FAILED_BADGES)
 
 
-def cell_size(row: SummaryRow) -> str:
-    """Return `8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
-    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
-    return " ".join([format_size(row["nbytes"]), *unusual])
-
-
 def cells_text(rows: Sequence[SummaryRow]) -> str:
     """Return `ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["competitor"], [])
-        cell_sizes.append(cell_size(row))
+        cell_sizes.append(format_size(row["nbytes"]))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
         + f" at {in_ranks([ranks])}"
@@ -407,7 +401,7 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
-        f"{row['competitor']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{row['competitor']} {format_size(row['nbytes'])}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()
@@ -503,22 +497,6 @@ REMARKS = (
         f"cells have correlated calls (rank correlation of consecutive calls above {STRONG_LAG1:g})",
         "fewer independent samples; the intervals account for it, the quantiles do not",
         "look for intermittent activity on the machine or the network",
-    ),
-    Remark(
-        "info",
-        "vectors a few bytes apart",
-        lambda row: bool(row.get("close_moves")),
-        "cells copied between places that are 1 to 31 bytes apart modulo a page",
-        "some processors take several times as long for such copies (docs/placement.md)",
-        "measure with --placement page beside it; doctor says whether this processor does",
-    ),
-    Remark(
-        "info",
-        "messages of several ranges",
-        lambda row: bool(row.get("unknown_moves")),
-        "cells have messages of several ranges, which the MPI library packs where it likes",
-        "whether these copies join places that are slow on some processors is unknown",
-        "see docs/placement.md",
     ),
     Remark(
         "info",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..evaluation.summary_row import qualifiers
 from ..runs.attempt import Damage
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
@@ -74,13 +73,7 @@ def _found(damage: Damage) -> str:
 
 
 def _cell_text(mark: Row) -> str:
-    name = mark["competitor"]
-    words = (
-        name,
-        format_size(int(mark["nbytes"])),
-        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
-    )
-    return " ".join(filter(None, (*words, mark["groups"])))
+    return f"{mark['competitor']} {format_size(int(mark['nbytes']))}"
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:

@@ -10,17 +10,17 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ..evaluation import group_losses
-from ..evaluation.cell_times import Way, competing, mockups, valid_calls, ways_of
+from ..evaluation.cell_times import competing, mockups, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
-from ..runs.schema import NO_ARRIVAL
+from ..runs.schema import AFTER_LAST
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
+from .how_measured import unusual_conditions
 from .live_chart import cell_id
 
 MOST_CALLS = 60_000  # in a page: about 400 KB
@@ -53,7 +53,7 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     }
     kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], row["competitor"], row["cache"], row["nbytes"]) for row in rows]
+    cells = [cell_id(row["ranks"], row["competitor"], row["nbytes"]) for row in rows]
     return {"groups": kept, "lines": lines, "cells": cells}
 
 
@@ -85,7 +85,7 @@ def _first_call(row: SummaryRow) -> str:
 def _beyond_local(row: SummaryRow) -> str:
     """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
-    if global_s is None or time_s is None or row.get("arrival"):
+    if global_s is None or time_s is None or row["time_definition"].endswith(AFTER_LAST):
         return ""
     return three_digits((global_s - time_s) * 1e6)
 
@@ -100,8 +100,6 @@ def _interval(row: SummaryRow) -> str:
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
     DistributionColumn("competitor", itemgetter("competitor"), "text"),
-    DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
-    DistributionColumn("groups", _column_text("groups"), "text"),
 )
 CALLS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
@@ -150,15 +148,16 @@ def call_distributions(
     """Return the calls of each cell of `rows` that has a time, by its `cell_id`.
 
     Each has its title, the microseconds of its calls by launch, and whether these are all. Excluded are warm-ups and
-    invalid calls, and cells of groups, of delayed ranks, and of placements beside the first. Cells with more calls than
+    invalid calls, and the runs of groups. Cells with more calls than
     `most` allows each are thinned evenly in ascending order, keeping the shortest and the longest. Raises RunError.
     """
+    groups = folder.plan().groups
     titles = {
         _id(row): f"{row['competitor']}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
         for row in competing(rows)
-        if row["time_s"] is not None and not row["groups"]
+        if row["time_s"] is not None and not groups
     }
-    calls = _calls(folder, titles, folder.plan().placement[0])
+    calls = _calls(folder, titles)
     launches = sum(len(of_cell) for of_cell in calls.values())
     share = max(LEAST_KEPT, most // max(1, launches))
     return {
@@ -172,16 +171,15 @@ def call_distributions(
 
 
 def _id(row: SummaryRow) -> str:
-    return cell_id(row["ranks"], row["competitor"], row["cache"], row["nbytes"])
+    return cell_id(row["ranks"], row["competitor"], row["nbytes"])
 
 
-def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict[str, dict[str, array]]:
-    """Return seconds by cell and launch, of vectors with this placement."""
+def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
+    """Return seconds by cell and launch."""
     found: dict[str, dict[str, array]] = {}
     for first, blocks in folder.calls():
-        name = cell_id(int(first["ranks"]), first["competitor"], first["cache"], int(first["nbytes"]))
-        is_usual = Way(first["arrival"], first["placement"]) == Way(NO_ARRIVAL, placement)
-        if name not in titles or first["groups"] or not is_usual:
+        name = cell_id(int(first["ranks"]), first["competitor"], int(first["nbytes"]))
+        if name not in titles:
             continue
         times = found.setdefault(name, {}).setdefault(first["launch"], array("d"))
         for block in blocks:
@@ -206,7 +204,7 @@ NONE, ABOVE = "-", "above 100 %"  # no known lower bound; the time is below it
 
 
 class LimitLine(NamedTuple):
-    """The lower bound of one size of one rank count and cache."""
+    """The lower bound of one size of one rank count."""
 
     nbytes: int
     limit_s: float
@@ -214,8 +212,8 @@ class LimitLine(NamedTuple):
     shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher bound of its own
 
 
-def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
-    """Return the times of one rank count and cache: a line for each size, with a row of the summary for each
+def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
+    """Return the times of one rank count: a line for each size, with a row of the summary for each
     algorithm.
     """
     lines = []
@@ -233,16 +231,16 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
         "declared": declared,
         "floors": any(number_of(row, name) for row in rows for name in figures.FLOORS),
     }
-    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
+    place = {"ranks": ranks, "groups": rows[0].get("groups_in_words"), "conditions": unusual_conditions(plan)}
     of_limits = {
         "limits": limit_lines(rows, least),
-        "statistics": tables([row for row in rows if ways_of([row]) == ways_of(rows)[:1]]),
+        "statistics": tables(rows),
     }
-    return {"ranks": ranks, "cache": cache, "lines": lines, **of_limits, **marks, **groups}
+    return {**place, "lines": lines, **of_limits, **marks}
 
 
 def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list[LimitLine]:
-    """Return a line for each size with a known lower bound, of rows of one rank count and cache.
+    """Return a line for each size with a known lower bound, of rows of one rank count.
 
     `least`: the bounds of one byte by the run's models, used where no measured figure gives one; its name then says
     so.

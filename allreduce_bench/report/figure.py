@@ -30,7 +30,7 @@ from .live_chart import NO_SWITCHES, LiveChart, Switch
 
 # figures
 TIMES, MODELS, RUNS = "times", "models", "runs"  # measurements, models, several runs overlaid
-CELL = ["ranks", "competitor", "cache", "nbytes"]  # columns that name a cell
+CELL = ["ranks", "competitor", "nbytes"]  # columns that name a cell
 
 
 # bounds
@@ -89,16 +89,6 @@ class FigureData:
     def bound_sentence(self) -> str:
         """Sentence on the models that give the bound; starts with a blank."""
         return bound_sentence(self.frame, self.models, self.least, self.passed)
-
-    @property
-    def has_both_caches(self) -> bool:
-        """Whether cells were measured with a warm and with a cold cache."""
-        return self.frame["cache"].nunique() > 1
-
-    @property
-    def warm_sentence(self) -> str:
-        """Sentence in the caption of a figure that shows warm cells only; starts with a blank."""
-        return " Warm cache." if self.has_both_caches else ""
 
 
 class Drawing(NamedTuple):
@@ -210,7 +200,6 @@ DEFAULT: Style = {"color": "#777777", "marker": "x", "linestyle": ":", "linewidt
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
 FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # a bound that times undercut
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
-COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
 NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
@@ -331,20 +320,10 @@ def size_axis(axes: Axes, sizes: list[int]) -> None:
     axes.tick_params(labelsize=8.5)
 
 
-def of_one_cache(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the warm cache if measured, else all, which are of the cold one."""
-    return rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
-
-
 def panel_title(rows: pd.DataFrame) -> str:
     """Return `4 ranks`, with warnings that readers need first."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
     parts = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
-    groups = rows["group_ranks"].dropna()
-    if len(groups):
-        parts.append(f"in groups of {groups.iloc[0].split()[0]}")
-    if set(rows["cache"]) == {"cold"}:
-        parts.append("(cold cache)")
     if rows["oversubscribed"].fillna(False).any():
         parts.append("(oversubscribed)")
     if len(declared):

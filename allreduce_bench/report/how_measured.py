@@ -13,7 +13,7 @@ from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.environment import format_values, mpi_fact, values_of
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, placement_text
 from ..machine.interfaces import parse_traffic, total_traffic
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
@@ -22,6 +22,7 @@ from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
+from ..runs.injected import PATTERNS, late_by_of
 from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values, time_definition
@@ -159,7 +160,7 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
             "caches"
         ),
     }
-    return "; ".join(text_of[cache] for cache in plan.caches)
+    return text_of[plan.cache]
 
 
 def _placement_text(plan: Plan) -> str:
@@ -169,13 +170,32 @@ def _placement_text(plan: Plan) -> str:
         NUMPY: "where numpy puts them",
         UNKNOWN_PLACEMENT: "unknown: the run or the log does not say",
     }
-    apart = "an output begins {} bytes behind its input, modulo a page"
-    return "; ".join(text_of.get(placement) or apart.format(placement) for placement in plan.placement)
+    return text_of.get(plan.placement) or f"an output begins {plan.placement} bytes behind its input, modulo a page"
 
 
 def _groups_text(plan: Plan) -> str:
     layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
-    return f"{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep"
+    return f"{layouts}; all at the same time from a common start"
+
+
+def unusual_conditions(plan: Plan) -> list[str]:
+    """Return the conditions of a run that are not the default, in words; those of its ranks are said beside them."""
+    words = {
+        "cold cache": plan.cache == "cold",
+        f"vectors {placement_text(plan.placement)}": plan.placement not in (PAGE, UNKNOWN_PLACEMENT),
+        f"ranks enter late ({plan.arrival_name}{_late_by_text(plan)})": plan.arrival,
+    }
+    return [text for text, holds in words.items() if holds]
+
+
+def _late_by_text(plan: Plan) -> str:
+    """Format `, by at most 1 times the median of the library's own all-reduce`; empty for a trace."""
+    if plan.arrival not in PATTERNS:
+        return ""
+    late_by = late_by_of(plan.late_by)
+    if late_by.seconds:
+        return f", by at most {format_time(late_by.seconds)}"
+    return f", by at most {late_by.factor:g} times the median of the library's own all-reduce"
 
 
 def order_sentence(plan: Plan) -> str:
@@ -193,11 +213,9 @@ def order_sentence(plan: Plan) -> str:
 def _lateness_text(plan: Plan) -> str:
     """Say whether the run shows which rank is late, and what was injected."""
     if plan.arrival:
-        unit = " times the median of the library's own all-reduce" if plan.late_by.endswith("x") else ""
         return (
-            f"injected by the patterns {', '.join(plan.arrivals[1:])}, beside none; the largest delay is "
-            f"{plan.late_by.removesuffix('x')}{unit}, but for traces; the time with a pattern is the completion, last "
-            "exit - last entry; Python's loop makes all calls"
+            f"injected: {plan.arrival_name}{_late_by_text(plan)}; a time is the completion, last exit - last "
+            "entry; Python's loop makes all calls"
         )
     if plan.compute_s:
         work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]

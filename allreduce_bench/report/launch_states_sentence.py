@@ -12,7 +12,7 @@ from ..evaluation.launch_states import (
     StatesOfSeries,
     series_in_states,
 )
-from ..evaluation.summary_row import LaunchStates, SummaryRow, qualifiers
+from ..evaluation.summary_row import LaunchStates, SummaryRow
 from ..stats import median
 from ..units import few, format_size, format_time, in_ranks
 
@@ -55,10 +55,9 @@ def _suspected(series: StatesOfSeries) -> str:
 
 
 def _series_text(series: StatesOfSeries) -> str:
-    """Return `ring at 352 ranks`, `ring cold at 2 ranks`."""
+    """Return `ring at 352 ranks`."""
     row = series.rows[0]
-    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
-    return f"{' '.join([row['competitor'], *unusual])} at {in_ranks([row['ranks']])}"
+    return f"{row['competitor']} at {in_ranks([row['ranks']])}"
 
 
 def _sizes_text(series: StatesOfSeries) -> str:

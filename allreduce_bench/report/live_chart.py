@@ -83,9 +83,9 @@ class LiveChart(NamedTuple):
     hidden: Sequence[str] = ()  # tags hidden at first
 
 
-def cell_id(ranks: int, competitor: str, cache: str, nbytes: int) -> str:
-    """Return the id of a cell in a page: `4 ranks ring warm 1024`."""
-    return f"{ranks} ranks {competitor} {cache} {nbytes}"
+def cell_id(ranks: int, competitor: str, nbytes: int) -> str:
+    """Return the id of a cell in a page: `4 ranks ring 1024`."""
+    return f"{ranks} ranks {competitor} {nbytes}"
 
 
 def chart_json(chart: LiveChart) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from errno import EEXIST
 from functools import cache
-from itertools import chain, count, product
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -76,7 +76,6 @@ from .verdict_sentence import (
     span_words,
 )
 from .winner_table import winner_table
-from .winners_elsewhere_table import arrival_tables, placement_tables
 
 ASKED_NBYTES = 1 << 20  # if not measured, the nearest size
 
@@ -116,8 +115,7 @@ def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Ver
     asked = max(verdicts, key=lambda verdict: verdict.ranks)
     sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
     nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
-    place = asked.ranks, asked.cache, nbytes
-    return asked, nbytes, [row for row in rows if (row["ranks"], row["cache"], row["nbytes"]) == place]
+    return asked, nbytes, [row for row in rows if (row["ranks"], row["nbytes"]) == (asked.ranks, nbytes)]
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
@@ -332,9 +330,9 @@ def _section(
     frame = with_algorithms_at_work(summary_frame(competing(rows), name), identified)
     beside = with_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
-    models, unfit = _models(points_of_summary(rows, attempts, name), own)
+    models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
     least = lower_bounds(models, frame)
-    modelled = _models_section(frame, models, unfit, own)
+    modelled = _models_section(plan, frame, models, unfit, own)
     found = [
         *damage_caveats(damage_report(folder)),
         *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
@@ -364,8 +362,6 @@ def _section(
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "limited": [name for name in plan.competitors if name not in MOCKUPS],
-        "arrivals": arrival_tables(rows) if plan.arrival else [],
-        "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
@@ -375,7 +371,7 @@ def _verdict_values(
     rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict], least: Mapping[int, Bounds]
 ) -> dict[str, Any]:
     """Return the answer and its numbers, the grades and the verdicts of one run, in words."""
-    lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
+    lines = [(verdict.ranks, verdict_sentence.lines(verdict)) for verdict in of_run]
     grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
     asked, _, at_size = _asked(rows, of_run) if of_run else (None, 0, [])
     numbers = headline(competing(at_size), least.get(asked.ranks)) if asked else []
@@ -390,10 +386,14 @@ def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Mo
 
 
 def _models_section(
-    frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]], own: Mapping[str, Algorithm]
+    plan: Plan,
+    frame: pd.DataFrame,
+    models: Sequence[Model],
+    unfit: Sequence[tuple[str, str]],
+    own: Mapping[str, Algorithm],
 ) -> dict[str, Any]:
     """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
-    if frame["groups"].notna().any():  # they have no points
+    if plan.groups:  # it has no points
         unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     files = {"parameters": model_words.parameter_frame(models)} if models else {}
     scores = list(model_words.SCORES.values())
@@ -412,11 +412,11 @@ def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Seq
 
 
 def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
-    """Return a table of times for each rank count and cache that has rows."""
+    """Return a table of times for each rank count that has rows."""
     return [
-        time_table(plan, ranks, cache, of, least.get(ranks))
-        for ranks, cache in product(plan.ranks, plan.caches)
-        if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+        time_table(plan, ranks, of, least.get(ranks))
+        for ranks in plan.ranks
+        if (of := [row for row in rows if row["ranks"] == ranks])
     ]
 
 
@@ -438,7 +438,7 @@ def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
 def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
     """Return the rows of all runs in one frame, the oldest run first; None for a single run. Raises RunError.
 
-    Further columns are created, text, and plan, a number for each different plan.
+    Further columns are created and groups, text, and plan, a number for each different plan.
     """
     if len(folders) < 2:
         return None
@@ -448,7 +448,8 @@ def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -
         plan = _plan_key(folder.plan())
         if plan not in plans:
             plans.append(plan)
-        marked.append(frame.assign(created=str(folder.open().get("created", "")), plan=plans.index(plan)))
+        created, groups = str(folder.open().get("created", "")), folder.plan().groups
+        marked.append(frame.assign(created=created, groups=groups, plan=plans.index(plan)))
     together = pd.concat(marked, ignore_index=True)
     return together.sort_values("created", kind="stable", ignore_index=True)
 

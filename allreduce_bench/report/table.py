@@ -14,11 +14,9 @@ from ..evaluation.cell_times import (
     defaults,
     doubt_words,
     mockups,
-    placement_of,
 )
-from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
-from ..evaluation.summary_row import SummaryRow, qualifiers
+from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..runs.competitor import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
@@ -32,7 +30,6 @@ from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
 from .launch_states_sentence import launch_states_sentences, suspicion_sentences
 from .verdict_sentence import contrast_sentences, either
-from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
 
@@ -44,7 +41,7 @@ def table(
     screen: Screen = UNBOUNDED,
     attempts: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Return the table of every rank count and cache with its verdict, the missing cells and their reasons.
+    """Return the table of every rank count with its verdict, the missing cells and their reasons.
 
     No line is wider than the screen. `library` is named above each table, unless `attempts` name others at its ranks:
     the facts of the launches, in which imported ones name their logs and libraries.
@@ -52,9 +49,7 @@ def table(
     tables = []
     for ranks in plan.ranks:
         own = libraries_of([fact for fact in attempts if fact["ranks"] == ranks]) or library
-        for cache in plan.caches:
-            rows_of_table = [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
-            tables.append(_table_of_ranks(plan, rows_of_table, own, screen))
+        tables.append(_table_of_ranks(plan, [row for row in rows if row["ranks"] == ranks], own, screen))
     contrasts = contrast_sentences(competing(rows), attempts) if rows else []
     return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
 
@@ -79,8 +74,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
     below = [
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
-        *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
-        *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
+        *_unranked_note(rows),
         *_of_defaults(every),
         *_of_parts(every),
         *_not_compared(rows),
@@ -89,28 +83,12 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *launch_states_sentences(every),
         *suspicion_sentences(every),
         *_reference_line(rows),
-        *(_group_losses(every) if plan.groups else ()),
         *([how_measured.order_sentence(plan)] if plan.order else []),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),
     ]
-    delayed = _arrival_lines(every, screen) if plan.arrival else []
-    placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
-    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed, *placed]
-    return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
-
-
-def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    return arrival_lines(rows, screen)
-
-
-def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    return placement_lines(rows, screen)
-
-
-def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    return placement_sentences(rows)
+    return "\n".join([*wrapped(above, screen), "", *fitted(columns, screen, WHOLE), "", *wrapped(below, screen), ""])
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
@@ -119,15 +97,12 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = f"imported; time (us): {definition(done)}; median of launches"
-        return [f"allreduce, {operation}, {where(rows)}, {library}", times]
+        return [f"allreduce, {operation}, {where(plan, rows)}, {library}", times]
+    of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
     return [
-        f"allreduce, {plan.dtype} {plan.op}, {plan.place}, {where(rows)}, {library}",
-        "time (us): maximum over ranks, median of repetitions, median of launches",
+        f"allreduce, {plan.dtype} {plan.op}, {plan.place}, {where(plan, rows)}, {library}",
+        f"time (us): {of_a_call}, median of repetitions, median of launches",
     ]
-
-
-def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
-    return loss_sentences(rows)
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
@@ -149,8 +124,10 @@ def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
-def where(rows: Sequence[SummaryRow]) -> str:
-    """Return the ranks and nodes of rows of one rank count, with their warnings: `4 ranks on 1 node`."""
+def where(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """Return the ranks and nodes of rows of one rank count, with warnings and unusual conditions:
+    `4 ranks on 1 node, cold cache`.
+    """
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
@@ -163,9 +140,7 @@ def where(rows: Sequence[SummaryRow]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    unusual = qualifiers("", "", placement=placement_of(first))
-    cold = ", cold cache" if first["cache"] == "cold" else ""
-    return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
+    return ", ".join([" ".join(words), *how_measured.unusual_conditions(plan)])
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
@@ -245,13 +220,7 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
 
 
 def _cell_name(row: SummaryRow) -> str:
-    return f"{_algorithm_of(row)} {format_size(row['nbytes'])}"
-
-
-def _algorithm_of(row: SummaryRow) -> str:
-    """Return `ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
-    unusual = qualifiers("", row["groups"], row.get("arrival"), row.get("placement"))
-    return " ".join([row["competitor"], *unusual])
+    return f"{row['competitor']} {format_size(row['nbytes'])}"
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
@@ -278,12 +247,12 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return the reasons why cells are missing, without duplicates, and the algorithms with bits that differ by
     rank.
     """
-    algorithms = {_algorithm_of(row) for row in rows}
+    algorithms = {row["competitor"] for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
         if row["state"] != "done":
             cells = reasons.setdefault((row["state"], row["reason"]), {})
-            cells.setdefault(row["nbytes"], []).append(_algorithm_of(row))
+            cells.setdefault(row["nbytes"], []).append(row["competitor"])
     notes = [
         f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
         for (state, reason), sizes in reasons.items()

@@ -34,4 +34,4 @@ def unbroken(line: pd.DataFrame) -> list[pd.DataFrame]:
 def is_broken(frame: pd.DataFrame) -> bool:
     """Return whether a line of native is broken."""
     native = frame[frame["competitor"].isin(NATIVES)].sort_values("nbytes")
-    return any(breaks(line) for _, line in native.groupby(["ranks", "competitor", "cache"], dropna=False))
+    return any(breaks(line) for _, line in native.groupby(["ranks", "competitor"], dropna=False))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..evaluation.grade import NOT_RELIABLE
 from ..units import format_size, format_time, in_ranks, three_digits
-from .figure import of_one_cache, styles
+from .figure import styles
 from .figures.winners import UNTOLD, winners
 from .live_chart import cell_id, look_json
 from .verdict_sentence import printed_factor
@@ -30,10 +30,9 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
     won = winners(frame)
     if won.empty:
         return None
-    cache = of_one_cache(frame)["cache"].iloc[0]
     pale = set(frame.loc[frame["grade"] == NOT_RELIABLE, "ranks"])
     sizes = sorted(won["nbytes"].unique())
-    cells = {(row["ranks"], row["nbytes"]): _cell(row, cache, row["ranks"] in pale) for row in won.to_dict("records")}
+    cells = {(row["ranks"], row["nbytes"]): _cell(row, row["ranks"] in pale) for row in won.to_dict("records")}
     styled = styles(frame["competitor"])
     names = [name for name in styled if name in set(won["winner"])]
     return {
@@ -47,7 +46,7 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
     }
 
 
-def _cell(row: Mapping[Any, Any], cache: str, pale: bool) -> MapCell:
+def _cell(row: Mapping[Any, Any], pale: bool) -> MapCell:
     ranks, nbytes = int(row["ranks"]), int(row["nbytes"])
     factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
     standing = {
@@ -59,4 +58,4 @@ def _cell(row: Mapping[Any, Any], cache: str, pale: bool) -> MapCell:
         f"as fast as {row['over']} ({format_time(row['over_s'])}){standing}"
     )
     text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
-    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], cache, nbytes), pale)
+    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], nbytes), pale)

@@ -5,7 +5,7 @@ Also the random number generator that orders cells and draws random floats, and 
 """
 
 import re
-from collections.abc import Sequence
+import shlex
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -30,11 +30,7 @@ class Cell:
     competitor: Competitor
     count: int
     segment: int | None = None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
-    cache: str = "warm"  # or cold
-    groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
-    arrival: str = ""  # the pattern by which ranks enter late; empty: none is delayed
-    placement: str = PAGE  # where its vectors lie
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "competitor", Competitor(self.competitor))
@@ -47,13 +43,13 @@ class Cell:
     @property
     def key(self) -> tuple[str, ...]:
         """The identity of the cell within its launch, as in files; see `folder.key_of`."""
-        return self.competitor, str(self.count), self.cache, self.groups, self.arrival, self.placement
+        return self.competitor, str(self.count)
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """Return the cell with this `key`."""
-        competitor, count, *way = key
-        return cls(Competitor(competitor), int(count), None, way[0], way[1], None, way[2], way[3])
+        competitor, count = key
+        return cls(Competitor(competitor), int(count))
 
 
 class Launch(NamedTuple):
@@ -103,30 +99,43 @@ class CutPrices:
     source: str  # nominal, or the path of a machine file
 
 
-def parse_placements(text: str) -> tuple[str, ...]:
-    """Return the placements of `page,numpy,16`, without duplicates. Raises ValueError for an invalid one."""
-    words = [word.strip() for word in text.split(",")]
-    if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
-        raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED_PLACEMENT}")
-    names = [word if word in (PAGE, NUMPY) else word.lstrip("0") or "0" for word in words]
-    if too_far := [name for name in names if name.isdigit() and (len(name) > 4 or int(name) >= PAGE_NBYTES)]:
-        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED_PLACEMENT}")
-    return tuple(dict.fromkeys(names))
+def parse_placement(text: str) -> str:
+    """Return the placement of `page`, `numpy` or `16`. Raises ValueError for another one."""
+    word = text.strip()
+    refuse_list(word, "--placement")
+    if word in (PAGE, NUMPY):
+        return word
+    if not (word.isascii() and word.isdigit()):
+        raise ValueError(f"'{word}' is no placement; {EXPECTED_PLACEMENT}")
+    name = word.lstrip("0") or "0"
+    if len(name) > 4 or int(name) >= PAGE_NBYTES:
+        raise ValueError(f"a difference of {name} bytes is a page or more; {EXPECTED_PLACEMENT}")
+    return name
+
+
+def refuse_list(text: str, option: str) -> None:
+    """Raise ValueError for a list of values of `option`, which is a condition of the run."""
+    if "," in text:
+        first, second = (shlex.quote(word.strip()) for word in text.split(",")[:2])
+        raise ValueError(
+            f"{option} takes one value, found '{text}': two values are two runs, one with {option} {first} and one "
+            f"with {option} {second}"
+        )
 
 
 def is_placement(word: str) -> bool:
-    """Return whether it is a placement, written as `parse_placements` returns it."""
+    """Return whether it is a placement, written as `parse_placement` returns it."""
     try:
-        return parse_placements(word) == (word,)
+        return parse_placement(word) == word
     except ValueError:
         return False
 
 
-def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
+def refuse_odd_difference(placement: str, itemsize: int) -> None:
     """Raise ValueError for a difference that misaligns elements of `itemsize` bytes."""
-    if odd := [name for name in placements if name.isdigit() and int(name) % itemsize]:
+    if placement.isdigit() and int(placement) % itemsize:
         raise ValueError(
-            f"--placement {odd[0]}: elements of {itemsize} bytes would not be aligned; use a multiple of {itemsize}"
+            f"--placement {placement}: elements of {itemsize} bytes would not be aligned; use a multiple of {itemsize}"
         )
 
 

@@ -5,13 +5,7 @@
 """
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
 
-from .schema import NO_GROUPS
-
-MOST_GROUPS = 256  # whose times are kept individually
-MOST_ALONE = 4  # groups measured alone: one of each of the most frequent layouts
-SILENT = "-"
 Groups = tuple[tuple[int, ...], ...]  # the ranks of each group
 
 
@@ -24,12 +18,12 @@ def parse_groups(text: str) -> str:
 
 
 def groups_of(groups: str, size: int) -> Groups:
-    """Return the ranks of each group, ascending, the group of rank 0 first; NO_GROUPS makes one of all `size` ranks.
+    """Return the ranks of each group, ascending, the group of rank 0 first; without `groups` one of all `size` ranks.
 
-    Raises ValueError for a single group, groups of one rank, or groups of different sizes, whose loss against one group
-    alone would be undefined.
+    Raises ValueError for a single group, groups of one rank, or groups of different sizes, which have no common bus
+    bandwidth.
     """
-    if groups == NO_GROUPS:
+    if not groups:
         return (tuple(range(size)),)
     kind, _, number = groups.rpartition(":")
     n = int(number)
@@ -54,25 +48,3 @@ def describe(groups: str, size: int) -> str:
     """Format as `2 groups of 4 ranks (div:4)`. Raises as `groups_of`."""
     members = groups_of(groups, size)
     return f"{len(members)} groups of {len(members[0])} ranks ({groups if ':' in groups else 'consecutive'})"
-
-
-def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
-    """Return for each group the one measured alone in its place: the first of the same layout.
-
-    None if its layout is not among the MOST_ALONE most frequent ones.
-    """
-    first: dict[Hashable, int] = {}
-    for number, layout in enumerate(layouts):
-        first.setdefault(layout, number)
-    most_frequent = sorted(first, key=lambda layout: -sum(other == layout for other in layouts))[:MOST_ALONE]
-    return [first[layout] if layout in most_frequent else None for layout in layouts]
-
-
-def format_group_times(times_s: Iterable[float | None]) -> str:
-    """Format the times of the groups for a column, seconds: `1.234e-05 1.4e-05`; `-` for silent ones."""
-    return " ".join(SILENT if time_s is None else f"{time_s:.4g}" for time_s in times_s)
-
-
-def parse_group_times(text: str) -> list[float | None]:
-    """Parse the output of `format_group_times`."""
-    return [None if word == SILENT else float(word) for word in text.split()]

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..units import nearest, parse_duration
+from .cell import refuse_list
 
 # patterns
 NONE, ONE_LATE, RAMP, RANDOM, HALF_LATE = "none", "one-late", "ramp", "random", "half-late"
@@ -108,20 +109,19 @@ def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence
         raise ValueError("--inject-slowdown names one rank twice; name each rank once")
 
 
-def parse_arrivals(text: str) -> tuple[str, ...]:
-    """Return the patterns and absolute paths of traces in `none,one-late,steps.csv`, without duplicates and `none`.
-
-    Raises ValueError.
-    """
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if word not in (NONE, *PATTERNS) and not word.endswith(TRACE):
-            known = ", ".join((NONE, *PATTERNS))
-            meant = nearest(word, (NONE, *PATTERNS)) if word else ""
-            advice = meant or f"expected {known}, or the path of a trace that ends in {TRACE}"
-            raise ValueError(f"'{word}' is not an arrival pattern; {advice}")
-    kept = [word if word in PATTERNS else str(Path(word).resolve()) for word in words if word != NONE]
-    return tuple(dict.fromkeys(kept))
+def parse_arrival(text: str) -> str:
+    """Return the pattern, or the absolute path of a trace; empty for `none`. Raises ValueError."""
+    word = text.strip()
+    if word in (NONE, *PATTERNS):
+        return "" if word == NONE else word
+    if not Path(word).exists():  # a path may hold a comma
+        refuse_list(word, "--arrival")
+    if not word.endswith(TRACE):
+        known = ", ".join((NONE, *PATTERNS))
+        meant = nearest(word, (NONE, *PATTERNS)) if word else ""
+        advice = meant or f"expected {known}, or the path of a trace that ends in {TRACE}"
+        raise ValueError(f"'{word}' is not an arrival pattern; {advice}")
+    return str(Path(word).resolve())
 
 
 def parse_late_by(text: str) -> str:
@@ -144,36 +144,25 @@ def late_by_of(word: str) -> LateBy:
     return LateBy(factor=float(word[:-1])) if word.endswith("x") else LateBy(seconds=float(word[:-1]))
 
 
-def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> None:
-    """Raise ValueError if patterns have nothing to delay, ambiguous names, or work that makes ranks late."""
-    if not arrivals:
-        if late_by != "1x":
-            raise ValueError("--late-by is how late the patterns of --arrival are; name one, such as one-late")
-        return
-    if compute_s:
+def refuse_arrival(compute_s: float, arrival: str, late_by: str) -> None:
+    """Raise ValueError if nothing is delayed, or work already makes ranks late."""
+    if not arrival and late_by != "1x":
+        raise ValueError("--late-by is how late the pattern of --arrival is; name one, such as one-late")
+    if arrival and compute_s:
         raise ValueError("--compute lets ranks become late, --arrival delays them; use one of the two")
-    names = [Path(name).name for name in arrivals]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"--arrival names two traces that are both called {twice[0]}; rename one of them")
 
 
-def longest_delay_s(arrivals: Sequence[str], late_by: str) -> float:
+def longest_delay_s(arrival: str, late_by: str) -> float:
     """Return the largest delay that a pattern injects, as far as known before the run, seconds."""
-    return (late_by_of(late_by).seconds or 0.0) if set(arrivals) & {*PATTERNS} else 0.0
+    return (late_by_of(late_by).seconds or 0.0) if arrival in PATTERNS else 0.0
 
 
-def traces_of(arrivals: Sequence[str]) -> list[str]:
-    """Return the paths of the traces among the patterns of a plan."""
-    return [name for name in arrivals if name.endswith(TRACE)]
-
-
-def refuse_traces(arrivals: Sequence[str], digests: Sequence[str], ranks: Sequence[int]) -> float:
-    """Return the largest delay of the traces among `arrivals`, seconds; 0 without traces.
+def refuse_trace(arrival: str, digest: str, ranks: Sequence[int]) -> float:
+    """Return the largest delay of a trace, seconds; 0 of a pattern.
 
     Raises TraceError for one that cannot be replayed by a launch of each of `ranks`.
     """
-    traces = [trace_for(path, digest, ranks) for path, digest in zip(traces_of(arrivals), digests, strict=True)]
-    return max((float(trace.max()) for trace in traces), default=0.0)
+    return float(trace_for(arrival, digest, ranks).max()) if arrival.endswith(TRACE) else 0.0
 
 
 def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:

@@ -16,7 +16,8 @@ from .kept import read_json
 from .plan import ImportedPlan, Plan
 from .rows import RunError
 
-SAME_KIND, SHARED = ("dtype", "op", "cache", "groups"), ("algorithms", "sizes", "ranks")  # fields of plans
+SAME_KIND = ("dtype", "op", "cache", "groups", "arrival", "placement")  # fields of plans, as are these
+SHARED = ("algorithms", "sizes", "ranks")
 COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
 
 
@@ -28,7 +29,7 @@ class KeptRun(NamedTuple):
     plan: Plan | None  # None: damaged
 
     def is_like(self, other: "KeptRun") -> bool:
-        """Return whether both measured the same type, operation, cache and groups, and share some cells."""
+        """Return whether both measured the same type and operation in the same conditions, and share some cells."""
         if not self.plan or not other.plan:
             return False
         own, others = self.plan, other.plan

@@ -111,7 +111,7 @@ def check_facts(facts: dict[str, Any]) -> None:
         read_as(_LaunchFacts, facts)
     except JsonError as error:
         raise RunError(str(error)) from error
-    for name in ("sync", "clock", "groups"):  # absent, or an object
+    for name in ("sync", "clock"):  # absent, or an object
         if name in facts and facts[name] is None:
             raise RunError(f"{name}: found None, expected an object")
     for name, kinds, expected in (("command", (str, list), "text or a list"), ("source", (dict,), "an object")):
@@ -223,11 +223,6 @@ class _Noise:
 
 
 @dataclass(frozen=True)
-class _Groups:
-    alone: tuple[Natural | None, ...]
-
-
-@dataclass(frozen=True)
 class _Mpi:
     library: str | None = None
     mpi_standard: str | None = None
@@ -270,7 +265,6 @@ class _LaunchFacts:
     size_sets: tuple[tuple[Natural, ...], ...] | None = None
     cold_nbytes: Natural | None = None
     counted: tuple[_Counted, ...] | None = None
-    groups: _Groups | None = None
     order: tuple[Natural, ...] = ()
     ranks_from: str | None = None
     run_crc32: str = ""

@@ -7,7 +7,7 @@ import re
 from types import ModuleType
 
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, short_size, unknown_word
-from .cell import parse_placements
+from .cell import parse_placement
 from .competitor import WAYS, split_way
 from .dtypes import DTYPES, OPS
 from .option import Words, all_digits
@@ -113,9 +113,9 @@ DURATION = Words("duration", parse_duration, _exact_duration, _short_duration)
 SHARE = Words("share", parse_share, all_digits, lambda share: f"{share:.0%}")
 RATES = Words("rates", parse_rates, _exact_rates)
 GROUPS = Words("groups", _parse_groups)
-PLACEMENTS = Words("placements", parse_placements)
+PLACEMENT = Words("placement", parse_placement)
 ORDER = Words("order", _parse_order)
 PHASE = Words("duration", lambda text: _injected().parse_phase(text), _exact_duration)
 SLOWDOWN = Words("rank:share", lambda text: _injected().parse_slowdown(text))
-ARRIVALS = Words("patterns", lambda text: _injected().parse_arrivals(text))
+ARRIVAL = Words("pattern", lambda text: _injected().parse_arrival(text))
 LATE_BY = Words("lateness", lambda text: _injected().parse_late_by(text))

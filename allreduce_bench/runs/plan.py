@@ -23,20 +23,21 @@ import numpy as np
 
 from ..units import few, unknown_word
 from .cell import (
+    EXPECTED_PLACEMENT,
     FORCED_WAY,
     Cell,
     Cut,
     CutPrices,
     Launch,
-    parse_placements,
-    refuse_odd_differences,
+    is_placement,
+    refuse_odd_difference,
     splitmix64,
 )
 from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor, split_way
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import EARLIER, Section, Whole, earlier_values, option
 from .option_values import (
-    ARRIVALS,
+    ARRIVAL,
     DTYPE,
     DURATION,
     GROUPS,
@@ -45,7 +46,7 @@ from .option_values import (
     OP,
     ORDER,
     PHASE,
-    PLACEMENTS,
+    PLACEMENT,
     RANKS,
     RATES,
     SHARE,
@@ -54,14 +55,10 @@ from .option_values import (
     SLOWDOWN,
 )
 from .schema import (
-    ALONE,
     CACHES,
     FLOORS,
-    NO_ARRIVAL,
-    NO_GROUPS,
     PAGE,
     SYNCS,
-    TOGETHER,
     UNKNOWN_PLACEMENT,
     WORKS,
 )
@@ -291,25 +288,25 @@ class Plan:
             help="Also time a loop of N calls without a common start, as nccl-tests do.",
         ),
     )
-    cache: Annotated[str, one_of(*CACHES, "both")] = field(
+    cache: Annotated[str, one_of(*CACHES)] = field(
         default="warm",
         metadata=option(
             "--cache",
             section=Section.DEFINED,
-            help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
+            help="warm: the same buffers in every call; cold: other buffers in every call.",
         ),
     )
-    placement: Annotated[tuple[str, ...], not_empty] = field(  # "": unknown
-        default=(PAGE,),
+    placement: str = field(  # "": unknown
+        default=PAGE,
         metadata=option(
             "--placement",
             section=Section.DEFINED,
-            help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
-            "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
-            of=PLACEMENTS,
-            metavar="page|numpy|DELTA,...",
+            help="Where vectors lie: page, at pages and staggered; numpy, where numpy puts them, as most programs do; "
+            "DELTA, so many bytes apart modulo 4096.",
+            of=PLACEMENT,
+            metavar="page|numpy|DELTA",
             after="inputs",
-            earlier=[UNKNOWN_PLACEMENT],
+            earlier=UNKNOWN_PLACEMENT,
         ),
     )
     inputs: Annotated[str, one_of(*INPUTS)] = field(
@@ -356,8 +353,7 @@ class Plan:
         metadata=option(
             "--groups",
             section=Section.DEFINED,
-            help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive "
-            "ranks).",
+            help="All-reduce in groups at the same time: 2 (halves), mod:8, div:8 (consecutive ranks).",
             of=GROUPS,
             metavar="N",
         ),
@@ -394,19 +390,18 @@ class Plan:
             earlier=[],
         ),
     )
-    arrival: tuple[str, ...] = field(  # names, and absolute paths of traces; each cell is also measured without
-        default=(),
+    arrival: str = field(  # a name, or the absolute path of a trace
+        default="",
         metadata=option(
             "--arrival",
             section=Section.BEFORE_A_CALL,
-            help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
-            "FILE.csv [default: none].",
-            of=ARRIVALS,
-            earlier=[],
+            help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
+            "last exit - last entry [default: none].",
+            of=ARRIVAL,
+            earlier="",
         ),
     )
-    # SHA-256 of each of these traces when the run was planned
-    arrival_digests: tuple[str, ...] = field(default=(), metadata={EARLIER: []})
+    arrival_digest: str = field(default="", metadata={EARLIER: ""})  # SHA-256 of the trace when the run was planned
     late_by: str = field(
         default="1x",
         metadata=option(
@@ -474,7 +469,7 @@ class Plan:
             raise PlanError(f"a window belongs to {' and '.join(PIPELINED)}; name one, such as ring@pipelined")
         if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
             self._refuse_injected()
-        if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
+        if self.placement not in (PAGE, UNKNOWN_PLACEMENT):
             self._refuse_placement()
         if self.in_place and self.cache != "warm":
             raise PlanError(
@@ -554,17 +549,15 @@ class Plan:
             raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
-            injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
+            injected.refuse_arrival(self.compute_s, self.arrival, self.late_by)
         except ValueError as error:
             raise PlanError(str(error)) from error
 
     def _refuse_placement(self) -> None:
+        if not is_placement(self.placement):
+            raise PlanError(f"the placement '{self.placement}': {EXPECTED_PLACEMENT}")
         try:
-            if parse_placements(",".join(self.placement)) != self.placement:
-                raise PlanError(
-                    f"the placements {','.join(self.placement)}: expected different ones, as --placement has them"
-                )
-            refuse_odd_differences(self.placement, self.itemsize)
+            refuse_odd_difference(self.placement, self.itemsize)
         except ValueError as error:
             raise PlanError(str(error)) from error
 
@@ -587,19 +580,9 @@ class Plan:
         return "in place" if self.in_place else "out of place"
 
     @property
-    def caches(self) -> tuple[str, ...]:
-        """The states of the cache in which each cell is measured."""
-        return CACHES if self.cache == "both" else (self.cache,)
-
-    @property
-    def group_kinds(self) -> tuple[str, ...]:
-        """Values of `Cell.groups`; the first one competes."""
-        return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
-
-    @property
-    def arrivals(self) -> tuple[str, ...]:
-        """The arrival patterns of each cell, by their names in cells; no delay is first."""
-        return (NO_ARRIVAL, *(name.rpartition("/")[2] for name in self.arrival))
+    def arrival_name(self) -> str:
+        """The arrival pattern, or the name of the file of a trace; empty: nobody is delayed."""
+        return self.arrival.rpartition("/")[2]
 
     @property
     def algorithms(self) -> list[str]:
@@ -624,30 +607,19 @@ class Plan:
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Mock-ups are measured like the competing groups without delays, which they are compared with. The floors are
-        included, but not where the library is told what to use; the one of no call does not depend on the size: it
-        has one, the smallest.
+        The floors are included, but not where the library is told what to use; the one of no call does not depend on
+        the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
-        for cache in self.caches:
-            for competitor in self.competitors_in(launch):
-                kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
-                if competitor.is_mockup:
-                    kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
-                segments = self._segments(competitor, launch.ranks)
-                window = self.window if competitor.is_pipelined else None
-                for count in counts:
-                    segment_nbytes = segments.get(count * self.itemsize)
-                    segment = segment_nbytes // self.itemsize if segment_nbytes else None
-                    cells += [
-                        Cell(competitor, count, segment, cache, kind, window, arrival, placement)
-                        for kind in kinds
-                        for arrival in arrivals
-                        for placement in placements
-                    ]
-            for name in FLOORS if self.floors and not launch.way else ():
-                floor_counts = counts if name != "null" else [min(counts)]
-                cells += [self.floor(name, count, cache) for count in floor_counts]
+        for competitor in self.competitors_in(launch):
+            segments = self._segments(competitor, launch.ranks)
+            window = self.window if competitor.is_pipelined else None
+            for count in counts:
+                segment_nbytes = segments.get(count * self.itemsize)
+                segment = segment_nbytes // self.itemsize if segment_nbytes else None
+                cells.append(Cell(competitor, count, segment, window))
+        for name in FLOORS if self.floors and not launch.way else ():
+            cells += [self.floor(name, count) for count in (counts if name != "null" else [min(counts)])]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 
@@ -661,10 +633,9 @@ class Plan:
             return dict.fromkeys(self.sizes, competitor.segment_nbytes)
         return {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == ranks}
 
-    def floor(self, name: str, count: int, cache: str) -> Cell:
-        """Return the cell of a reference time; its vectors lie at pages: a slow copy would be no reference."""
-        placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
-        return Cell(Competitor(FLOOR_PREFIX + name), count, None, cache, self.group_kinds[0], placement=placement)
+    def floor(self, name: str, count: int) -> Cell:
+        """Return the cell of a reference time."""
+        return Cell(Competitor(FLOOR_PREFIX + name), count)
 
     def to_json(self) -> dict:
         """Return the plan as JSON values."""

@@ -61,7 +61,7 @@ def _as_one_object(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def _all_fit(name: str, values: tuple[str, ...]) -> bool:
     """Return True only if all values fit the column: `_fits` for a whole column at once."""
-    if KINDS[name] != "real":
+    if KINDS.get(name) != "real":
         return all(_fits(name, value, False) for value in set(values))
     if name in NEEDED and not all(values):
         return False
@@ -82,7 +82,7 @@ def _fits(name: str, value: str, signed: bool) -> bool:
         return value in STATES
     if not value:
         return name not in NEEDED
-    kind = KINDS[name]
+    kind = KINDS.get(name, "text")
     if kind == "text":
         return True
     try:

@@ -11,8 +11,6 @@ CACHES = ("warm", "cold")
 PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
 STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # with work or delays before ranks enter a call
 WORKS = ("spin", "sleep")  # what a phase of work does
-NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
-NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
@@ -88,8 +86,6 @@ _Definition = Annotated[str, Column("barrier_max_local: after a barrier, the max
 _LateBy = Annotated[float | None, Column("how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed", "s")]
 _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
 _InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends between nodes in one call; empty for native", "bytes")]
-_CloseMoves = Annotated[int | None, Column("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input")]
-_UnknownMoves = Annotated[int | None, Column("messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges")]
 _WhyUncut = Annotated[str | None, Column("why a pipelined way ran the steps without cutting them; empty: it cut them, or had not to")]
 _SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
@@ -118,10 +114,6 @@ class _CellColumns(TypedDict, total=False):
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
     nbytes: _Nbytes
-    cache: Annotated[str, Column("warm: the same buffers in every call; cold: they rotate through more than the last-level cache")]
-    groups: Annotated[str, Column("together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups")]
-    arrival: Annotated[str, Column("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed")]
-    placement: Annotated[str, Column("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown")]
 
 
 class CallColumns(TypedDict, total=False):
@@ -138,7 +130,6 @@ class CallColumns(TypedDict, total=False):
     arrival_skew_s: _ArrivalSkew
     slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last")]
     last_rank: Annotated[int, Column("the rank that entered last on the common clock")]
-    group_times_s: Annotated[str, Column("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty without groups", "s")]
 
 
 class MarkColumns(_CellColumns, total=False):
@@ -171,8 +162,6 @@ class MarkColumns(_CellColumns, total=False):
     stamps_crc32: Annotated[str | None, Column("CRC-32 of the file that stamps names; empty: none")]
     stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept")]
     offsets: Annotated[str, Column("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place", "bytes")]
-    close_moves: _CloseMoves
-    unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
     proved: Annotated[int | None, Column("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native", kind="flag")]
     steps: Annotated[int | None, Column("largest number of steps of one rank")]
@@ -193,8 +182,6 @@ class SummaryColumns(_CellColumns, total=False):
 
     state: Annotated[str, Column("done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing", never_empty=True)]
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
-    close_moves: _CloseMoves
-    unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
     time_definition: _Definition
     launches: Annotated[int, Column("launches that finished the cell")]
@@ -258,9 +245,6 @@ class SummaryColumns(_CellColumns, total=False):
     of_limit: Annotated[float | None, Column("efficiency, limit_s / time_s; also empty if time_s is below limit_s")]
     own_limit_s: Annotated[float | None, Column("lower bound of the schedule itself, whose busiest node or rank may move more than it must; empty for native", "s")]
     of_own_limit: Annotated[float | None, Column("efficiency by the own bound, own_limit_s / time_s; also empty if time_s is below own_limit_s")]
-    group_ranks: Annotated[str, Column("number of ranks of each group; empty without groups, or with more than 256")]
-    group_times_s: Annotated[str, Column("median over launches of the median of each group's time, group by group, - for one not measured alone", "s")]
-    group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, median over launches; - for unknown")]
     path_messages: Annotated[int | None, Column("messages on the critical path")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
@@ -285,6 +269,10 @@ SUMMARY = columns_of(SummaryColumns)
 KINDS = {column.name: column.kind for column in (*CALLS, *CELLS, *SUMMARY)}
 KINDS |= {"launch": "text", "attempt": "whole"}  # told by the names of files
 NEEDED = frozenset(column.name for column in (*CALLS, *CELLS) if column.never_empty)  # never empty
+
+
+# columns of earlier files, which are ignored
+FORMER = ("cache", "groups", "arrival", "placement", "group_times_s", "close_moves", "unknown_moves")
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:

@@ -1,6 +1,6 @@
 """Arrivals of the ranks of a run at its calls, from the stamps of --compute and --arrival, and the state of its nodes.
 
-Cells and launches with the same ranks and injected delays are joined. The counters of the nodes' kernels (throttling,
+Cells and launches with the same ranks are joined. The counters of the nodes' kernels (throttling,
 clocks, other processes) are those of `machine.core_load`.
 """
 
@@ -51,7 +51,7 @@ class Injected(NamedTuple):
 
 
 class JoinedArrivals(NamedTuple):
-    """Cells and launches with the same ranks and pattern, joined."""
+    """Cells and launches with the same ranks, joined."""
 
     what: str  # description: `8 ranks`, `8 ranks, --arrival ramp`
     arrivals: Arrivals
@@ -66,10 +66,10 @@ def of_run(folder: RunFolder) -> list[JoinedArrivals]:
     """
     plan = folder.plan()
     slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
+    pattern = plan.arrival_name
     groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
     for one in arrivals_of_run(folder):
-        pattern = str(one.cell.get("arrival") or "")
-        groups[pattern, one.arrivals.node_of, one.arrivals.nodes].append(one)
+        groups[one.arrivals.node_of, one.arrivals.nodes].append(one)
     return [
         JoinedArrivals(
             ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
@@ -77,7 +77,7 @@ def of_run(folder: RunFolder) -> list[JoinedArrivals]:
             node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
             Injected(slowdowns, plan.compute_s, pattern),
         )
-        for (pattern, node_of, _), of_group in groups.items()
+        for (node_of, _), of_group in groups.items()
     ]
 
 

@@ -45,7 +45,7 @@ def test_algorithms_that_nobody_named_stay_unnamed():
 
 def test_what_a_time_is_comes_back():
     said = {"sync": "barrier", "record": "all", "back_to_back": 7}
-    said |= {"cache": "both", "check": "bits", "groups": "2"}
+    said |= {"cache": "cold", "check": "bits", "groups": "2"}
     plan = Plan(**(CHOICES | {"ranks": (4, 8)}), **said, floors=False)
     assert parsed(repeat_command(plan)) == plan
 
@@ -58,7 +58,7 @@ def test_a_phase_of_work_comes_back():
 def test_arrival_patterns_come_back(tmp_path):
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0\n0,1,1\n")
-    arrival = {"arrival": ("ramp", str(trace)), "arrival_digests": (digest_of_trace(str(trace)),), "late_by": "0.0015s"}
+    arrival = {"arrival": str(trace), "arrival_digest": digest_of_trace(str(trace))}
     plan = Plan(**(CHOICES | {"ranks": (2,)}), **arrival)
     assert parsed(repeat_command(plan)) == plan
 

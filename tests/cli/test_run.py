@@ -395,28 +395,25 @@ def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
     assert re.search(advice, result.stderr) and not (tmp_path / "run").exists()
 
 
-def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
+@pytest.mark.parametrize(("placement", "offsets"), [("page", {"0/1024", "0/1024/-", "0/1024/2048"}), ("16", None)])
+def test_where_vectors_lie_is_chosen_and_recorded(python, tmp_path, placement, offsets):
     in_turn(1, python)
     folder = tmp_path / "run"
-    words = ["-a", "native,ring,rabenseifner", "--launches", 1, "--iters", 2, "--placement", "page,numpy,16"]
+    words = ["-a", "native,ring,rabenseifner", "--launches", 1, "--iters", 2, "--placement", placement]
     result = bench(python, "run", "-n", 4, "--sizes", "20368,64K", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
-    assert "placements: time (us) where vectors lie in another way" in result.stdout
+    assert ("vectors 16 bytes apart" in result.stdout) == (placement == "16")
     with open(folder / "launches" / "4r-1.1.cells.csv", newline="") as file:
         cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
-    assert len(cells) == 3 * 2 * 3 and {cell["wrong"] for cell in cells} == {"0"}
-    at_pages = [cell for cell in cells if cell["placement"] == "page"]
-    assert {cell["close_moves"] for cell in at_pages} == {"0"} == {cell["unknown_moves"] for cell in cells}
-    assert {cell["offsets"] for cell in at_pages} <= {"0/1024", "0/1024/-", "0/1024/2048"}
-    apart = {cell["competitor"]: int(cell["close_moves"]) for cell in cells if cell["placement"] == "16"}
-    assert apart["native"] == 4 and apart["ring"] > 0
+    assert len(cells) == 3 * 2 and {cell["wrong"] for cell in cells} == {"0"}
+    for begins in (cell["offsets"].split("/") for cell in cells if " " not in cell["offsets"]):
+        assert (int(begins[1]) - int(begins[0])) % 4096 == (1024 if placement == "page" else 16)
+    assert not offsets or {cell["offsets"] for cell in cells} <= offsets
     launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
     assert launch["machines"][0]["copying"].keys() == {"libc", "fsrm", "close_factor"}
     with open(folder / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {(row["placement"], row["copy_floor_s"] != "") for row in rows} == {
-        (placement, True) for placement in ("page", "numpy", "16")
-    }
+    assert all(row["copy_floor_s"] for row in rows)
 
 
 def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
@@ -428,7 +425,7 @@ def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
     assert result.returncode == 0, result.stderr
     with open(folder / "launches" / "2r-1.1.cells.csv", newline="") as file:
         cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
-    assert {cell["close_moves"] for cell in cells} == {"0"} and {cell["wrong"] for cell in cells} == {"0"}
+    assert {cell["wrong"] for cell in cells} == {"0"}
 
 
 def test_a_run_in_place_says_so_and_is_right_in_every_way(python, tmp_path):

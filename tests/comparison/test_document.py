@@ -34,7 +34,7 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     ]
     slower, undecided = content["cells"]
     assert (slower["observed"], undecided["observed"]) == (None, "slower") and content["observed"]["launches"] == [1, 3]
-    key = ["ranks", "competitor", "segment", "dtype", "op", "count", "cache", "groups"]
+    key = ["ranks", "competitor", "segment", "dtype", "op", "count"]
     assert list(slower)[:8] == key
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
     assert slower["p_holm"] <= 0.05 and slower["degrees_of_freedom"] == pytest.approx(4, abs=0.5)

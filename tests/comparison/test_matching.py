@@ -34,15 +34,6 @@ def test_a_cell_that_no_side_measured_is_on_neither():
     assert match_one(row(), row()).unjudged == ("on neither side", "ring 8 B, 2 ranks (skipped, no memory)")
 
 
-def test_the_unusual_is_in_the_name():
-    cell = match_one(row(FASTER, cache="cold", groups="alone"), row(SLOWER, cache="cold", groups="alone"))
-    assert cell.name == "ring 8 B, 2 ranks, cold, alone"
-
-
-def test_old_rows_without_a_cache_match_warm_ones():
-    assert match_one(row(FASTER, cache="", groups=None), row(SLOWER)).is_common
-
-
 def test_segments_are_named_where_nothing_else_differs():
     run = compared_run("run", row(FASTER, segment=4), row(FASTER, segment=8))
     assert [cell.name for cell in match_cells([run], [run])] == [

@@ -173,15 +173,13 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path, words_only
     ]
 
 
-def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
-    rows = summarise(run(tmp_path / "run", cache="both"))
+def test_lines_have_the_times_of_their_largest_sizes(tmp_path):
+    rows = summarise(run(tmp_path / "run"))
     for line in agreements(rows):
         size = line.time.partition(" at ")[2]
         (row,) = (
             row
             for row in rows
-            if (row["ranks"], row["cache"], row["competitor"]) == (line.ranks, line.cache, line.algorithm)
-            and format_size(row["nbytes"]) == size
+            if (row["ranks"], row["competitor"]) == (line.ranks, line.algorithm) and format_size(row["nbytes"]) == size
         )
         assert line.time == f"{format_time(row['time_s'])} at {size}"
-    assert {line.cache for line in agreements(rows)} == {"warm", "cold"}

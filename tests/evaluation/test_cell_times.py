@@ -33,12 +33,6 @@ def test_warm_ups_and_invalid_calls_do_not_count():
     assert (calls.time_s, calls.first_s, calls.invalid, calls.others["osu_avg_s"]) == ([2.0], 9.0, 1, [1.5])
 
 
-def test_of_groups_only_the_calls_of_the_first_one_are_the_times_of_the_cell():
-    calls = CellCalls({})
-    calls.add(block({"time_s": "1", "group_times_s": "1 -"}, {"time_s": "3", "group_times_s": "- 3"}))
-    assert calls.time_s == [1.0] and calls.group_times_s == {0: [1.0], 1: [3.0]}
-
-
 def test_a_cell_has_the_median_over_launches():
     timed = {"2r-1": calls_of(1, 2, 9), "2r-2": calls_of(4), "2r-3": calls_of(6, 6)}
     row = statistics(timed)

@@ -5,15 +5,15 @@ from made_rows import made_row
 from allreduce_bench.evaluation.cell_times import by_size, competing, tables
 
 
-def test_one_group_alone_competes_with_nobody():
-    rows = [{"competitor": "ring", "groups": groups} for groups in ("together", "alone", "")]
-    assert competing(rows) == [rows[0], rows[2]]
+def test_references_do_not_compete():
+    rows = [{"competitor": name} for name in ("ring", "native:default", "native:reduce+bcast")]
+    assert competing(rows) == rows[:1]
 
 
 def test_tables_have_their_sizes_in_order_and_only_what_was_measured():
     rows = [made_row("ring", nbytes, [1.0], ranks) for ranks in (4, 2) for nbytes in (64, 8)]
     rows.append(made_row("tree", 8, [1.0], 2, time_s=None))
-    assert {key: list(sizes) for key, sizes in tables(rows).items()} == {(2, "warm"): [8, 64], (4, "warm"): [8, 64]}
+    assert {key: list(sizes) for key, sizes in tables(rows).items()} == {2: [8, 64], 4: [8, 64]}
     assert {key: len(of_size) for key, of_size in by_size(rows).items()} == {
-        (ranks, nbytes, "warm"): 1 for ranks in (2, 4) for nbytes in (8, 64)
+        (ranks, nbytes): 1 for ranks in (2, 4) for nbytes in (8, 64)
     }

@@ -28,7 +28,7 @@ def rows_of(folder, *texts: str) -> list[SummaryRow]:
 def test_latency_is_that_of_the_smallest_size_and_the_peak_where_it_is(tmp_path):
     (verdict,) = verdicts(rows_of(tmp_path, text()))
     found = verdict.alone
-    assert (found.ranks, found.cache, found.algorithm, found.sizes, found.ranked) == (4, "warm", "native", 4, 4)
+    assert (found.ranks, found.algorithm, found.sizes, found.ranked) == (4, "native", 4, 4)
     assert (found.latency_nbytes, found.latency_s) == (8, pytest.approx(10 * US))
     assert (found.peak_nbytes, found.peak_busbw_bytes_per_s) == (1 << 20, pytest.approx(1.5 * (1 << 20) / (100 * US)))
 
@@ -38,9 +38,9 @@ def test_several_algorithms_have_none_and_doubted_times_do_not_count(tmp_path):
     assert not [verdict for verdict in verdicts(rows) if verdict.alone] and contrasts(rows, {}) == []
     native = [row for row in rows if row["competitor"] == "native"]
     doubted = [{**row, "doubt": "two states" if row["nbytes"] == 1 << 20 else None} for row in native]
-    found = performance(4, "warm", {row["nbytes"]: [row] for row in doubted})
+    found = performance(4, {row["nbytes"]: [row] for row in doubted})
     assert (found.peak_nbytes, found.sizes, found.ranked) == (1 << 24, 4, 3)
-    assert performance(4, "warm", {row["nbytes"]: [{**row, "doubt": "x"}] for row in native}) is None
+    assert performance(4, {row["nbytes"]: [{**row, "doubt": "x"}] for row in native}) is None
 
 
 def test_the_second_of_two_logs_is_set_beside_the_first(tmp_path):

@@ -103,13 +103,6 @@ def test_who_is_not_ranked_everywhere_is_absent_and_a_size_beyond_is_unclear():
     assert found.unclear == (8,) and found.stretches[0].low == SIZES[1]
 
 
-def test_a_cold_cache_has_a_verdict_only_without_a_warm_one():
-    warm = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 2.0)))
-    cold = ranked_rows(cells(lambda name, n: {"tree": 1.0}.get(name, 2.0)), cache="cold")
-    assert [found.cache for found in verdicts(warm + cold)] == ["warm"]
-    assert [found.cache for found in verdicts(cold)] == ["cold"]
-
-
 def test_one_rank_has_no_verdict():
     assert verdicts(ranked_rows({("ring", 8): [1.0] * 3, ("tree", 8): [2.0] * 3}, ranks=1)) == []
 

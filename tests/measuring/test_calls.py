@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.calls import TimedCalls, arrivals, durations, longest_mean, no_columns, ran_backwards
+from allreduce_bench.measuring.calls import TimedCalls, arrivals, durations, longest_mean, ran_backwards
 
 ENTRY = np.array([[0.0, 1.0, 0.5], [10.0, 10.0, 10.0]])  # [call, rank]
 EXIT = np.array([[4.0, 3.0, 4.5], [11.0, 13.0, 12.0]])
@@ -77,7 +77,7 @@ def test_only_calls_that_take_all_ranks_longer_when_looked_at_are_odd(longer, se
     looks = np.arange(400) % 2
     spent = np.where(looks[:, None] > 0, np.array(longer), 1.0) * (1 + 1e-3 * np.arange(400)[:, None] / 400)
     entry = np.arange(0.0, 4000, 10)[:, None] * np.ones(3)
-    calls = TimedCalls(Gathered(), no_columns)  # type: ignore[arg-type]
+    calls = TimedCalls(Gathered())  # type: ignore[arg-type]
     calls._blocks = [np.array([entry, entry + spent, np.ones((400, 3))]).transpose(2, 0, 1)]
     calls._looks, calls._syncs = [looks], ["barrier"] * 400
     times = calls.times(None, "iters")

@@ -14,15 +14,13 @@ from measured_runs import bench
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
-from allreduce_bench.models.curves import lower_bounds, predicted_at
+from allreduce_bench.models.curves import lower_bounds
 from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import caveats, figures
-from allreduce_bench.report.caveats import find_caveats, gaps
+from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.page import write_report
@@ -30,9 +28,9 @@ from allreduce_bench.report.pictures import bound_curves
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.runs.schema import FLOORS
+from allreduce_bench.runs.schema import CACHES, FLOORS
 
-REFERENCE_TIMES, COLD_CACHE = "reference times: ", "cold cache"
+REFERENCE_TIMES = "reference times: "
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 KINDS = [("bfloat16", "max"), ("int64", "prod"), ("float16", "prod"), ("float64", "avg")]
@@ -41,7 +39,7 @@ COLUMNS = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> RunFolder:
-    return build_run(tmp_path_factory.mktemp("runs") / "run", cache="both", floors=True)
+    return build_run(tmp_path_factory.mktemp("runs") / "run", cache="cold", floors=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +52,11 @@ def text_of(folder: RunFolder, rows: list[dict]) -> str:
 
 
 def test_floors_are_columns_of_every_row_and_no_rows(rows):
-    assert len(rows) == 2 * 3 * len(SIZES) * 2
+    assert len(rows) == 3 * len(SIZES) * 2
     assert not any(row["competitor"].startswith("floor:") for row in rows)
     for row in rows:
         for name, column in COLUMNS.items():
-            expected = floor_s(name, row["nbytes"]) * (COLD if row["cache"] == "cold" else 1)
+            expected = floor_s(name, row["nbytes"]) * COLD
             assert row[column] == pytest.approx(expected, rel=0.1)  # the fastest call, or the lowest median
 
 
@@ -70,10 +68,10 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path, words_o
     assert "--no-reference-times" in write_report([folder], tmp_path / "report.html").read_text()
 
 
-def test_warm_and_cold_cells_do_not_compete(rows):
+def test_the_lowest_time_of_a_size_is_not_slower(rows):
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
-        groups.setdefault((row["ranks"], row["nbytes"], row["cache"]), []).append(row)
+        groups.setdefault((row["ranks"], row["nbytes"]), []).append(row)
     for group in groups.values():
         lowest = min(group, key=lambda row: row["time_s"])
         assert lowest["standing"] != "slower"
@@ -82,75 +80,49 @@ def test_warm_and_cold_cells_do_not_compete(rows):
         assert all(row["speedup"] == native["time_s"] / row["time_s"] for row in group)
 
 
-def test_the_closing_table_shows_cold_cells_apart_and_floors_in_one_line(folder, rows):
+def test_the_closing_table_names_the_cold_cache_and_floors_in_one_line(folder, rows):
     text = text_of(folder, rows)
     titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
-    assert ["cold cache" in title for title in titles] == [False, True, False, True]
-    assert text.count("15 of 15 cells done") == 4
+    assert ["cold cache" in title for title in titles] == [True, True]
+    assert text.count("15 of 15 cells done") == 2
     lines = [line for line in text.splitlines() if line.startswith(REFERENCE_TIMES)]
-    assert len(lines) == 4 and max(map(len, lines)) <= 100
-    assert lines[0].removeprefix(REFERENCE_TIMES).startswith("empty call 0.0") and "local copy of 4 MiB" in lines[0]
+    assert len(lines) == 2 and max(map(len, lines)) <= 100
+    assert lines[0].removeprefix(REFERENCE_TIMES).startswith("empty call 0.") and "local copy of 4 MiB" in lines[0]
 
 
-def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(tmp_path, rows):
-    assert {verdict.cache for verdict in verdicts(rows)} == {"warm"}
-    assert verdicts(rows) == verdicts([row for row in rows if row["cache"] == "warm"])
-    cold = summarise(build_run(tmp_path / "run", cache="cold"))
-    assert {verdict.cache for verdict in verdicts(cold)} == {"cold"}
-
-
-def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
-    models = {(model.algorithm, model.cache): model for model in fit_all(points([folder]))}
-    assert {name for name, _ in models} == {"native", "ring", "two_tree"} and len(models) == 3 * 2
-    for name, _ in models:
-        for ranks in (2, 4):
-            warm, cold = (predicted_at(models[name, cache], ranks, 1, min(SIZES)).time_s for cache in ("warm", "cold"))
-            assert cold / warm == pytest.approx(COLD, rel=0.1)
-
-
-def test_limits_judge_warm_cells(folder, rows):
-    (one, other) = judge([AcceptanceLimit("time", 8, 1.5 * 2e-6, "native")], folder.plan(), rows)
-    assert one.met and not other.met  # 1 and 2 messages; cold, neither would be
-    cold = replace(folder.plan(), cache="cold")
-    assert not judge([AcceptanceLimit("time", 8, 1.5 * 2e-6, "native")], cold, rows)[0].met
+def test_a_fit_is_of_the_cache_of_its_run(folder):
+    models = {model.algorithm: model for model in fit_all(points([folder]))}
+    assert len(models) == 3 and {model.cache for model in models.values()} == {"cold"}
 
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])
-def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(folder, rows, name):
+def test_the_layouts_of_others_name_the_cold_cache_and_have_no_table_of_floors(folder, rows, name):
     titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# competitor ")]
-    assert len(titles) == 2 * 2 * 3 and sum("cold cache" in title for title in titles) == 6
+    assert len(titles) == 2 * 3 and all("cold cache" in title for title in titles)
     assert not any("floor:" in title for title in titles)
-    assert ["cold cache" in title for title in titles[:6]] == [False] * 3 + [True] * 3
 
 
 @pytest.mark.slow
-def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folder, tmp_path):
+def test_the_report_has_floors_beside_the_times_and_names_the_cold_cache(folder, tmp_path):
     page = write_report([folder], tmp_path / "report.html").read_text()
-    assert page.count('<th scope="col">local copy</th>') == 4
+    assert page.count('<th scope="col">local copy</th>') == 2
     times = page.partition('id="limits"')[0].partition("<h2>Lower bounds</h2>")[0]
     assert times.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
-    assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
-    assert verdict_table.count("<th ") == 2  # one for each rank count, of the warm cache
-    assert FLOORS_SENTENCE.strip() in page and " Hollow and dashed: cold cache.".strip() in page
-    assert "call uses" in page and "two uses" in unescape(page)
+    assert verdict_table.count("<th ") == 2  # one for each rank count
+    assert FLOORS_SENTENCE.strip() in page and "two uses" in unescape(page)
 
 
-def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
+def test_the_figure_of_times_has_floors_in_its_legend(folder):
     frame = frames.summary([folder])
     curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
     (legend,) = figures.latency(frame, curves).legends
     words = [text.get_text() for text in legend.get_texts()]
     references = ["reference: empty call", "reference: local copy", "reference: local reduction"]
-    assert [word for word in words if word in (*references, "cold cache")] == [*references, "cold cache"]
-    warm = frame[frame["cache"] == "warm"].assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
-    (legend,) = figures.latency(warm, curves).legends
-    assert not any("floor" in text.get_text() or "cold" in text.get_text() for text in legend.get_texts())
-    cold = frame[frame["cache"] == "cold"]
-    assert [axes.get_title() for axes in figures.bandwidth(cold, curves).axes] == [
-        f"2 ranks ({COLD_CACHE})",
-        f"4 ranks ({COLD_CACHE}) (oversubscribed)",
-    ]
+    assert [word for word in words if word in references] == references
+    without = frame.assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
+    (legend,) = figures.latency(without, curves).legends
+    assert not any("floor" in text.get_text() for text in legend.get_texts())
 
 
 def test_a_time_below_a_floor_is_said(rows):
@@ -162,21 +134,11 @@ def test_a_time_below_a_floor_is_said(rows):
     for row in short:
         row |= {"time_s": 5e-8, "time_high_s": 5e-8}
     notes = next(finding for finding in find_caveats(short, []) if "times below" in finding.badge).notes
-    assert len(notes) == 3 * 2 * 3  # no call at both sizes, the copy at 1 MiB only
-    assert (
-        sum(f"8 B, 2 ranks, took 0.0500 us, {caveats.FLOORS['call_floor_s']} 0.0" in note.text for note in notes) == 3
-    )
+    assert len(notes) == 3 * 3  # no call at both sizes, the copy at 1 MiB only
+    assert sum(f"8 B, 2 ranks, took 0.0500 us, {caveats.FLOORS['call_floor_s']} 0." in note.text for note in notes) == 3
     assert any(
-        f"native 1 MiB cold, 2 ranks, took 0.0500 us, {caveats.FLOORS['copy_floor_s']}" in note.text for note in notes
+        f"native 1 MiB, 2 ranks, took 0.0500 us, {caveats.FLOORS['copy_floor_s']}" in note.text for note in notes
     )
-
-
-def test_what_is_missing_says_whether_it_was_cold(tmp_path):
-    def outcome(launch, cell):
-        return {"state": "skipped", "reason": "no memory"} if cell.count == 2 and cell.cache == "cold" else {}
-
-    found = gaps(summarise(build_run(tmp_path / "run", cache="both", outcome=outcome, launches=1)))
-    assert {gap.sizes for gap in found} == {"8 B cold"}
 
 
 def test_list_names_the_floors():
@@ -206,7 +168,8 @@ def marks(folder: Path) -> list[dict]:
 
 
 @needs_mpi
-def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
+@pytest.mark.parametrize("cache", CACHES)
+def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, cache):
     in_turn(1, python)
     numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 2, 5)
     words = [
@@ -222,20 +185,20 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
         3,
     ]
     words += ["--sync", "barrier"]  # a start on the clock that a busy machine misses is a further call
-    result = bench(python, "run", *words, "--warmups", 1, "--cache", "both", "-o", tmp_path / "run")
+    result = bench(python, "run", *words, "--warmups", 1, "--cache", cache, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == 2 * len(numbers)
-    assert result.stdout.count(f"{REFERENCE_TIMES}empty call ") == 2 * len(numbers)
+    assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == len(numbers)
+    assert result.stdout.count(f"{REFERENCE_TIMES}empty call ") == len(numbers)
     found = marks(tmp_path / "run")
-    assert len(found) == len(numbers) * 2 * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
+    assert len(found) == len(numbers) * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
     for mark in found:
         own = not mark["competitor"].startswith("floor:")
         assert own == (mark["wrong"] == "0") == (mark["same_bits"] in ("0", "1")), mark
         assert mark["repetitions"] == "3"
     rows = summarise(RunFolder(tmp_path / "run"))
-    assert len(rows) == len(numbers) * 2 * 6
+    assert len(rows) == len(numbers) * 6
     assert all(row[column] > 0 for row in rows for column in COLUMNS.values())
-    assert all(fact["cold_nbytes"] > 0 for fact in RunFolder(tmp_path / "run").attempts())
+    assert all((fact["cold_nbytes"] > 0) == (cache == "cold") for fact in RunFolder(tmp_path / "run").attempts())
 
 
 @pytest.mark.slow
@@ -251,20 +214,22 @@ def test_every_kind_of_element_has_its_floors_cold_too(tmp_path, dtype, op):
 @needs_mpi
 def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
     python, folder = interpreters()[0], tmp_path / "run"
-    words = ["-n", 2, "--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 3, "--cache", "both"]
+    words = ["-n", 2, "--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 3, "--cache", "cold"]
     assert bench(python, "run", *words, "-o", folder).returncode == 0
     (path,) = folder.glob("launches/*.cells.csv")
     lines = path.read_text().splitlines(keepends=True)
-    lost = [line for line in lines if ",copy,floor," in line or (",null,floor," in line and ",cold," in line)]
-    assert len(lost) == 5
+    lost = [line for line in lines if ",copy,floor," in line or ",null,floor," in line]
+    assert len(lost) == 3
     path.write_text("".join(line for line in lines if line not in lost))
     assert any(row["copy_floor_s"] is None for row in summarise(RunFolder(folder)))
     result = bench(python, "run", "--resume", "-o", folder)
     assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
     found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
-    assert sorted((mark["competitor"], mark["nbytes"], mark["cache"]) for mark in found) == sorted(
-        [("copy", nbytes, cache) for nbytes in ("8", "4096") for cache in ("warm", "cold")] + [("null", "8", "cold")]
-    )
+    assert sorted((mark["competitor"], int(mark["nbytes"])) for mark in found) == [
+        ("floor:copy", 8),
+        ("floor:copy", 4096),
+        ("floor:null", 8),
+    ]
     assert all(row[column] > 0 for row in summarise(RunFolder(folder)) for column in COLUMNS.values())
 
 
@@ -284,10 +249,10 @@ def test_cold_buffers_count_as_memory():
     class Comm:
         size = 2
 
-    plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
+    plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1), Topology.one_node(2)
     known = (13 << 20, None, lambda: None, {}, set(), set(), None, None, 32 << 20)
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
-    warm, cold = (Cell("native", 1 << 18, None, cache) for cache in ("warm", "cold"))
-    assert unfit(context, warm) is None
-    reason = unfit(context, cold)
+    cell = Cell("native", 1 << 18)
+    assert unfit(context, cell) is None
+    reason = unfit(context._replace(plan=replace(plan, cache="cold")), cell)
     assert reason.startswith("needs 89.4 MiB of buffers") and "half of the 13 MiB" in reason

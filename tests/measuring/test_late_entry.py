@@ -8,7 +8,7 @@ from read_calls import calls_of
 
 from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.stragglers.of_run import arrivals_of_run
+from allreduce_bench.stragglers.of_run import arrivals_of_run, of_run
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "--no-reference-times", "--sync", "barrier"]
@@ -61,30 +61,30 @@ def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(python, tmp_path):
+@pytest.mark.parametrize(("arrival", "late_by"), [("half-late", "0.005"), ("steps.csv", "0.004")])
+def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(python, tmp_path, arrival, late_by):
     in_turn(1, python)
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0.004\n0,1,0\n0,2,0\n1,0,0\n1,1,0.003\n1,2,0\n")
-    words = ["-a", "ring", "--arrival", f"none,half-late,{trace}", "--late-by", "5ms"]
+    words = ["-a", "ring", "--arrival", trace if arrival == trace.name else arrival, "--late-by", "5ms"]
     result = bench(python, "run", "-n", 3, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert "least affected" in result.stdout and "half-late" in result.stdout
+    assert f"ranks enter late ({arrival}" in " ".join(result.stdout.split())
+    assert "time (us): last exit - last entry" in result.stdout
     folder = RunFolder(tmp_path / "run")
-    marks = {mark["arrival"]: mark for mark in folder.marks()}
-    assert {name: mark["late_by_s"] for name, mark in marks.items()} == {
-        "": "",
-        "half-late": "0.005",
-        "steps.csv": "0.004",
-    }
-    delays = {name: np.subtract(*stamps_of(folder, mark)[1::-1]) for name, mark in marks.items()}
-    assert (delays["half-late"][:, 2] >= 0.005).all() and np.median(delays["half-late"][:, :2]) < 0.005
-    assert (delays["steps.csv"][::2, 0] >= 0.004).all() and (delays["steps.csv"][1::2, 1] >= 0.003).all()
-    assert {each.cell["arrival"] for each in arrivals_of_run(folder)} == {*marks}
-    for row in calls_of(folder):
-        assert row["time_definition"] == ("barrier_completion" if row["arrival"] else "barrier_max_local")
-        assert not row["arrival"] or row["time_s"] == row["completion_s"]
-    _, _, entry, exit = stamps_of(folder, marks["half-late"])
-    rows = [row for row in calls_of(folder) if row["arrival"] == "half-late"]
+    (mark,) = folder.marks()
+    assert mark["late_by_s"] == late_by and mark["time_definition"] == "barrier_completion"
+    delays = np.subtract(*stamps_of(folder, mark)[1::-1])
+    if arrival == "half-late":
+        assert (delays[:, 2] >= 0.005).all() and np.median(delays[:, :2]) < 0.005
+    else:
+        assert (delays[::2, 0] >= 0.004).all() and (delays[1::2, 1] >= 0.003).all()
+    (joined,) = of_run(folder)
+    assert joined.what == f"3 ranks, --arrival {arrival}" and len(arrivals_of_run(folder)) == 1
+    rows = list(calls_of(folder))
+    times = [(float(row["time_s"]), float(row["global_s"]) - float(row["arrival_skew_s"])) for row in rows]
+    assert all(time_s == pytest.approx(completion_s, abs=3e-9) for time_s, completion_s in times)
+    _, _, entry, exit = stamps_of(folder, mark)
     after_the_last = exit.max(axis=1) - entry.max(axis=1)  # without the wait for it
     assert [float(row["time_s"]) for row in rows] == pytest.approx(after_the_last.tolist())
     assert [int(row["slowest_rank"]) for row in rows] == exit.argmax(axis=1).tolist()
@@ -97,9 +97,9 @@ def test_a_multiple_of_the_library_s_time_and_a_single_rank_that_waits_for_nobod
     words = ["-a", "native", "--arrival", "random", "--late-by", "2x"]
     result = bench(python, "run", "-n", "1,2", *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    marks = {(mark["ranks"], mark["arrival"]): mark for mark in RunFolder(tmp_path / "run").marks()}
-    assert marks["1", "random"]["state"] == "skipped" and "waits for nobody" in marks["1", "random"]["reason"]
-    assert float(marks["2", "random"]["late_by_s"]) > 0 and marks["2", "random"]["state"] == "done"
+    marks = {mark["ranks"]: mark for mark in RunFolder(tmp_path / "run").marks()}
+    assert marks["1"]["state"] == "skipped" and "waits for nobody" in marks["1"]["reason"]
+    assert float(marks["2"]["late_by_s"]) > 0 and marks["2"]["state"] == "done"
 
 
 def test_a_trace_of_other_ranks_and_long_delays_are_one_line(tmp_path):

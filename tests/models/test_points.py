@@ -17,7 +17,7 @@ from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
 
 def medians_of(folder: RunFolder) -> dict[tuple, float]:
     """(cell and launch) -> seconds, as the summary has them."""
-    same = ("competitor", "cache", "segment", "ranks", "nbytes")
+    same = ("competitor", "segment", "ranks", "nbytes")
     return {
         (*(row[name] for name in same), launch): time_s
         for row in summarise(folder)
@@ -28,7 +28,7 @@ def medians_of(folder: RunFolder) -> dict[tuple, float]:
 def points_of(folder: RunFolder) -> dict[tuple, float]:
     """The same from the points, which may hold each only once."""
     frame = points([folder])
-    columns = ["competitor", "cache", "segment", "ranks", "nbytes", "launch"]
+    columns = ["competitor", "segment", "ranks", "nbytes", "launch"]
     keys = frame[columns].astype(object).where(frame[columns].notna(), None).itertuples(index=False, name=None)
     found = dict(zip(keys, frame["time_s"]))
     assert len(found) == len(frame)
@@ -52,9 +52,9 @@ def test_a_point_says_what_it_is(tmp_path):
 
 
 def test_a_summary_gives_the_same_points(tmp_path):
-    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="both", floors=True)
-    told = points_of_summary(summarise(folder), folder.attempts(), "a")
-    order = ["cache", "competitor", "ranks", "nbytes", "launch"]
+    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="cold", floors=True)
+    told = points_of_summary(folder.plan(), summarise(folder), folder.attempts(), "a")
+    order = ["competitor", "ranks", "nbytes", "launch"]
     sorted_ones = [
         frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
         for frame in (points([folder]), told)
@@ -89,14 +89,12 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
             return {"valid": False}
         return {"valid": (repetition + launch.number) % 4 != 0}
 
-    folder = build_run(
-        tmp_path / "run", sizes=(8, 1024, 65536), outcome=outcome, call=call, cache="both", floors=True, timed=9
-    )
+    folder = build_run(tmp_path / "run", sizes=(8, 1024, 65536), outcome=outcome, call=call, floors=True, timed=9)
     expected = medians_of(folder)
     assert points_of(folder) == expected
-    every = 3 * 3 * 2 * 2 * 3
+    every = 3 * 3 * 2 * 3
     left_out = 3 + 3 + 1 + 1 + 3 + 1  # wrong, refused, hung, never started, a median of 0; no valid call in one launch
-    assert len(expected) == every - 2 * left_out
+    assert len(expected) == every - left_out
 
 
 def test_the_calls_are_those_that_count(tmp_path):
@@ -117,13 +115,7 @@ def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
 
 
 def test_groups_have_no_points(tmp_path):
-    folder = build_run(
-        tmp_path / "run",
-        ranks=(4,),
-        choices={"groups": "2"},
-        call=lambda *which: {"group_times_s": "1e-5 -", "time_s": 1e-5},
-        facts={"groups": {"ranks": [[0, 1], [2, 3]], "alone": [0, 0]}},
-    )
+    folder = build_run(tmp_path / "run", ranks=(4,), choices={"groups": "2"})
     frame = points([folder])
     assert len(frame) == 0 and tuple(frame.columns) == POINTS
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
@@ -135,7 +127,7 @@ def test_mock_ups_have_no_points(tmp_path):
     assert set(frame["competitor"]) == {"native"} and len(frame) == 3 * len(SIZES)
     rows = summarise(folder)
     assert set(MOCKUPS) < {row["competitor"] for row in rows}
-    assert set(points_of_summary(rows, folder.attempts(), "run")["competitor"]) == {"native"}
+    assert set(points_of_summary(folder.plan(), rows, folder.attempts(), "run")["competitor"]) == {"native"}
 
 
 def test_runs_are_told_apart(tmp_path):

@@ -131,13 +131,13 @@ def test_what_costs_nothing_is_used_freely(alpha_s, beta, segment):
     assert predict(machine, [24], [M], segment=BEST)[0].segment_nbytes == segment
 
 
-def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
-    others = (replace(RING, run="tuesday"), replace(RING, competitor="ring@pipelined"), replace(RING, cache="cold"))
+def test_models_compete_where_run_dtype_and_op_are_the_same():
+    others = (replace(RING, run="tuesday"), replace(RING, competitor="ring@pipelined"), replace(RING, dtype="int32"))
     found = competing_models(Machine((RING, TREE, *others)))
     assert [(group.where, list(group.models)) for group in found] == [
         ("monday, float32 sum, warm cache", ["ring", "two_tree", "ring@pipelined"]),
         ("tuesday, float32 sum, warm cache", ["ring"]),
-        ("monday, float32 sum, cold cache", ["ring"]),
+        ("monday, int32 sum, warm cache", ["ring"]),
     ]
 
 

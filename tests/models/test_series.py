@@ -15,7 +15,12 @@ from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe,
 
 def test_series_are_not_pooled():
     ring = series("ring", noise=0.02)
-    several = [ring, ring.assign(competitor="ring@pipelined"), ring.assign(cache="cold"), ring.assign(dtype="float64")]
+    several = [
+        ring,
+        ring.assign(competitor="ring@pipelined"),
+        ring.assign(run="b", cache="cold"),
+        ring.assign(dtype="float64"),
+    ]
     models = fit_all(pd.concat(several, ignore_index=True))
     assert len(models) == 4 and {(m.competitor, m.cache, m.dtype) for m in models} == {
         ("ring", "warm", "float32"),

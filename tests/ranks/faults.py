@@ -63,8 +63,10 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
     cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)
     return cell.outcome_of(
-        context._replace(first_calls={}, given_up=set(), begun=set(), cold_nbytes=1 << 20),
-        Cell(algorithm, count, None, cache),
+        context._replace(
+            plan=replace(context.plan, cache=cache), first_calls={}, given_up=set(), begun=set(), cold_nbytes=1 << 20
+        ),
+        Cell(algorithm, count),
         1,
     )
 

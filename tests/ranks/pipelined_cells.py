@@ -4,6 +4,7 @@ mpirun -n 2 python pipelined_cells.py
 """
 
 import json
+from dataclasses import replace
 
 from faults import context_of
 from mpi4py import MPI
@@ -37,8 +38,9 @@ def main() -> None:
         ("rabenseifner", "sum", "int32", "cold"),
     ):
         context = context_of(comm, op, dtype, 1, 0.02)
-        context = context._replace(algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
-        outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT, SEGMENT, cache, window=WINDOW), 1)
+        plan = replace(context.plan, cache=cache)
+        context = context._replace(plan=plan, algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
+        outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT, SEGMENT, WINDOW), 1)
         if comm.rank == 0:
             kept = {name: outcome.facts.get(name) for name in ("state", "wrong", "run_whole", "steps", "path_messages")}
             print(json.dumps({"algorithm": name, **kept}), flush=True)

@@ -14,7 +14,7 @@ def test_every_timed_call_of_every_launch_is_there(tmp_path):
     held = call_distributions(run, summarise(run))
     calls = frames.repetitions([run])
     calls = calls[~calls["warmup"] & (calls["competitor"] == "ring") & (calls["nbytes"] == 1024)]
-    cell = held[cell_id(2, "ring", "warm", 1024)]
+    cell = held[cell_id(2, "ring", 1024)]
     assert len(held) == 6 and cell["all"] and cell["title"] == "ring, 2 ranks, 1 KiB"
     for launch, group in calls.groupby("launch"):
         assert cell["launches"][launch] == pytest.approx((group["time_s"] * 1e6).tolist(), rel=1e-3)

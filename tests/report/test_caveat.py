@@ -3,18 +3,12 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, cell_size, find_caveats, gaps
-from allreduce_bench.runs.schema import ALONE
+from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, find_caveats, gaps
 
 
 def row(state: str, nbytes: int = 8, **fields) -> dict:
     usual = {"state": state, "ranks": 4, "competitor": "ring", "reason": "why", "nbytes": nbytes}
-    return {**usual, "cache": "warm", "groups": "", **fields}
-
-
-def test_a_cell_is_called_by_its_size_and_what_is_unusual():
-    cells = [row("done"), row("done", cache="cold"), row("done", 1024, groups=ALONE)]
-    assert [cell_size(cell) for cell in cells] == ["8 B", "8 B cold", "1 KiB alone"]
+    return {**usual, **fields}
 
 
 def test_cells_that_share_a_reason_are_one_gap_and_failed_ones_come_first():

@@ -29,7 +29,6 @@ def test_figures_share_what_is_made_of_a_run(tmp_path):
         and data.bounded["bound_s"].notna().all()
     )
     assert data.compared is data.compared and set(data.compared["competitor"]) == {"native", "ring", "two_tree"}
-    assert (data.has_both_caches, data.warm_sentence) == (False, "")
     assert "smallest fitted" in data.bound_sentence
 
 

@@ -22,7 +22,7 @@ def test_a_share_stands_beside_that_of_the_schedule_s_own_limit():
 
 
 def test_where_nothing_measured_gives_a_limit_the_models_do_and_are_named():
-    row = {**ROW, "ranks": 2, "nbytes": 8, "cache": "warm", "groups": "", "time_s": 4e-6, "limit_s": None}
+    row = {**ROW, "ranks": 2, "nbytes": 8, "time_s": 4e-6, "limit_s": None}
     least = Bounds(latency_s=1e-6, bandwidth_s=1e-9)
     assert limit_lines([row], least) == [LimitLine(8, 1e-6, "modelled latency", {"tree": "25 %"})]
     large = {**row, "nbytes": 8192}

@@ -10,7 +10,7 @@ NAMES = {8: ("tree",), 64: ("tree", "recursive_doubling"), 512: (), 4096: ("ring
 
 
 def frame(algorithm: str, **names) -> pd.DataFrame:
-    rows = pd.DataFrame({"competitor": algorithm, "cache": "warm", "ranks": 4, "nbytes": SIZES})
+    rows = pd.DataFrame({"competitor": algorithm, "ranks": 4, "nbytes": SIZES})
     known = NAMES | {int(size.strip("_")): value for size, value in names.items()}
     return with_algorithms_at_work(rows, {4: identified(4, {("native", size): known[size] for size in SIZES})})
 

@@ -47,27 +47,27 @@ WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", TIMES_S, 
     ],
 )
 def test_a_sentence_is_made_of_the_facts(changed, sentence):
-    (line,) = lines(Verdict(4, "warm", (WON._replace(**changed),), (), (), "good"))
+    (line,) = lines(Verdict(4, (WON._replace(**changed),), (), (), "good"))
     assert str(line) == sentence
 
 
 def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
     over = HandOver("ring", "tree", 4096, 65536, 13496.0)
-    *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21), "good"))
+    *_, sentence, unclear = lines(Verdict(4, (WON, later), (over,), (2, 1 << 21), "good"))
     assert str(sentence) == "crossover from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB (95 %)"
     assert str(unclear) == "2 B, 2 MiB: no winner"
 
 
 @pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
 def test_a_crossover_has_two_digits(nbytes, words):
-    (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
+    (_, _, sentence) = lines(Verdict(4, (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
     assert f": about {words}, between" in str(sentence)
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_without_a_winner_the_sentence_says_why(reason):
-    (line,) = lines(Verdict(4, "warm", (), (), (8,), "good", None, reason))
+    (line,) = lines(Verdict(4, (), (), (8,), "good", None, reason))
     assert str(line) == f"no winner: {REASONS[reason]}"
 
 
@@ -80,7 +80,7 @@ def test_without_a_winner_the_sentence_says_why(reason):
 )
 def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):
     stretch = WON._replace(advantage=Advantage("native", ((711e-6, 1e-6),), 700.0, 720.0, 10))
-    (line,) = lines(Verdict(4, "warm", (stretch,), (), (), grade))
+    (line,) = lines(Verdict(4, (stretch,), (), (), grade))
     assert re.search(words, str(line))
 
 
@@ -88,5 +88,5 @@ def test_whoever_divides_the_printed_times_gets_the_printed_factor():
     """2.2349 over 1.0051 is 2.2236; a table shows 2.23 and 1.01, which make 2.21."""
     advantage = Advantage("native", ((2.2349e-6, 1.0051e-6),), 2.2230, 2.2240, 5)
     assert advantage.factor == pytest.approx(2.2349 / 1.0051)
-    (line,) = lines(Verdict(4, "warm", (WON._replace(advantage=advantage, high=8),), (), (), "good"))
+    (line,) = lines(Verdict(4, (WON._replace(advantage=advantage, high=8),), (), (), "good"))
     assert ", 2.21 times faster than native [2.21, 2.22] (94 %)," in str(line)

@@ -31,9 +31,9 @@ def test_what_is_usual_is_left_out():
 
 
 def test_what_is_unusual_is_said():
-    plan = replace(PLAN, cache="both", check="bits", groups="2", ranks=(4,), start=Start(hosts=("n1:2", "n2:2")))
+    plan = replace(PLAN, cache="cold", check="bits", groups="2", ranks=(4,), start=Start(hosts=("n1:2", "n2:2")))
     options = options_of(plan)
-    assert {"--cache": "both", "--check": "bits", "--groups": "2", "--hosts": "n1:2,n2:2"}.items() <= options.items()
+    assert {"--cache": "cold", "--check": "bits", "--groups": "2", "--hosts": "n1:2,n2:2"}.items() <= options.items()
     assert repeat_command(replace(PLAN, floors=False)).count("--no-reference-times") == 1
     assert repeat_command(replace(PLAN, in_place=True)).count("--in-place") == 1
 

@@ -6,11 +6,8 @@ from hypothesis import strategies as st
 
 from allreduce_bench.runs.groups import (
     describe,
-    format_group_times,
     groups_of,
-    parse_group_times,
     parse_groups,
-    stand_ins,
 )
 
 
@@ -70,14 +67,3 @@ def test_other_words_are_refused(text):
 def test_groups_in_words():
     assert describe("div:4", 8) == "2 groups of 4 ranks (div:4)"
     assert describe("2", 8) == "2 groups of 4 ranks (consecutive)"
-
-
-def test_one_group_of_each_of_the_most_frequent_layouts_stands_for_the_others():
-    assert stand_ins("aaaa") == [0, 0, 0, 0]
-    assert stand_ins("abab") == [0, 1, 0, 1]
-    assert stand_ins("abcdeabcd") == [0, 1, 2, 3, None, 0, 1, 2, 3]
-
-
-def test_times_of_groups_are_read_as_they_were_written():
-    assert format_group_times([1.23456e-5, None, 2.0]) == "1.235e-05 - 2"
-    assert parse_group_times("1.235e-05 - 2") == [1.235e-5, None, 2.0]

@@ -10,7 +10,7 @@ from allreduce_bench.runs.injected import (
     late_by_of,
     longest_delay_s,
     longest_phase_s,
-    parse_arrivals,
+    parse_arrival,
     parse_late_by,
     parse_phase,
     parse_slowdown,
@@ -67,14 +67,13 @@ def test_every_number_of_ranks_is_looked_at():
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
-        ("none", ()),
-        ("none,one-late,ramp", ("one-late", "ramp")),
-        ("random, half-late,random", ("random", "half-late")),
-        ("/a/../b/steps.csv,none", ("/b/steps.csv",)),
+        ("none", ""),
+        (" one-late", "one-late"),
+        ("/a/../b/steps.csv", "/b/steps.csv"),
     ],
 )
-def test_patterns_are_kept_each_once_and_none_is_measured_anyway(words, kept):
-    assert parse_arrivals(words) == kept
+def test_a_pattern_is_one_word_or_the_path_of_a_trace(words, kept):
+    assert parse_arrival(words) == kept
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_patterns_are_kept_each_once_and_none_is_measured_anyway(words, kept):
 )
 def test_other_patterns_are_refused(words, found):
     with pytest.raises(ValueError, match=found):
-        parse_arrivals(words)
+        parse_arrival(words)
 
 
 @pytest.mark.parametrize(
@@ -113,20 +112,16 @@ def test_other_lateness_is_refused(words):
 
 
 def test_how_long_a_rank_may_wait_is_known_where_it_is_a_time():
-    assert longest_delay_s(("ramp",), "2s") == 2.0
-    assert longest_delay_s(("ramp",), "2x") == longest_delay_s(("/a/steps.csv",), "2s") == 0.0
+    assert longest_delay_s("ramp", "2s") == 2.0
+    assert longest_delay_s("ramp", "2x") == longest_delay_s("/a/steps.csv", "2s") == 0.0
 
 
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        ({"arrival": ("ramp",), "compute_s": 0.1}, "--compute lets"),
+        ({"arrival": "ramp", "compute_s": 0.1}, "--compute lets"),
         ({"late_by": "2x"}, "one-late"),
-        (
-            {"arrival": ("/a/s.csv", "/b/s.csv"), "arrival_digests": ("", "")},
-            "--arrival names",
-        ),
-        ({"arrival": ("ramp",), "groups": "2"}, "leave out --groups"),
+        ({"arrival": "ramp", "groups": "2"}, "leave out --groups"),
     ],
 )
 def test_patterns_that_make_no_sense_are_one_sentence(choices, words):
@@ -134,16 +129,14 @@ def test_patterns_that_make_no_sense_are_one_sentence(choices, words):
         Plan.from_json({**Plan(**CHOICES).to_json(), **choices})
 
 
-def test_each_pattern_is_a_cell_of_its_own_and_those_without_are_as_ever():
-    plain, delayed = Plan(**CHOICES, seed=1), Plan(**CHOICES, seed=1, arrival=("ramp", "/a/s.csv"))
+def test_a_pattern_changes_no_cell_and_no_order():
+    plain, delayed = Plan(**CHOICES, seed=1), Plan(**CHOICES, seed=1, arrival="/a/s.csv")
     launch = plain.planned_launches()[0]
-    cells = delayed.cells(launch)
-    assert delayed.arrivals == ("", "ramp", "s.csv")
-    assert {cell for cell in cells if not cell.arrival} == {*plain.cells(launch)}
-    assert sorted(cell.arrival for cell in cells if not cell.competitor.is_reference) == ["", "ramp", "s.csv"]
-    assert all(Cell.from_key(cell.key) == cell for cell in cells)
+    assert delayed.arrival_name == "s.csv"
+    assert delayed.cells(launch) == plain.cells(launch)
+    assert all(Cell.from_key(cell.key) == cell for cell in plain.cells(launch))
 
 
 def test_a_plan_of_before_has_no_patterns():
     old = {name: value for name, value in Plan(**CHOICES).to_json().items() if name not in LATER_FIELDS}
-    assert Plan.from_json(old).arrivals == ("",) and Plan.from_json(old).compute_s == 0
+    assert Plan.from_json(old).arrival == "" and Plan.from_json(old).compute_s == 0

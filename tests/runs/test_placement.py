@@ -1,27 +1,33 @@
-"""The words of --placement."""
+"""The words of --placement, and conditions that take one value."""
 
 import pytest
 
-from allreduce_bench.runs.cell import EXPECTED_PLACEMENT, parse_placements
+from allreduce_bench.runs.cell import EXPECTED_PLACEMENT, parse_placement
+from allreduce_bench.runs.injected import parse_arrival
 from allreduce_bench.runs.plan import Plan, PlanError
 
 
-def test_ways_are_a_list_each_once():
-    assert parse_placements("page") == ("page",)
-    assert parse_placements(" numpy, 16,page,016,numpy,0") == ("numpy", "16", "page", "0")
+def test_a_placement_is_one_word():
+    assert [parse_placement(text) for text in ("page", " numpy", "016", "0")] == ["page", "numpy", "16", "0"]
 
 
-@pytest.mark.parametrize("text", ["", "paeg", "16B", "-1", "1.5", "16,", "4096", "1" * 300, "²"])
+@pytest.mark.parametrize("text", ["", "paeg", "16B", "-1", "1.5", "4096", "1" * 300, "²"])
 def test_what_is_no_placement_is_refused_with_what_is_one(text):
     with pytest.raises(ValueError, match=EXPECTED_PLACEMENT):
-        parse_placements(text)
+        parse_placement(text)
     assert "below 4096" in EXPECTED_PLACEMENT
+
+
+def test_two_values_are_two_runs():
+    for parse, option in ((parse_placement, "--placement"), (parse_arrival, "--arrival")):
+        with pytest.raises(ValueError, match=f"{option} takes one value.*two runs"):
+            parse("page,numpy")
 
 
 def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():
     choices = {"competitors": ("ring",), "sizes": (8,), "ranks": (2,)}
-    assert Plan(**choices, placement=("page", "8")).placement == ("page", "8")
+    assert Plan(**choices, placement="8").placement == "8"
     with pytest.raises(PlanError, match="--placement 6.*4 bytes.*multiple of 4"):
-        Plan(**choices, placement=("6",))
+        Plan(**choices, placement="6")
     with pytest.raises(PlanError):
-        Plan(**choices, placement=("nowhere",))
+        Plan(**choices, placement="nowhere")

@@ -27,10 +27,9 @@ CELL = {
     "count": 2,
     "segment": None,
     "window": None,
-    "cache": "warm",
     "groups": "",
 }
-COMMON = {**CELL, "ranks": 2, "nbytes": 8, "placement": "page"}
+COMMON = {**CELL, "ranks": 2, "nbytes": 8}
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_cold_caches_groups_and_floors_are_told_apart(tmp_path):
         gone = cell.cache == "cold" or cell.competitor in ("floor:null", "floor:copy")
         return None if gone and cell.count == 2 and launch.ranks == 8 else {}
 
-    folder = build_sweep(tmp_path / "run", outcome=outcome, cache="both", floors=True, launches=1)
+    folder = build_sweep(tmp_path / "run", outcome=outcome, floors=True, launches=1)
     (sentence,) = sentences(folder)
     cells, _, rest = sentence.partition(" at 8 ranks: ")
     assert cells.split("; ") == [

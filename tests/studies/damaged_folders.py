@@ -221,7 +221,7 @@ def build_groups(path: Path, seed: int) -> None:
 
 
 def build_placement(path: Path, seed: int) -> None:
-    build(path, seed, sizes=(1024, 65536), launches=2, choices={"placement": ("page", "numpy")})
+    build(path, seed, sizes=(1024, 65536), launches=2, choices={"placement": "numpy"})
 
 
 def build_imported(path: Path, seed: int) -> None:

@@ -18,8 +18,6 @@ def row(medians_s: Sequence[float] = (), **values) -> dict:
         "op": "sum",
         "count": 2,
         "nbytes": 8,
-        "cache": "warm",
-        "groups": "",
         "state": "done" if medians_s else "skipped",
         "reason": None if medians_s else "no memory",
         "time_definition": "barrier_max_local",

@@ -108,8 +108,6 @@ def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryR
     more: SummaryRow = {
         "nbytes": nbytes,
         "count": nbytes // 4,
-        "cache": "warm",
-        "groups": "",
         "state": "done",
         "reason": None,
     }

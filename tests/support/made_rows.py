@@ -20,8 +20,6 @@ def made_row(competitor: str, nbytes: int, medians_s: Sequence[float], ranks: in
         "competitor": competitor,
         "ranks": ranks,
         "nbytes": nbytes,
-        "cache": "warm",
-        "groups": "",
         "state": "done",
         **statistics(timed),
     }

@@ -172,7 +172,7 @@ def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
     else:
         messages, nbytes = _path(plan, launch, cell)
         model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
-    return model_s * (COLD if cell.cache == "cold" else 1)
+    return model_s * (COLD if plan.cache == "cold" else 1)
 
 
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:

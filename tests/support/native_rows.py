@@ -15,7 +15,7 @@ def native_row(competitor: str, nbytes: int, time_s: float, ranks=4, launches=5,
     medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
     low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
     row: SummaryRow = {"competitor": competitor, "ranks": ranks}
-    row |= {"nbytes": nbytes, "cache": "warm", "groups": "", "launch_medians": medians, "time_low_s": low}
+    row |= {"nbytes": nbytes, "launch_medians": medians, "time_low_s": low}
     interval = "launches" if launches > 2 else "range"
     return row | {"time_s": median(medians.values()), "time_high_s": high, "interval": interval, **more}
 

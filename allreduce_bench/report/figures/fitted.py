@@ -53,7 +53,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
     Time over size, points measured and lines modelled; and model / measured with the band of 10 % and the band of the
     spread between launches.
     """
-    series = list(compared.groupby([compared["competitor"], "cache"], sort=False))
+    series = list(compared.groupby("competitor", sort=False))
     if not series:
         return None
     looks = _looks_of_ranks(sorted(compared["ranks"].unique()))
@@ -70,9 +70,9 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
             above.set_visible(False)
             below.set_visible(False)
             continue
-        (name, cache), rows = series[number]
+        name, rows = series[number]
         _draw_times(above, rows, looks)
-        above.set_title(f"{name}{', cold cache' if cache == 'cold' else ''}".replace("$", r"\$"), fontsize=10)
+        above.set_title(str(name).replace("$", r"\$"), fontsize=10)
         _draw_residuals(below, rows, looks, edge)
         size_axis(below, sorted(compared["nbytes"].unique()))
         above.tick_params(labelsize=8.5)

@@ -9,7 +9,7 @@ from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...runs.competitor import NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
-from ..figure import Style, drawn_name, of_one_cache, panel_title, styles
+from ..figure import Style, drawn_name, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..unbroken import breaks
 from ..verdict_sentence import printed_factor
@@ -21,7 +21,7 @@ REFERENCES: dict[str, str] = {  # column -> its label
     "reduce_floor_s": "reference: local reduction",
 }
 TOLD = (  # columns of what is drawn, and said of it
-    *("ranks", "cache", "nbytes", "y", "low", "high", "time_s", "time_low_s", "time_high_s", "interval"),
+    *("ranks", "nbytes", "y", "low", "high", "time_s", "time_low_s", "time_high_s", "interval"),
     *("launches", "repetitions", "doubt"),
 )
 Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank count
@@ -89,7 +89,7 @@ def busbw_of_links(rows: pd.DataFrame) -> float | None:
 
 def _line_of(rows: pd.DataFrame, column: str, label: str, kind: str) -> LiveLine:
     """Return times of a column that all algorithms share, us, as a line."""
-    known = of_one_cache(rows).dropna(subset=[column]).drop_duplicates("nbytes").sort_values("nbytes")
+    known = rows.dropna(subset=[column]).drop_duplicates("nbytes").sort_values("nbytes")
     return LiveLine(label, kind, [*known["nbytes"]], [*known[column] * 1e6])
 
 
@@ -106,21 +106,18 @@ def _over_sizes(
     Sizes without a value stay, so that lines are broken there.
     """
     rows = frame[frame["nbytes"] > 0]
-    each = rows.groupby(["ranks", "competitor", "cache"], dropna=False)
+    each = rows.groupby(["ranks", "competitor"], dropna=False)
     rows = each.filter(lambda line: line["y"].notna().any())
     if rows.empty:
         return None
-    both, styled = rows["cache"].nunique() > 1, styles(frame["competitor"])
+    styled = styles(frame["competitor"])
     looks: dict[str, Style] = {}
     panels = []
     for ranks, group in rows.groupby("ranks"):
         series = []
-        for (name, cache), line in group.groupby(["competitor", "cache"], sort=False):
-            shown = drawn_name(str(name))
-            label = f"{shown}, cold cache" if both and cache == "cold" else shown
+        for name, line in group.groupby("competitor", sort=False):
+            label = drawn_name(str(name))
             looks[label] = styled[str(name)]
-            if label != shown:
-                looks[label] = {**looks[label], "linestyle": ":", "markerfacecolor": "white"}
             series.append(_series(label, str(name), line.sort_values("nbytes"), words))
         count = int(str(ranks))
         marks = switches.get(count, ())
@@ -139,7 +136,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
         [row["low"] for row in records],
         [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
-        [cell_id(int(row["ranks"]), name, row["cache"], int(row["nbytes"])) for row in records],
+        [cell_id(int(row["ranks"]), name, int(row["nbytes"])) for row in records],
         breaks(line),
     )
 

@@ -8,6 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from ...runs.schema import AFTER_LAST
 from ...units import format_size, in_ranks
 from ..figure import (
     CELL,
@@ -83,8 +84,8 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
-    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna() & frame["arrival"].isna()]
-    rows = rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
+    is_completion = frame["time_definition"].fillna("").str.endswith(AFTER_LAST)
+    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & (frame["groups"] == "") & ~is_completion]
     return rows.assign(at_s=rows["created"].map(_seconds))
 
 

@@ -25,7 +25,7 @@ def draw(data: FigureData) -> Drawing | None:
     figure = over_ranks(data.frame, curves)
     if figure is None:
         return None
-    return Drawing(figure, f"{CAPTION}{data.warm_sentence}", _with_measured(curves, data.frame))
+    return Drawing(figure, f"{CAPTION}", _with_measured(curves, data.frame))
 
 
 def why_not(data: FigureData) -> str:
@@ -59,14 +59,12 @@ def some_sizes(rows: pd.DataFrame) -> list[int]:
 def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     """Draw a panel for each of `some_sizes` of `rows` with `curves` of `models.curves.over_ranks` at these sizes.
 
-    None if no size was measured at two numbers of ranks. Only the warm cache if that was measured.
+    None if no size was measured at two numbers of ranks.
     """
     sizes, styled = some_sizes(rows), styles(rows["competitor"])
     if not sizes:
         return None
-    cache = "warm" if "warm" in set(rows["cache"]) else "cold"
-    timed = rows[rows["time_s"].notna() & (rows["ranks"] > 1) & (rows["cache"] == cache)]
-    curves = curves[curves["cache"] == cache]
+    timed = rows[rows["time_s"].notna() & (rows["ranks"] > 1)]
     figure, panels = grid(len(sizes), "time", logarithmic=True, shared=False)
     extended = [curves["ranks"].max()] if len(curves) else []
     ends = min(timed["ranks"]), max([*timed["ranks"], *extended])

@@ -18,7 +18,6 @@ from ...runs.competitor import FORCED_DEFAULT, NATIVES, Competitor
 from ..figure import (
     BOUND,
     CELL,
-    COLD,
     FIT,
     GRID,
     LINK,
@@ -32,7 +31,6 @@ from ..figure import (
     draw_line,
     grid,
     legend,
-    of_one_cache,
     panel_title,
     size_axis,
     styles,
@@ -63,7 +61,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
-    notes = _cold_sentence(data) + _broken_sentence(data) + _default_sentence(data)
+    notes = _broken_sentence(data) + _default_sentence(data)
     caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{notes}"
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.timed, data.limits, data.switches)
@@ -75,7 +73,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
     what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
-    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}{_broken_sentence(data)}"
+    caption = f"{what} {BARS}{data.bound_sentence}{links}{_broken_sentence(data)}"
     caption += _default_sentence(data)
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
@@ -87,7 +85,7 @@ def draw_speedup(data: FigureData) -> Drawing | None:
     """Draw speed-up over native, over size."""
     caption = "Speed-up: time of native / time of each algorithm; above 1 is faster than native."
     caption += SWITCH_SENTENCE if any(data.switches.values()) else ""
-    caption += _beside_sentence(data) + _cold_sentence(data)
+    caption += _beside_sentence(data)
     live = live_speedup(data.frame, data.switches)
     return _drawing(data, speedup(data.frame, data.switches), caption, ["speedup", "time_s"], live)
 
@@ -119,10 +117,6 @@ def _default_sentence(data: FigureData) -> str:
     )
 
 
-def _cold_sentence(data: FigureData) -> str:
-    return " Hollow and dashed: cold cache." if data.has_both_caches else ""
-
-
 def _drawing(
     data: FigureData, figure: Figure | None, caption: str, columns: list[str], live: LiveChart | None
 ) -> Drawing | None:
@@ -138,11 +132,11 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         draw_line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
-        floors = of_one_cache(rows).drop_duplicates("nbytes").sort_values("nbytes")
+        floors = rows.drop_duplicates("nbytes").sort_values("nbytes")
         for name, style in FLOORS.items():
             marker = "." if len(floors) == 1 else ""  # a single point has no line
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
-        least = of_one_cache(rows).dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
+        least = rows.dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
         axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
@@ -244,12 +238,10 @@ def _panels(
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
-    both = rows["cache"].nunique() > 1
     figure, panels = grid(rows["ranks"].nunique(), label, logarithmic, unit=unit)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
-        for (name, cache), line in group.groupby([group["competitor"], "cache"], sort=False):
-            beside = COLD if both and cache == "cold" else {}
-            beside = {**beside, "alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else beside
+        for name, line in group.groupby("competitor", sort=False):
+            beside = {"alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else {}
             for part in unbroken(line.sort_values("nbytes")):
                 draw(axes, part, {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
@@ -258,8 +250,6 @@ def _panels(
         axes.grid(True, **GRID)
     measured = set(rows.loc[rows["time_s"].notna(), "competitor"])
     shown = {name: styled[name] for name in styled if name in measured} | (more or {})
-    if both:
-        shown["cold cache"] = {"color": BOUND["color"], "marker": "o", **COLD}
     legend(figure, shown | _lines_of_bounds(bounds, note))
     return figure
 

@@ -24,7 +24,6 @@ from ..figure import (
     Drawing,
     FigureData,
     ReportFigure,
-    of_one_cache,
     styles,
 )
 from ..verdict_sentence import printed_factor
@@ -49,14 +48,14 @@ def draw_winners(data: FigureData) -> Drawing | None:
     """Draw the map of the fastest algorithm."""
     won = winners(data.frame)
     figure = winner_map(data.frame, won)
-    return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}{data.warm_sentence}", won)
+    return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}", won)
 
 
 def draw_choices(data: FigureData) -> Drawing | None:
     """Draw the maps of the fastest algorithm and of the models' choice."""
     chosen = choices(data.frame, data.compared)
     figure = choice_map(data.frame, chosen)
-    return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}{data.warm_sentence}", chosen)
+    return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}", chosen)
 
 
 WINNERS = ReportFigure(stem="winners", section=TIMES, turn=40, draw=draw_winners)
@@ -87,14 +86,14 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fastest algorithm at each rank count and size.
 
     Columns: ranks, nbytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are those of one run from
-    `frames.summary`. Only where two algorithms or more can be ranked; with a warm cache if that was measured. `lowest`
+    `frames.summary`. Only where two algorithms or more can be ranked. `lowest`
     has the lowest time, `time_s`; `standing` is whether it is shown to be the fastest, and `winner` is empty if not.
     `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
     the lowest.
     """
-    few = rows[["ranks", "nbytes", "cache", "competitor", "standing", "time_s"]]  # of a hundred columns
+    few = rows[["ranks", "nbytes", "competitor", "standing", "time_s"]]  # of a hundred columns
     ranked = few[few["standing"].notna() & (few["ranks"] > 1)]
-    records = of_one_cache(ranked).to_dict("records")  # a frame for each cell takes much longer
+    records = ranked.to_dict("records")  # a frame for each cell takes much longer
     time_of = {(row["ranks"], row["nbytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
     lines = []
     for (ranks, nbytes), group in groupby(sorted(records, key=CELL_BY_TIME), key=CELL):

@@ -7,7 +7,6 @@ from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
-from ...runs.schema import CACHES
 from ...tables import UNBOUNDED, Screen
 from ...units import format_size
 from ..table import libraries_of, table, where
@@ -38,7 +37,7 @@ class Result(NamedTuple):
 
 
 class ResultTable(NamedTuple):
-    """One competitor, at one rank count, with one state of the cache."""
+    """One competitor, at one rank count."""
 
     title: str
     rows: list[SummaryRow]  # all cells
@@ -47,21 +46,20 @@ class ResultTable(NamedTuple):
 
 
 def tables(result: Result) -> list[ResultTable]:
-    """Return the tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the
-    next.
+    """Return the tables in the plan's order: all algorithms of the first rank count, then of the next.
 
-    Mock-ups and native:default come last. Of groups only those that ran together: one alone is no result.
+    Mock-ups and native:default come last.
     """
-    rows_of: dict[tuple, list[SummaryRow]] = {}
+    rows_of: dict[tuple[int, str], list[SummaryRow]] = {}
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
-        rows_of.setdefault((row["ranks"], row["cache"], row["competitor"]), []).append(row)
-    order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_result_table(competitor, rows_of[key]) for key in order for *_, competitor in [key]]
+        rows_of.setdefault((row["ranks"], row["competitor"]), []).append(row)
+    order = sorted(rows_of, key=lambda key: result.plan.ranks.index(key[0]))
+    return [_result_table(result.plan, competitor, rows_of[key]) for key in order for _, competitor in [key]]
 
 
-def _result_table(competitor: str, rows: list[SummaryRow]) -> ResultTable:
+def _result_table(plan: Plan, competitor: str, rows: list[SummaryRow]) -> ResultTable:
     return ResultTable(
-        f"competitor {competitor}, {where(rows)}",
+        f"competitor {competitor}, {where(plan, rows)}",
         rows,
         [row for row in rows if row["time_s"] is not None],
         [_missing_text(row) for row in rows if row["time_s"] is None],

@@ -47,8 +47,6 @@ COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "ranks": _column("ranks"),
     "nodes": _column("nodes"),
     "nbytes": _column("nbytes"),
-    "cache": _column("cache"),
-    "placement": _column("placement"),
     "time_us": _scaled_column("time_s", 1e6),
     "low_us": _scaled_column("time_low_s", 1e6),
     "high_us": _scaled_column("time_high_s", 1e6),

@@ -50,7 +50,7 @@ def test_a_value_says_its_interval_and_its_launches(rows):
 def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):
     panel = live_times(rows, BOUNDS, NO_SWITCHES).panels[0]
     ring = next(series for series in panel.series if series.name == "ring")
-    assert list(ring.cells) == [cell_id(2, "ring", "warm", nbytes) for nbytes in ring.x]
+    assert list(ring.cells) == [cell_id(2, "ring", nbytes) for nbytes in ring.x]
 
 
 def test_lines_and_crossovers_belong_to_their_rank_count(rows):

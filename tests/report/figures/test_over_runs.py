@@ -12,7 +12,11 @@ def several(rows: pd.DataFrame, plans: tuple[int, ...]) -> FigureData:
     """The same run again and again, a day later and a tenth slower each time."""
     runs = [
         rows.assign(
-            run=f"run{i}", plan=plan, created=f"2026-11-0{i + 1}T10:00:00+00:00", time_s=rows["time_s"] * 1.1**i
+            run=f"run{i}",
+            plan=plan,
+            groups="",
+            created=f"2026-11-0{i + 1}T10:00:00+00:00",
+            time_s=rows["time_s"] * 1.1**i,
         )
         for i, plan in enumerate(plans)
     ]
