@@ -118,7 +118,7 @@ def refuse_list(text: str, option: str) -> None:
     if "," in text:
         first, second = (shlex.quote(word.strip()) for word in text.split(",")[:2])
         raise ValueError(
-            f"{option} takes one value, found '{text}': two values are two runs, one with {option} {first} and one "
+            f"takes one value, found '{text}': two values are two runs, one with {option} {first} and one "
             f"with {option} {second}"
         )
 
