@@ -19,6 +19,7 @@ from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
 from ..runs.command_of_plan import repeat_command
+from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
@@ -44,7 +45,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
-        ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
+        ("operation", f"all-reduce, {operation_sentence(plan)}"),
         ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
@@ -70,6 +71,12 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("order of cells", _order_text(plan, attempts)),
         *carried(rows),
     ]
+
+
+def operation_sentence(plan: Plan) -> str:
+    """Return the operation and the conditions that are not the default: `float32 sum, out of place, cache cold`."""
+    conditions = conditions_text(plan, *SAID_IN_TABLES)
+    return ", ".join(filter(None, [f"{plan.dtype} {plan.op}", "out of place", conditions]))
 
 
 def _definition(attempts: Sequence[dict]) -> str:
@@ -415,7 +422,7 @@ def _how_measured(
         }
     return {
         "imported": "",
-        "operation": f"{plan.dtype} {plan.op}, out of place",
+        "operation": operation_sentence(plan),
         "times": "times are the maximum over ranks, median over calls and launches",
         "method": method(plan, rows, attempts) + ([("merged from", merged_sources_sentence(merged))] if merged else []),
     }

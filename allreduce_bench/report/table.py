@@ -121,7 +121,7 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         times = f"imported; time (us): {definition(done)}; median of launches"
         return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     return [
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
+        ", ".join(filter(None, [f"allreduce, {how_measured.operation_sentence(plan)}", where(rows), library])),
         "time (us): maximum over ranks, median of repetitions, median of launches",
     ]
 
@@ -163,9 +163,7 @@ def where(rows: Sequence[SummaryRow]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    unusual = qualifiers("", "", placement=placement_of(first))
-    cold = ", cold cache" if first["cache"] == "cold" else ""
-    return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
+    return " ".join(words)
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:

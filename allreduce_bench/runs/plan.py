@@ -196,6 +196,7 @@ class Plan:
         metadata=option(
             "--segment",
             section=Section.MEASURED,
+            condition=True,
             help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; with a "
             "pipelined "
             "executor also the length at which it cuts the steps [default: chosen from alpha, beta and gamma].",
@@ -211,6 +212,7 @@ class Plan:
             "-d",
             "--dtype",
             section=Section.MEASURED,
+            condition=True,
             help=f"Element type: {', '.join(DTYPES)}.",
             meaning="type of an element, such as float32; empty: a log does not say",
             of=DTYPE,
@@ -222,6 +224,7 @@ class Plan:
         metadata=option(
             "--op",
             section=Section.MEASURED,
+            condition=True,
             help=f"Operation: {', '.join(OPS)}.",
             meaning=f"reduction: {', '.join(OPS)}; empty: a log does not say",
             of=OP,
@@ -286,6 +289,7 @@ class Plan:
         metadata=option(
             "--pretend-ranks-per-node",
             section=Section.MEASURED,
+            condition=True,
             help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
             meaning="declared ranks of a node; null: nodes are as MPI says",
             after="cut_prices",
@@ -296,6 +300,7 @@ class Plan:
         metadata=option(
             "--thread-level",
             section=Section.STARTED,
+            condition=True,
             help="MPI thread level.",
             meaning="as asked for: auto, or an MPI thread level",
             of=LEVELS,
@@ -308,6 +313,7 @@ class Plan:
         metadata=option(
             "--sync",
             section=Section.DEFINED,
+            condition=True,
             help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
             meaning="how ranks enter a call together, as asked for",
             of=("auto", *SYNCS),
@@ -336,6 +342,7 @@ class Plan:
         metadata=option(
             "--cache",
             section=Section.DEFINED,
+            condition=True,
             help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
             meaning="state of the cache before a call",
         ),
@@ -345,6 +352,7 @@ class Plan:
         metadata=option(
             "--placement",
             section=Section.DEFINED,
+            condition=True,
             help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
             "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
             meaning="where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
@@ -359,6 +367,7 @@ class Plan:
         metadata=option(
             "--inputs",
             section=Section.DEFINED,
+            condition=True,
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
             "is "
             "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
@@ -381,6 +390,7 @@ class Plan:
         metadata=option(
             "--check",
             section=Section.DEFINED,
+            condition=True,
             help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
             meaning="bits: calls are compared bit by bit with each other, too",
         ),
@@ -390,6 +400,7 @@ class Plan:
         metadata=option(
             "--groups",
             section=Section.DEFINED,
+            condition=True,
             help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive "
             "ranks).",
             meaning="groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
@@ -402,6 +413,7 @@ class Plan:
         metadata=option(
             "--compute",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
             "[default: none].",
             meaning="phase of work before each call; 0: none; unit: s",
@@ -414,6 +426,7 @@ class Plan:
         metadata=option(
             "--work",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
             "sleep: no work, for ranks that share cores.",
             meaning="spin: as many operations on each rank as take that time on the median rank; sleep: none",
@@ -425,6 +438,7 @@ class Plan:
         metadata=option(
             "--inject-slowdown",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
             meaning="ranks whose phase of work takes longer, and by how much: 5:12%",
             of=SLOWDOWN,
@@ -437,6 +451,7 @@ class Plan:
         metadata=option(
             "--arrival",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
             "FILE.csv [default: none].",
             meaning="patterns by which ranks enter calls late, and absolute paths of traces; each cell is also "
@@ -453,6 +468,7 @@ class Plan:
         metadata=option(
             "--late-by",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
             "all-reduce of that size.",
             meaning="how late: such as 1x, times the median of the library's own all-reduce, or 0.001s",
@@ -491,6 +507,7 @@ class Plan:
         metadata=option(
             "--window",
             section=Section.MEASURED,
+            condition=True,
             help="Messages that a pipelined executor posts ahead [default: 4].",
             meaning="messages posted ahead by pipelined executors; null: none is planned",
             earlier=None,
@@ -505,6 +522,7 @@ class Plan:
         metadata=option(
             "--machine",
             section=Section.MEASURED,
+            condition=True,
             help="File that 'fit -o' wrote: a pipelined executor takes its segment from its prices [default: nominal].",
             meaning="prices by which these were chosen; null: they were given, or there are none",
             of=Path,
@@ -518,6 +536,7 @@ class Plan:
         metadata=option(
             "--order",
             section=Section.STARTED,
+            condition=True,
             help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
             "'order' [default: the launcher's].",
             meaning="hosts of the ranks of an all-reduce, one for each, or each once; block; cyclic; empty: as started",

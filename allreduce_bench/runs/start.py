@@ -51,6 +51,7 @@ class Start:
         metadata=option(
             "--launcher",
             section=Section.STARTED,
+            condition=True,
             help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
             meaning="auto, openmpi, mpich, intel, srun, or a template with {ranks}",
             metavar="NAME",
@@ -62,6 +63,7 @@ class Start:
         metadata=option(
             "--launcher-args",
             section=Section.STARTED,
+            condition=True,
             help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
             meaning="further options of the launcher",
             metavar="WORDS",
@@ -95,6 +97,7 @@ class Start:
         metadata=option(
             "--ranks-per-node",
             section=Section.STARTED,
+            condition=True,
             help="Ranks on each node [default: the launcher's].",
             meaning="ranks of a node",
             too_late=STARTED,
@@ -107,6 +110,7 @@ class Start:
             "--map-by",
             "--mapby",
             section=Section.STARTED,
+            condition=True,
             help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
             meaning="mapping of ranks",
             metavar="WORD",
@@ -119,6 +123,7 @@ class Start:
             "--bind-to",
             "--bindto",
             section=Section.STARTED,
+            condition=True,
             help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
             meaning="binding of ranks",
             metavar="WORD",
@@ -130,6 +135,7 @@ class Start:
         metadata=option(
             "--interface",
             section=Section.STARTED,
+            condition=True,
             help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
             meaning="network interface that shall carry messages",
             metavar="IF",

@@ -23,8 +23,14 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 def test_ranks_and_nodes_come_with_what_a_reader_must_know():
     row = {"ranks": 4, "nodes": 1, "nodes_declared": 2, "oversubscribed": True, "cache": "cold"}
     crowded = "(OVERSUBSCRIBED: more ranks than cores)"
-    assert where([row]) == f"4 ranks on 1 node (PRETENDED: 2 nodes) {crowded}, cold cache"
+    assert where([row]) == f"4 ranks on 1 node (PRETENDED: 2 nodes) {crowded}"
     assert where([{"ranks": 1, "cache": "warm"}]) == "1 rank"
+
+
+def test_the_heading_names_each_condition_that_is_not_the_default(tmp_path):
+    folder = build_run(tmp_path / "a", ranks=(2,), launches=1, cache="cold")
+    heading = table(folder.plan(), summarise(folder), "an MPI").splitlines()[1]
+    assert heading == "allreduce, float32 sum, out of place, cache cold, 2 ranks on 1 node, an MPI"
 
 
 def test_missing_cells_are_explained_once_per_reason(tmp_path):

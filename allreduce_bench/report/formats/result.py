@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
+from ...runs.conditions import SAID_IN_TABLES, conditions_text
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.schema import CACHES
@@ -56,13 +57,18 @@ def tables(result: Result) -> list[ResultTable]:
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
         rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]
+    conditions = conditions_text(result.plan, *SAID_IN_TABLES)
+    return [
+        _result_table(algorithm, executor, rows_of[key], conditions)
+        for key in order
+        for _, _, algorithm, executor in [key]
+    ]
 
 
-def _result_table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
+def _result_table(algorithm: str, executor: str, rows: list[SummaryRow], conditions: str) -> ResultTable:
     run_by = "" if executor == algorithm else f" ({executor})"
     return ResultTable(
-        f"algorithm {algorithm}{run_by}, {where(rows)}",
+        ", ".join(filter(None, [f"algorithm {algorithm}{run_by}", where(rows), conditions])),
         rows,
         [row for row in rows if row["time_s"] is not None],
         [_missing_text(row) for row in rows if row["time_s"] is None],
