@@ -54,7 +54,7 @@ def run(context: click.Context, **options) -> None:
     if under_launcher(os.environ):
         from .run_as_rank import run_as_rank
 
-        run_as_rank(request, options["interface"], options["thread_level"])
+        run_as_rank(request, options["interface"], options["thread_level"], options["variables"])
     else:
         from .run_from_outside import run_from_outside
 

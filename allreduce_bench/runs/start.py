@@ -32,6 +32,10 @@ HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?"
 LONGEST_HOSTFILE = 16 * 2**20  # bytes
 
 
+# variables
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # its name
+
+
 # lists of nodes
 MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged or malicious
 LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
@@ -153,6 +157,22 @@ class Start:
             **LATER,
         ),
     )
+    variables: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "-x",
+            section=Section.STARTED,
+            condition=True,
+            help="Variable that the launcher gives to the ranks, e.g. UCX_TLS=tcp; may be repeated. Values of MPIs, "
+            "their networks and OpenMP are stored, of others the names only.",
+            meaning="variables that the launcher gives to the ranks, NAME=VALUE; not_stored stands for other values "
+            "than those of MPIs, their networks and OpenMP",
+            of=Words("name=value", lambda text: parse_variable(text)),
+            metavar="NAME=VALUE",
+            repeated=True,
+            **LATER,
+        ),
+    )
 
     def __post_init__(self) -> None:
         given_texts = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}
@@ -163,9 +183,25 @@ class Start:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
             raise StartError("the remote shell is empty; expected a program that is called like ssh")
+        names = [name for name, _ in settings_of(self)]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise StartError(f"-x {twice}: given twice; a variable has one value in a run")
         for host in self.hosts:
             if not HOST.fullmatch(host):  # from a file, it could be an option
                 raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
+
+
+def parse_variable(text: str) -> str:
+    """Return the NAME=VALUE of -x. Raises ValueError."""
+    name, equals, _ = text.partition("=")
+    if not equals or not VARIABLE.fullmatch(name):
+        raise ValueError(f"'{drop_values([text])[0]}': expected NAME=VALUE, such as UCX_TLS=tcp")
+    return text
+
+
+def settings_of(start: Start) -> list[tuple[str, str]]:
+    """Return (name, value) of each variable that the launcher gives to the ranks."""
+    return [(name, value) for name, _, value in (setting.partition("=") for setting in start.variables)]
 
 
 UNASKED = Start()  # everything is left to the launcher
