@@ -27,7 +27,7 @@ from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
-from ..runs.start import Start, read_hostfile, settings_of
+from ..runs.start import Start, read_hostfile, split_variables
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
 from .options import OPTIONS
@@ -195,7 +195,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
     if not is_taken(folder.path):
         try:
             create_run(folder, kept_plan(plan), kept_command())
-            _tell_unstored(plan)
+            tell_unstored(plan)
         except RunError:
             if not request.control.resume:
                 raise
@@ -203,9 +203,9 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
     return folder, plan
 
 
-def _tell_unstored(plan: Plan) -> None:
+def tell_unstored(plan: Plan) -> None:
     """Print the variables of -x whose values are not stored."""
-    if names := [name for name, _ in settings_of(plan.start) if not is_stored(name)]:
+    if names := [name for name, _ in split_variables(plan.start.variables) if not is_stored(name)]:
         talk(f"-x {', '.join(names)}: only the name is stored, not the value; --resume needs it again")
 
 
@@ -221,7 +221,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     plan = request.make_plan()
     if request.library and not {*NAMES}.isdisjoint(plan.algorithms):
         plan = _with_own_launches(plan, request.library())
-    folder = RunFolder(control.output or _default_output(plan))
+    folder = RunFolder(control.output or default_output(plan))
     if is_there:
         plan = _stored_plan(folder, plan, request.asked)
     if plan.compute_s or plan.arrival:
@@ -272,13 +272,14 @@ def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
             raise PlanError(f"{folder.path}: {option} sets variables whose values are not stored; add {option} again")
-    given = dict(settings_of(wanted.start))
-    for name, value in settings_of(stored.start):
+    given = dict(split_variables(wanted.start.variables))
+    for name, value in split_variables(stored.start.variables):
         if value == NOT_STORED and name not in given:
             raise PlanError(f"{folder.path}: -x {name}: the value is not stored; add -x {name}=VALUE again")
     texts: dict[str, Any] = {name: getattr(wanted.start, name) for name in left_out}
     variables = tuple(
-        f"{name}={given[name] if value == NOT_STORED else value}" for name, value in settings_of(stored.start)
+        f"{name}={given[name] if value == NOT_STORED else value}"
+        for name, value in split_variables(stored.start.variables)
     )
     return replace(stored, start=replace(stored.start, **texts, variables=variables))
 
@@ -361,6 +362,6 @@ def _fields_of(plan: Plan) -> dict:
     return fields | fields.pop("start") | {"algorithms": named}
 
 
-def _default_output(plan: Plan) -> Path:
+def default_output(plan: Plan) -> Path:
     ranks = "-".join(map(str, plan.ranks))
     return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"

@@ -23,6 +23,7 @@ from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.plan import Launch, Plan, PlanError
+from ..runs.start import split_variables
 from ..units import in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
@@ -46,7 +47,7 @@ def run_as_rank(request: Request, interface: str, level: str, variables: Sequenc
     """
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
-    os.environ.update(setting.split("=", 1) for setting in variables)
+    os.environ.update(split_variables(variables))
     warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:

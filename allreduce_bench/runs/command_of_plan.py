@@ -26,7 +26,7 @@ def to_continue(folder: RunFolder, only: str = "") -> str:
     `only`: restricts it to the launches that --only chose.
     """
     chosen = f" --only {shlex.quote(only)}" if only else ""
-    return f"to continue: allreduce-bench run --resume -o {shell_word(folder.path)}{chosen}"
+    return f"to continue: allreduce-bench run --resume -o {shell_word(folder.resumed_path)}{chosen}"
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:

@@ -183,7 +183,7 @@ class Start:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
             raise StartError("the remote shell is empty; expected a program that is called like ssh")
-        names = [name for name, _ in settings_of(self)]
+        names = [name for name, _ in split_variables(self.variables)]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise StartError(f"-x {twice}: given twice; a variable has one value in a run")
         for host in self.hosts:
@@ -199,9 +199,9 @@ def parse_variable(text: str) -> str:
     return text
 
 
-def settings_of(start: Start) -> list[tuple[str, str]]:
-    """Return (name, value) of each variable that the launcher gives to the ranks."""
-    return [(name, value) for name, _, value in (setting.partition("=") for setting in start.variables)]
+def split_variables(variables: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (name, value) of each NAME=VALUE."""
+    return [(name, value) for name, _, value in (setting.partition("=") for setting in variables)]
 
 
 UNASKED = Start()  # everything is left to the launcher

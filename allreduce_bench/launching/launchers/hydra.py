@@ -4,7 +4,7 @@ import os
 import shlex
 
 from ...machine.node import cores
-from ...runs.start import Start, fill_slots, settings_of, slots_for
+from ...runs.start import Start, fill_slots, slots_for, split_variables
 from ..launcher import Launcher, interface_variables, refuse, remote_shell
 from ..layout import ranks_on_same_cores
 
@@ -54,7 +54,7 @@ def interface_options(start: Start) -> list[str]:
 
 def _variable_options(start: Start) -> list[str]:
     """Return the options for the interface, and for the variables of -x. Raises InterfaceError."""
-    given = [word for name, value in settings_of(start) for word in ("-genv", name, value)]
+    given = [word for name, value in split_variables(start.variables) for word in ("-genv", name, value)]
     return [*interface_options(start), *given]
 
 

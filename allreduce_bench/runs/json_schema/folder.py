@@ -103,6 +103,7 @@ RUN = kept_file(
     },
     {
         "id": text("a random number in hexadecimal digits; absent: layout 3"),
+        "alternated": items(text(), "the runs whose launches alternate with those of this one; absent: none"),
         "imported": IMPORTED_FROM,
         "merged": MERGED,
     },
