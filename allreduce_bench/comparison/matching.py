@@ -141,17 +141,22 @@ def match_cells(
     algorithms: Collection[str] = (),
     sizes: Collection[int] = (),
     adopted: Sequence[Adopted] = (),
+    ignored: Collection[str] = (),
 ) -> list[MatchedCell]:
     """Match the cells of both sides, those of `algorithms` and `sizes` in bytes if given; the baseline's first.
 
-    `adopted`: values assumed for the side that lacks them.
+    `adopted`: values assumed for the side that lacks them. `ignored`: columns in which the cells of both sides may
+    differ, since the sides differ in a condition.
 
     Raises RunError if a side has none of them, or if no cell is common.
     """
     placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
     in_common = bool(placements[0] & placements[1])
+    keys: dict[tuple, MatchKey] = {}  # that of the baseline where both sides have one
     before, after = (
-        _rows_by_key(side, algorithms, sizes, in_common, [value for value in adopted if value.side == number])
+        _rows_by_key(
+            side, algorithms, sizes, in_common, [value for value in adopted if value.side == number], ignored, keys
+        )
         for number, side in enumerate((baseline, new))
     )
     if not before or not after:
@@ -159,7 +164,7 @@ def match_cells(
     if not before.keys() & after.keys():
         raise RunError(_none_common_sentence(before, after))
     rows = {key: (before.get(key, []), after.get(key, [])) for key in (*before, *after)}
-    names = _unique_names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()})
+    names = _unique_names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()}, ignored)
     return [MatchedCell(key, names[key], *sides) for key, sides in rows.items()]
 
 
@@ -169,8 +174,10 @@ def _rows_by_key(
     sizes: Collection[int],
     in_common: bool,
     adopted: Sequence[Adopted],
+    ignored: Collection[str],
+    keys: dict[tuple, MatchKey],
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
-    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given.
+    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given; `keys`: those so far.
 
     Cells of one placement match, if the sides have one `in_common`; else those that their runs judge.
     """
@@ -179,8 +186,10 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
             if is_named and (not sizes or row["nbytes"] in sizes):
-                key = _with_adopted(_key_of(run, row, in_common), row, adopted)
-                rows_by_key.setdefault(key, []).append((run, row))
+                own = _with_adopted(_key_of(run, row, in_common), row, adopted)
+                left_out = {"count"} | {*ignored}
+                common = (row["nbytes"], *(value for name, value in vars(own).items() if name not in left_out))
+                rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
 
 
@@ -254,9 +263,9 @@ def _describe_state(rows: Rows) -> str:
     return f"{row['state']}, {row['reason']}"
 
 
-def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
+def _unique_names(rows: dict[MatchKey, SummaryRow], ignored: Collection[str]) -> dict[MatchKey, str]:
     """Return a name for each cell, with executor, segment and window only if needed to make it unique."""
-    short = {key: _short_name(row) for key, row in rows.items()}
+    short = {key: _short_name(row, ignored) for key, row in rows.items()}
     count = Counter(short.values())
     return {
         key: name if count[name] == 1 else f"{name}, {key.executor}, {_segment_text(key)}{_window_text(key)}"
@@ -275,10 +284,10 @@ def _window_text(key: MatchKey) -> str:
     return f", window {key.window}" if key.window else ""
 
 
-def _short_name(row: SummaryRow) -> str:
+def _short_name(row: SummaryRow, ignored: Collection[str]) -> str:
     """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
-    values = [row.get(name) or usual for name, usual in DEFAULTS.items()]
-    unusual = [str(value) for value, usual in zip(values, DEFAULTS.values()) if value not in (usual, PAGE)]
+    values = [(row.get(name) or usual, usual) for name, usual in DEFAULTS.items() if name not in ignored]
+    unusual = [str(value) for value, usual in values if value not in (usual, PAGE)]
     return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
