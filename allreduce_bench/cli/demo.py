@@ -48,7 +48,7 @@ def demo(ranks, within, output, wait_idle_s, here, lab) -> None:
         )
     plan = Plan(sizes=SIZES, ranks=ranks or ranks_within(cores()), **algorithm_fields((NATIVE, *USUAL)))
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s)
-    folder, failure = run_from_outside(Request(lambda **_: plan, control), show_interim_table)
+    folder, failure = run_from_outside([Request(lambda **_: plan, control)], show_interim_table)
     if folder.summary_csv.is_file():
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
         over_links = [measure(lab_folder) for measure in (load_offers("demo") if lab else ())]

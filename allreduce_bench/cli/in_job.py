@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 
 from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
@@ -14,13 +15,15 @@ from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import switch_variables
 from .types import talk
 
+Runs = Sequence[tuple[RunFolder, Plan]]  # one, or several whose launches alternate
+
 
 class InJob:
     """The job that contains a run, if any; as a context manager it records how the run ended, whatever the cause."""
 
     def __init__(self, control: Control):
         self.control, self.allocation = control, allocation(os.environ)
-        self.record: JobRecord | None = None
+        self.records: list[JobRecord] = []  # of each run
         self.launches: list[Launch] = []  # for this start
         self._planned_cells = self._cells_left = 0  # of these launches, when this start began
         self._ended = False
@@ -33,40 +36,45 @@ class InJob:
         if error is None or self._ended:
             return
         is_interrupted, output = isinstance(error, KeyboardInterrupt), self.control.output
-        is_refused = self.record is None and not is_interrupted
-        if self.record is None and self.allocation and output and RunFolder(output).run_json.is_file():
-            self.record = JobRecord(output, self.allocation, self.control.only)
+        is_refused = not self.records and not is_interrupted
+        if not self.records and self.allocation and output and RunFolder(output).run_json.is_file():
+            self.records = [JobRecord(output, self.allocation, self.control.only)]
         self.ends("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
 
-    def choose(self, folder: RunFolder, plan: Plan) -> None:
-        """Choose the launches for this start. Raises PlanError; RunError if the job is too small."""
-        self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
-        missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
-        refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
-        self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
-        self._cells_left = sum(missing.values())
+    def choose(self, runs: Runs) -> None:
+        """Choose the launches of each run for this start. Raises PlanError; RunError if the job is too small."""
+        self.launches, skip_hung = chosen_launches(runs[0][1], self.control.only), self.control.skip_hung
+        self._planned_cells = self._cells_left = 0
+        for folder, plan in runs:
+            missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
+            refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
+            self._planned_cells += sum(len(plan.cells(launch)) for launch in missing)
+            self._cells_left += sum(missing.values())
 
-    def begin(self, folder: RunFolder, plan: Plan) -> None:
+    def begin(self, runs: Runs) -> None:
         """Record that the job is at work; tell the ranks which switches are above their nodes. Raises as `choose`."""
-        self.choose(folder, plan)  # meanwhile another job may have begun the run, by another plan
+        self.choose(runs)  # meanwhile another job may have begun the run, by another plan
         if self.allocation is None:
             return
-        self.record = JobRecord(folder.path, self.allocation, self.control.only)
-        self.record.add(switches=tell_switches())
+        self.records = [JobRecord(folder.path, self.allocation, self.control.only) for folder, _ in runs]
+        switches = tell_switches()
+        for record in self.records:
+            record.add(switches=switches)
 
     def ends(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
         """Record how the run ended; see `JobRecord.end`."""
         self._ended = True
-        if self.record is not None:
-            self.record.end(end, reason, requeued)
+        for record in self.records:
+            record.end(end, reason, requeued)
 
-    def end_warned(self, folder: RunFolder, plan: Plan) -> str:
+    def end_warned(self, runs: Runs) -> str:
         """Return a sentence after the warning: number of missing cells and what happens next; empty: none is missing.
 
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
         """
-        left = sum(folder.cells_left(plan, launch, self.control.skip_hung) for launch in self.launches)
+        skip_hung = self.control.skip_hung
+        left = sum(folder.cells_left(plan, launch, skip_hung) for folder, plan in runs for launch in self.launches)
         if not left:
             return ""
         cells = f"{left} of {self._planned_cells} cells left"
@@ -74,7 +82,7 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
-        sentence = f"the job is near its time limit: {why}; {to_continue(folder, self.control.only)}"
+        sentence = f"the job is near its time limit: {why}; {to_continue(runs[0][0], self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 
@@ -96,7 +104,7 @@ class InJob:
 
     def report(self, folder: RunFolder) -> None:
         """Write the report if requested; a failure is a warning."""
-        requeued = self.record is not None and self.record.facts["requeued"]
+        requeued = any(record.facts["requeued"] for record in self.records)
         if not self.control.report or requeued or not folder.path.exists():
             return
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
-from ..machine.node import NOT_STORED, cores, drop_values, host
+from ..machine.node import NOT_STORED, cores, drop_values, host, is_stored, stored_setting
 from ..runs.cell import FORCED_WAY
 from ..runs.competitor import (
     FORCED_ALL,
@@ -40,12 +40,12 @@ from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
-from ..runs.start import Start, read_hostfile
+from ..runs.start import Start, read_hostfile, split_variables
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
 from .options import OPTIONS
 from .own_algorithms import decide_cuts, decide_ways
-from .types import kept_command, tell_damages
+from .types import kept_command, talk, tell_damages
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
 SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
@@ -234,11 +234,18 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
     if not is_taken(folder.path):
         try:
             create_run(folder, kept_plan(plan), kept_command())
+            tell_unstored(plan)
         except RunError:
             if not request.control.resume:
                 raise
             return planned_run(request)
     return folder, plan
+
+
+def tell_unstored(plan: Plan) -> None:
+    """Print the variables of -x whose values are not stored."""
+    if names := [name for name, _ in split_variables(plan.start.variables) if not is_stored(name)]:
+        talk(f"-x {', '.join(names)}: only the name is stored, not the value; --resume needs it again")
 
 
 def planned_run(request: Request) -> tuple[RunFolder, Plan]:
@@ -253,7 +260,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     plan = request.make_plan()
     if request.library and not {*NAMES}.isdisjoint(plan.competitors):
         plan = _with_own_launches(plan, request.library())
-    folder = RunFolder(control.output or _default_output(plan))
+    folder = RunFolder(control.output or default_output(plan))
     if is_there:
         plan = _stored_plan(folder, plan, request.asked)
     if plan.compute_s or plan.arrival:
@@ -289,9 +296,10 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
 
 
 def kept_plan(plan: Plan) -> Plan:
-    """Return the plan as stored in run.json: without the values of variables in the options of the launcher."""
+    """Return the plan as stored in run.json: without values of variables that are not on the allow-list."""
     texts: dict[str, Any] = {name: " ".join(drop_values([getattr(plan.start, name)])) for name in TEXTS}
-    return replace(plan, start=replace(plan.start, **texts))
+    variables = tuple(map(stored_setting, plan.start.variables))
+    return replace(plan, start=replace(plan.start, **texts, variables=variables))
 
 
 def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
@@ -301,7 +309,16 @@ def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
             raise PlanError(f"{folder.path}: {option} sets variables whose values are not stored; add {option} again")
-    return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
+    given = dict(split_variables(wanted.start.variables))
+    for name, value in split_variables(stored.start.variables):
+        if value == NOT_STORED and name not in given:
+            raise PlanError(f"{folder.path}: -x {name}: the value is not stored; add -x {name}=VALUE again")
+    texts: dict[str, Any] = {name: getattr(wanted.start, name) for name in left_out}
+    variables = tuple(
+        f"{name}={given[name] if value == NOT_STORED else value}"
+        for name, value in split_variables(stored.start.variables)
+    )
+    return replace(stored, start=replace(stored.start, **texts, variables=variables))
 
 
 def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
@@ -378,6 +395,6 @@ def _fields_of(plan: Plan) -> dict:
     return fields | fields.pop("start") | {"competitors": named}
 
 
-def _default_output(plan: Plan) -> Path:
+def default_output(plan: Plan) -> Path:
     ranks = "-".join(map(str, plan.ranks))
     return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"

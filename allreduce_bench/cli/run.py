@@ -6,11 +6,12 @@ import sys
 import click
 
 from ..measuring.startup import under_launcher
+from ..runs.option import Section
 from ..wings import load_offers
 from .options import job_options, measuring_options
 from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
-from .types import OneLineError, color_option, errors_in_one_line, given_options
+from .types import OneLineError, PlacedOption, color_option, errors_in_one_line, given_options
 
 FIRST_DAY = (  # what --help shows; --help-all shows all
     "ranks",
@@ -41,9 +42,18 @@ FIRST_DAY = (  # what --help shows; --help-all shows all
 @measuring_options
 @color_option
 @job_options
+@click.option(
+    "--against",
+    cls=PlacedOption,
+    section=Section.MEASURED,
+    multiple=True,
+    metavar="OPTIONS",
+    help="Also measure with other conditions, e.g. '--segment 64K' or '-x UCX_TLS=tcp': -o P then holds the runs P/a, "
+    "the command as given, and P/b, whose launches alternate, for compare; may be repeated.",
+)
 @click.pass_context
 @errors_in_one_line
-def run(context: click.Context, **options) -> None:
+def run(context: click.Context, against: tuple[str, ...], **options) -> None:
     """Measure all-reduce algorithms beside the library's own.
 
     Under mpirun or srun the started ranks measure. Otherwise run starts mpirun for every value of --ranks and every
@@ -54,8 +64,11 @@ def run(context: click.Context, **options) -> None:
     if under_launcher(os.environ):
         from .run_as_rank import run_as_rank
 
-        run_as_rank(request, options["interface"], options["thread_level"])
+        if against:
+            raise OneLineError("--against under a launcher: these ranks are one launch; let run start its own")
+        run_as_rank(request, options["interface"], options["thread_level"], options["variables"])
     else:
+        from .against import alternated_requests
         from .run_from_outside import run_from_outside
 
         places = load_offers("place_of_run")
@@ -64,6 +77,6 @@ def run(context: click.Context, **options) -> None:
         for run_there in places:
             if (status := run_there(options, sys.argv[1:])) is not None:
                 context.exit(status)
-        _, failure = run_from_outside(request)
+        _, failure = run_from_outside(alternated_requests(context.command, request, options, against))
         if failure:
             raise failure

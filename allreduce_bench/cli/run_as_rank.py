@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -22,6 +23,7 @@ from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.plan import Launch, Plan, PlanError
+from ..runs.start import split_variables
 from ..units import in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
@@ -37,13 +39,15 @@ SPEAKING_S = 1.0  # time for rank 0 to print its line
 WAKING_S = 0.1  # time for a stopped rank 0 to learn that another rank was named, and to stay silent
 
 
-def run_as_rank(request: Request, interface: str, level: str) -> None:
+def run_as_rank(request: Request, interface: str, level: str, variables: Sequence[str]) -> None:
     """Measure as one of the ranks that were started, then exit.
 
-    `interface` and `level` are those of --interface and --thread-level. Raises OneLineError, PlanError.
+    `interface`, `level` and `variables` are those of --interface, --thread-level and -x. Raises OneLineError,
+    PlanError.
     """
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
+    os.environ.update(split_variables(variables))
     warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:

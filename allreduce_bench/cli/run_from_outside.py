@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -18,77 +18,90 @@ from ..runs.plan import Launch
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
+from .against import Runs, begin_runs, next_commands
 from .end_of_run import NOTHING_MEASURED, end_of_run, finish
 from .in_job import InJob
 from .own_algorithms import refuse_own_algorithms
-from .request import Request, begin_run, planned_run
+from .request import Request, planned_run
 from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
 
 
 def run_from_outside(
-    request: Request, after_first: Callable[[RunFolder], object] | None = None
+    requests: Sequence[Request], after_first: Callable[[RunFolder], object] | None = None
 ) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
+    The launches of several runs, which differ in conditions, alternate; the folder returned is that of the first.
     `after_first` is called after the first launch, if others follow. The phases are those of
     `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
     around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
-    request = request.loading(loaded_library)
-    control, started, warning = request.control, time.time(), WarningFlag()
+    requests = [request.loading(loaded_library) for request in requests]
+    control, started, warning = requests[0].control, time.time(), WarningFlag()
     warning.listen()
     interrupt_when_asked_to_end()
     with InJob(control) as job:
         # plan: cli.request, runs.plan
-        folder, plan = planned_run(request)
-        job.choose(folder, plan)
-        launcher = find_launcher(plan.start)
-        is_one_node = on_one_node(launcher, max(plan.ranks), plan.start, os.environ)
+        planned: Runs = list(map(planned_run, requests))
+        job.choose(planned)
+        launchers = [find_launcher(plan.start) for _, plan in planned]
+        is_one_node = all(
+            on_one_node(launcher, max(plan.ranks), plan.start, os.environ)
+            for launcher, (_, plan) in zip(launchers, planned)
+        )
         if is_one_node:
-            refuse_many_ranks(max(plan.ranks))
-        if plan.files and folder.pending(plan, control.skip_hung, job.launches):
-            refuse_own_algorithms(plan, launcher, os.environ)
+            refuse_many_ranks(max(planned[0][1].ranks))
+        for launcher, (folder, plan) in zip(launchers, planned):
+            if plan.files and folder.pending(plan, control.skip_hung, job.launches):
+                refuse_own_algorithms(plan, launcher, os.environ)
 
         # folder: cli.request, runs.recorder
-        folder, plan = begin_run(folder, plan, request)
-        job.begin(folder, plan)
+        planned = begin_runs(planned, requests)
+        job.begin(planned)
 
         # launches: launching.supervision, identifying.of_run; their cells: measuring.rank
-        launch_count = f"launches: {len(job.launches)}"
-        talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {folder.path}")
-        run = SupervisedRun(
-            folder=folder,
-            plan=plan,
-            launches=job.launches,
-            launcher=launcher,
-            control=control,
-            started=started,
-            show=display(),
-            warning=warning,
-            after_first=after_first and partial(after_first, folder),
-        )
-        driven = _driven(run, is_one_node)
+        first, launcher = planned[0][0], launchers[0]
+        launch_count = f"launches: {len(job.launches) * len(planned)}"
+        talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {first.resumed_path}")
+        runs = [
+            SupervisedRun(
+                folder=folder,
+                plan=plan,
+                launches=job.launches,
+                launcher=launcher,
+                control=control,
+                started=started,
+                show=display(),
+                warning=warning,
+                after_first=after_first and partial(after_first, folder),
+            )
+            for launcher, (folder, plan) in zip(launchers, planned)
+        ]
+        driven = _driven(runs, is_one_node)
 
         # table: cli.end_of_run
-        failure = _end(run, driven, job)
-        job.report(folder)
-    return folder, failure
+        failure = _end(runs, driven, job)
+        for folder, _ in planned:
+            job.report(folder)
+    return first, failure
 
 
-def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | KeyboardInterrupt:
+def _driven(runs: Sequence[SupervisedRun], is_one_node: bool) -> list[Driven] | LaunchRefused | KeyboardInterrupt:
     """Run the launches, after a wait for an idle machine if requested; return their outcome, or what ended them."""
-    idle_wait = None
-    if run.control.wait_idle_s is not None:
-        idle_wait = IdleWait(run.control.wait_idle_s, talk)
+    idle_wait, control = None, runs[0].control
+    if control.wait_idle_s is not None:
+        idle_wait = IdleWait(control.wait_idle_s, talk)
         if not is_one_node:
             talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
     try:
-        if is_first := bool(forced_of(run.plan)):  # a time of theirs is worth nothing if something else ran
-            _identify(run)
-        driven = drive(run, idle_wait)
+        if is_first := bool(forced_of(runs[0].plan)):  # a time of theirs is worth nothing if something else ran
+            for run in runs:
+                _identify(run)
+        driven = drive(runs, idle_wait)
         if not is_first:
-            _identify(run, {launch.ranks for launch in driven.failed})
+            for run, of_run in zip(runs, driven):
+                _identify(run, {launch.ranks for launch in of_run.failed})
         return driven
     except (LaunchRefused, KeyboardInterrupt) as error:
         return error
@@ -101,25 +114,41 @@ def _identify(run: SupervisedRun, failed: Collection[int] = ()) -> None:
             talk(sentence)
 
 
-def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneLineError | None:
-    """Print the table, and record how the run ended; return the error, if any."""
-    folder, plan, control = run.folder, run.plan, run.control
+def _end(runs: Sequence[SupervisedRun], driven: list[Driven] | BaseException, job: InJob) -> OneLineError | None:
+    """Print the tables, and record how the runs ended; return the error, if any."""
+    folders, control, warning = [run.folder for run in runs], runs[0].control, runs[0].warning
     if isinstance(driven, LaunchRefused):
-        return _stopped(run, job, str(driven), 2, "refused")
+        return _stopped(runs, job, str(driven), 2, "refused")
     if isinstance(driven, BaseException):
-        return _stopped(run, job, str(driven) or "interrupted", INTERRUPTED)
-    left_out = "" if run.warning.is_set else _left_out(driven)
+        return _stopped(runs, job, str(driven) or "interrupted", INTERRUPTED)
+    place = folders[0].resumed_path
+    left_out = "" if warning.is_set else _joined(folders, map(_left_out, driven))
     if left_out:
-        talk(f"{left_out}; {to_continue(folder, control.only)}")
-    if driven.failed:
-        return _stopped(run, job, _failed(driven), 1)
-    failures = NOTHING_MEASURED
-    if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
-        failures = end_of_run(control, run.warning, folder, plan)
-    if left := job.end_warned(folder, plan) if run.warning.is_set else "":
+        talk(f"{left_out}; {to_continue(folders[0], control.only)}")
+    if any(of_run.failed for of_run in driven):
+        return _stopped(runs, job, _joined(folders, map(_failed, driven)), 1)
+    failures = _joined(folders, (_failures(run) for run in runs))
+    for command in next_commands(folders):
+        talk(f"{place}      next: {command}")
+    left = job.end_warned([(run.folder, run.plan) for run in runs]) if warning.is_set else ""
+    if left:
         return OneLineError("; ".join(filter(None, [left, failures])), exit_code=1)
     job.ends("done", failures or left_out or None)
-    return OneLineError(f"{failures}; results in {folder.path}", exit_code=1) if failures else None
+    return OneLineError(f"{failures}; results in {place}", exit_code=1) if failures else None
+
+
+def _joined(folders: Sequence[RunFolder], sentences: Iterable[str]) -> str:
+    """Join what is said of each run; of several each with the name of its run."""
+    if len(folders) == 1:
+        return "".join(sentences)
+    return "; ".join(f"{folder.path.name}: {sentence}" for folder, sentence in zip(folders, sentences) if sentence)
+
+
+def _failures(run: SupervisedRun) -> str:
+    """Print the table of a run; return what failed, empty: nothing."""
+    if run.warning.is_set or any(run.folder.launches.glob("*.cells.csv")):
+        return end_of_run(run.control, run.warning, run.folder, run.plan)
+    return NOTHING_MEASURED
 
 
 def _left_out(driven: Driven) -> str:
@@ -136,7 +165,9 @@ def _left_out(driven: Driven) -> str:
 
 
 def _failed(driven: Driven) -> str:
-    """Return why launches failed, and which were not started because of it."""
+    """Return why launches failed, and which were not started because of it; empty: none failed."""
+    if not driven.failed:
+        return ""
     number, reasons = len(driven.failed), "; ".join(driven.failed.values())
     words = f"{number} launches failed: {reasons}" if number > 1 else reasons
     return f"{words}; not started after that: {_names(driven.given_up)}" if driven.given_up else words
@@ -146,15 +177,16 @@ def _names(launches: Sequence[Launch]) -> str:
     return ", ".join(launch.name for launch in launches)
 
 
-def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
-    """Return the error of a run that was refused, failed or was interrupted; print the table of the finished cells."""
-    folder, control = run.folder, run.control
+def _stopped(runs: Sequence[SupervisedRun], job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
+    """Return the error of runs that were refused, failed or were interrupted; print the table of finished cells."""
+    first, control = runs[0].folder, runs[0].control
     job.ends(end, reason)
-    if not control.resume and not any(folder.launches.iterdir()):
-        discard_run(folder)  # no rank wrote anything: nothing to resume
+    if not control.resume and not any(any(run.folder.launches.iterdir()) for run in runs):
+        discard_run(RunFolder(first.resumed_path))  # no rank wrote anything: nothing to resume
         return OneLineError(reason, exit_code=status)
-    with suppress(OSError, RunError):  # a full disk has no space for the summary either
-        finish(control, folder, run.plan)
+    for run in runs:
+        with suppress(OSError, RunError):  # a full disk has no space for the summary either
+            finish(control, run.folder, run.plan)
     if end == "refused":
         return OneLineError(reason, exit_code=status)
-    return OneLineError(f"{reason}; finished cells are kept; {to_continue(folder, control.only)}", exit_code=status)
+    return OneLineError(f"{reason}; finished cells are kept; {to_continue(first, control.only)}", exit_code=status)

@@ -142,7 +142,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
-        _refuse_values("--launcher, --launcher-args and --remote-shell", kept_plan(runs[-1][1]) != runs[-1][1])
+        _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(runs[-1][1]) != runs[-1][1])
     _warn_of_forced(runs[0][1], max(asked.nodes))
     return sweep, choices, runs
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..algorithms import FILES, find
-from ..machine.node import drop_values
+from ..machine.node import drop_values, stored_setting
 from ..measuring.startup import rank_of
 from ..runs import option_values
 from ..runs.option import Section, Whole, Words
@@ -165,10 +165,16 @@ def _error_sentence(error: Exception) -> str:
 def kept_command() -> list[str]:
     """Return the words of this command as they are stored: of variables in words of launchers see `drop_values`."""
     words = ["allreduce-bench", *sys.argv[1:]]
-    return [
-        drop_values([word])[0] if {option, word.partition("=")[0]} & LAUNCHER_TEXTS else word
-        for option, word in zip(["", *words], words)
-    ]
+    return [_stored_word(option, word) for option, word in zip(["", *words], words)]
+
+
+def _stored_word(option: str, word: str) -> str:
+    """Return a word of a command behind `option` as it is stored."""
+    if option == "-x":
+        return stored_setting(word)
+    if word.startswith("-x"):
+        return f"-x{stored_setting(word[2:])}"
+    return drop_values([word])[0] if {option, word.partition("=")[0]} & LAUNCHER_TEXTS else word
 
 
 def given_options(context: click.Context) -> set[str]:

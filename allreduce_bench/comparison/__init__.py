@@ -1,7 +1,7 @@
 """Comparison of new runs with a baseline: which cells became slower, by how much, and with what confidence.
 
 In: folders of runs, or logs of other tools, for each side. Out: a verdict for each cell, the result of a gate, and
-both as text. Read in this order: `conditions` (the runs of both sides, and whether they can be compared), `matching`
-(the cells of two sides), `decision` (statistics and verdicts of cells), `judgement` (all of them, and the gate),
-`formats` (table, Markdown, JUnit, JSON), `messages`, `command`.
+both as text. Read in this order: `conditions` (the runs of both sides, and in what they differ), `matching` (the
+cells of two sides), `decision` (statistics and verdicts of cells), `rounds` (those of runs whose launches
+alternated), `judgement` (all of them, and the gate), `formats` (table, Markdown, JUnit, JSON), `command`.
 """

@@ -57,9 +57,8 @@ def _parse_despite(text: str) -> frozenset[str]:
     type=parsed("words", _parse_despite),
     default=frozenset(),
     metavar="WORDS",
-    help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface, cache, groups, order, placement, arrival, inputs, work; or all. library includes what "
-    "depends on it: thread-level, transport, binding.",
+    help="Compare runs that differ in two things or more: library, machine, layout, or conditions such "
+    "as cache or segment; cells of other timing methods with time; or all.",
 )
 @click.option(
     "--undecided",
@@ -97,7 +96,9 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     and they are undecided.
     Intervals are over launches, with the spread of launches estimated from all cells; if a side has several runs,
     over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
-    has failed.
+    has failed. The first line names the condition or the fact (library, machine, layout) in which the
+    sides differ; two or more need --despite. Runs of one run --against are judged by rounds instead: slower or faster
+    in nearly all rounds of five or more, and by the threshold in the median.
     """
     from .formats import FORMATS, table  # late, as the next: they load scipy
     from .judgement import compare as judge

@@ -1,7 +1,7 @@
-"""The runs of a comparison, and the conditions under which they were measured: equal, accepted or changed."""
+"""The runs of a comparison, and the conditions and facts in which they differ: one, several accepted ones, or noted."""
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from ..evaluation.cell_times import competing, valid_calls
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..evaluation.summary import summarise
-from ..evaluation.summary_row import SummaryRow, placement_text
+from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
+from ..runs.conditions import CONDITIONS, conditions_of, name_of
 from ..runs.folder import RunFolder
-from ..runs.groups import describe
-from ..runs.plan import ImportedPlan, Plan
+from ..runs.plan import Plan
 from ..runs.rows import RunError
 from ..runs.schema import common_start, split_values
-from ..units import format_time, in_ranks, unknown_word
+from ..units import unknown_word
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
@@ -31,6 +31,8 @@ class ComparedRun(NamedTuple):
     attempts: Sequence[dict[str, Any]]  # the facts of its launches
     unfinished: Sequence[str]  # names of launches that have cells left
     unread: Sequence[str] = ()  # of an imported folder of logs: why some of its files could not be read
+    path: Path = Path()  # of the folder
+    alternated: Sequence[Path] = ()  # the runs whose launches alternated with its own
 
     @property
     def tick_s(self) -> float:
@@ -61,7 +63,10 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
     _refuse_bad_times(folder)
     unfinished = [launch.name for launch in folder.pending(plan)]
     unread = [str(file["reason"]) for file in (folder.imported() or {}).get("unread", ())]
-    return ComparedRun(str(path), plan, summarise(folder), folder.attempts(), unfinished, unread)
+    place = kept_in.resolve()
+    alternated = [(place / other).resolve() for other in folder.alternated()]
+    rows, attempts = summarise(folder), folder.attempts()
+    return ComparedRun(str(path), plan, rows, attempts, unfinished, unread, place, alternated)
 
 
 def _refuse_bad_times(folder: RunFolder) -> None:
@@ -84,170 +89,128 @@ def _is_time(text: str) -> bool:
         return False
 
 
-# Conditions that must be equal, accepted differences, and other changes
+# What differs between the sides: conditions of the plans, facts of the launches
 
 
-SAME = {  # word of --despite -> keys that must be equal
-    "time": ("time_definition",),
-    "library": ("mpi_library",),
-    "thread-level": ("thread_level",),
-    "transport": ("transport",),
-    "machine": ("processor", "processor_family", "cores"),
-    "layout": ("layout", "pretended"),
-    "binding": ("binding",),
-    "oversubscribed": ("oversubscribed",),
-    "interface": ("interface", "link"),
-    "cache": ("cache",),
-    "groups": ("groups",),
-    "order": ("order",),
-    "placement": ("placement",),
-    "arrival": ("arrival", "late_by"),
-    "inputs": ("inputs",),
-    "work": ("work",),
+STARTING = ("launcher", "launcher-args", "x")  # conditions from which much may follow
+PLACING = (*STARTING, "map-by", "bind-to", "ranks-per-node", "order")
+FACTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # word of --despite -> its keys, and conditions they follow from
+    "library": {
+        "mpi_library": (),
+        "thread_level": ("thread-level", *STARTING),
+        "transport": ("thread-level", "interface", *PLACING),
+        "binding": PLACING,
+    },
+    "machine": {"processor": (), "processor_family": (), "cores": (), "link": ("interface", *PLACING)},
+    "layout": {"layout": PLACING, "oversubscribed": PLACING},
 }
-IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
+OF_TIME = ("sync", "compute", "arrival", "groups", *STARTING)  # conditions from which another timing method follows
+DESPITE = (*FACTS, "time", *map(name_of, CONDITIONS.values()))
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
 LABELS = {field.key: field.label for field in FIELDS} | {
-    "time_definition": "timing method",
-    "cache": "state of the cache",
-    "groups": "groups",
-    "order": "order of ranks",
-    "placement": "where vectors lie",
-    "inputs": "inputs of consecutive calls",
-    "work": "work before a call",
-    "arrival": "ranks that enter late",
-    "late_by": "largest delay of an arrival pattern",
-    "pretended": "pretended nodes",
     "oversubscribed": "oversubscription",
-    "interface": "requested interface",
     "link": "link between nodes",
 }
 CROWDED = {True: "yes", False: "no"}
 
 
 class Difference(NamedTuple):
-    """A condition in which two runs differ."""
+    """A condition or a fact in which two sides differ."""
 
-    word: str  # of --despite
-    key: str  # of LABELS
-    values: tuple[str, str]
-    runs: tuple[str, str]
-    ranks: tuple[int, ...]  # at which they differ; empty: at all compared rank counts
+    name: str  # as in --despite
+    text: str  # `warm -> cold`
 
     def __str__(self) -> str:
-        at = f" at {in_ranks(self.ranks)}" if self.ranks else ""
-        first, second = (f"{value} ({run})" for value, run in zip(self.values, self.runs))
-        return f"{LABELS[self.key]}{at}: {first}, {second}"
+        return f"{self.name}: {self.text}"
 
 
-class Condition(NamedTuple):
-    """The value of one condition in a run."""
+class Value(NamedTuple):
+    """The value of a condition or a fact in a run."""
 
     value: Hashable
     text: str
 
 
+Values = Mapping[str, Value]  # by condition or key; what a run does not say is left out
+
+
 def parse_despite(text: str) -> frozenset[str]:
-    """Parse `library,machine` to these words and those they imply; `all` is every one. Raises ValueError."""
+    """Parse `library,cache` to these words; `all` is every one. Raises ValueError."""
     chosen = {word.strip() for word in text.split(",") if word.strip()}
-    if unknown := sorted(chosen - {*SAME, "all"}):
-        raise ValueError(unknown_word("condition", unknown[0], [*SAME, "all"]))
-    if "all" in chosen:
-        return frozenset(SAME)
-    return frozenset(chosen.union(*(IMPLIED.get(word, ()) for word in chosen)))
+    if unknown := sorted(chosen - {*DESPITE, "all"}):
+        raise ValueError(unknown_word("condition", unknown[0], [*DESPITE, "all"]))
+    return frozenset(DESPITE if "all" in chosen else chosen)
 
 
-def accepted_differences(
-    runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]
+def differing_conditions(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Difference]:
+    """Return the conditions in which the runs differ; logs do not say any, and what is unknown is no difference."""
+    unlike = _unlike(_condition_values, baseline, new)
+    return [Difference(name, " -> ".join(texts)) for name, texts in unlike.items()]
+
+
+def differing_facts(
+    baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], ranks: Iterable[int], conditions: Collection[str]
 ) -> list[Difference]:
-    """Return the differences of the runs from the first one at these rank counts, each condition once.
-
-    Unknown values are not differences. Raises RunError if a difference is not in `despite`.
-    """
-    differences: dict[str, Difference] = {}
-    for run in runs[1:]:
-        for difference in _differences(runs[0], run, sorted(ranks)):
-            differences.setdefault(difference.key, difference)
-    refused = [difference for difference in differences.values() if difference.word not in despite]
-    if refused:
-        missing_words = ",".join(dict.fromkeys(difference.word for difference in refused))
-        sentences = "; ".join(map(str, refused))
-        raise RunError(f"not comparable: {sentences}; to compare nevertheless, add --despite {missing_words}")
-    return list(differences.values())
-
-
-def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
-    differences = []
-    conditions = {n: (_conditions(run, n), _conditions(other_run, n)) for n in ranks}
-    for word, key in ((word, key) for word, keys in SAME.items() for key in keys):
-        unlike = {
-            n: (own[key].text, other[key].text)
-            for n, (own, other) in conditions.items()
-            if key in own and key in other and own[key].value != other[key].value
-        }
+    """Return the facts in which the runs differ at these rank counts, but for what follows from these conditions."""
+    texts: dict[str, str] = {}  # by key, at the first rank count where it differs
+    for n in sorted(ranks):
+        for key, sides in _unlike(partial(_fact_values, n), baseline, new).items():
+            texts.setdefault(key, " -> ".join(sides))
+    found = []
+    for name, keys in FACTS.items():
+        unlike = [key for key, follows_from in keys.items() if key in texts and not {*follows_from} & {*conditions}]
         if unlike:
-            texts = next(iter(unlike.values()))
-            named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
-            differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
-    return differences
+            found.append(Difference(name, "; ".join(f"{LABELS[key]} {texts[key]}" for key in unlike)))
+    return found
 
 
-def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
-    """Return the keys of LABELS with a known value in the run at this rank count."""
+def refuse_differences(differences: Sequence[Difference], despite: Collection[str]) -> None:
+    """Raise RunError if the sides differ in two things or more that are not in `despite`: a cause would be unknown."""
+    others = [difference for difference in differences if difference.name not in despite]
+    if len(others) > 1:
+        names = ",".join(difference.name for difference in others)
+        raise RunError(f"not comparable, since they differ in {'; '.join(map(str, others))}; add --despite {names}")
+
+
+def ignored_columns(conditions: Collection[str]) -> frozenset[str]:
+    """Return the columns of cells that differ since these conditions differ, so that cells are matched without them."""
+    ignored = {name for name in ("dtype", "op") if name in conditions}
+    if {"segment", "window", "machine", "dtype"} & {*conditions}:
+        ignored.add("segment")
+    return frozenset(ignored)
+
+
+def are_alternated(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> bool:
+    """Return whether the sides are two runs whose launches alternated."""
+    if len(baseline) != 1 or len(new) != 1:
+        return False
+    before, after = baseline[0], new[0]
+    return before.path in after.alternated and after.path in before.alternated
+
+
+def _condition_values(run: ComparedRun) -> Values:
+    return {name: Value(text, text or "none") for name, text in conditions_of(run.plan).items()}
+
+
+def _fact_values(ranks: int, run: ComparedRun) -> Values:
+    """Return the keys of FACTS with a known value in the run at this rank count."""
     attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
     rows = [row for row in run.rows if row["ranks"] == ranks]
-    plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
-    crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch lacks it
-    links = sorted({link for row in rows if (link := row.get("link"))})
-    conditions = _environment_conditions(attempts) | {
-        "cache": Condition(plan.cache, plan.cache),
-        "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
-        "work": Condition((plan.compute_s, plan.work, plan.inject_slowdown), _work_text(plan)),
-        "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
-        "interface": Condition(plan.start.interface, plan.start.interface or "none"),
-    }
-    if not isinstance(plan, ImportedPlan):  # a log lacks both; early runs used numpy's placement
-        conditions["order"] = Condition(plan.order, ",".join(plan.order) or "the launcher's")
-        conditions["placement"] = Condition(plan.placement, placement_text(plan.placement))
-        if True in crowded:  # elsewhere it changes no time by more than 1 %
-            conditions["inputs"] = Condition(plan.inputs, plan.inputs)
-    if plan.arrival:
-        conditions["late_by"] = Condition(plan.late_by, plan.late_by)
-    conditions["arrival"] = Condition((plan.arrival_name, plan.arrival_digest), plan.arrival_name or "none")
-    if definition:
-        conditions["time_definition"] = Condition(definition, definition)
-    if crowded:
-        crowded_text = ", ".join(sorted(CROWDED[value] for value in crowded))
-        conditions["oversubscribed"] = Condition(frozenset(crowded), crowded_text)
-    if links:
-        conditions["link"] = Condition(tuple(links), " and ".join(links))
-    return conditions
+    values = _environment_values(attempts)
+    if crowded := {fact["oversubscribed"] for fact in attempts} - {None}:  # an imported launch lacks it
+        values["oversubscribed"] = Value(frozenset(crowded), ", ".join(sorted(CROWDED[value] for value in crowded)))
+    if links := sorted({link for row in rows if (link := row.get("link"))}):
+        values["link"] = Value(tuple(links), " and ".join(links))
+    return {key: value for key, value in values.items() if any(key in keys for keys in FACTS.values())}
 
 
-def _work_text(plan: Plan) -> str:
-    """Format `none`, or `10 ms (sleep), rank 5 12% longer`."""
-    if not plan.compute_s:
-        return "none"
-    slower = [f"rank {word.replace(':', ' ')} longer" for word in plan.inject_slowdown]
-    return ", ".join([f"{format_time(plan.compute_s)} ({plan.work})", *slower])
-
-
-def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]:
+def _environment_values(attempts: Sequence[Mapping]) -> dict[str, Value]:
     facts = environment(attempts)
     return {
-        field.key: Condition(frozenset(facts[field.key]), format_values(facts[field.key], field.text))
+        field.key: Value(frozenset(facts[field.key]), format_values(facts[field.key], field.text))
         for field in FIELDS
         if field.key in facts
     }
-
-
-def _usual_definition(rows: Sequence[SummaryRow]) -> str:
-    """Return the timing method of most cells; a cell measured by another method is judged separately.
-
-    Cells with delayed ranks are ignored: their method differs for that reason.
-    """
-    counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
-    return counts.most_common(1)[0][0] if counts else ""
 
 
 def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
@@ -255,7 +218,7 @@ def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
 
     A common start by time also uses the library's barrier, but long before the common time: see `measuring.sync`.
     """
-    libraries = {library for run in runs if (library := _environment_conditions(run.attempts).get("mpi_library"))}
+    libraries = {library for run in runs if (library := _environment_values(run.attempts).get("mpi_library"))}
     barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
     if len(libraries) < 2 or not barriers:
         return []
@@ -274,44 +237,35 @@ def _begins_by_barrier(row: SummaryRow) -> bool:
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """Return other differences between the sides, possible causes: `kernel: Linux 6.1 -> Linux 6.2`."""
-    noted = _changed_conditions(list(map(_noted_conditions, baseline)), list(map(_noted_conditions, new)))
-    unset = Condition(None, "not set")
-    variables = _changed_conditions(
-        list(map(_variable_conditions, baseline)), list(map(_variable_conditions, new)), unset
-    )
-    all_changes = [(LABELS[key], texts) for key, texts in noted] + [
-        (f"variable {name}", texts) for name, texts in variables
-    ]
-    return [f"{label}: {' -> '.join(texts)}" for label, texts in all_changes]
+    noted, variables = (_unlike(values, baseline, new) for values in (_noted_values, _variable_values))
+    all_changes = [(LABELS[key], texts) for key, texts in noted.items()]
+    all_changes += [(f"variable {name}", texts) for name, texts in variables.items()]
+    return [f"{label}: {' -> '.join(texts)}" for label, texts in all_changes if texts[0] != texts[1]]
 
 
-Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
+def _unlike(
+    values_of: Callable[[ComparedRun], Values], baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]
+) -> dict[str, tuple[str, str]]:
+    """Return key -> its texts in the baseline and in the new runs, of each value that is not the same in all runs.
 
-
-def _changed_conditions(
-    before: Conditions, after: Conditions, absent: Condition | None = None
-) -> list[tuple[str, list[str]]]:
-    """Return (key, texts before and after) of each difference between the sides; `absent`: for a run without the key.
-
-    Without `absent` a run without the key is ignored.
+    What all runs of a side leave unsaid is no difference, but for variables, which are then not set.
     """
-    changed = []
-    for key in dict.fromkeys(key for run in (*before, *after) for key in run):
-        sides = [
-            [condition for run in side if (condition := run.get(key, absent)) and condition.text]
-            for side in (before, after)
-        ]
-        values = [{condition.value for condition in side} for side in sides]
-        if all(values) and values[0] != values[1]:
-            changed.append((key, [" or ".join(sorted({condition.text for condition in side})) for side in sides]))
-    return changed
+    sides = [list(map(values_of, side)) for side in (baseline, new)]
+    unlike = {}
+    for key in dict.fromkeys(key for side in sides for run in side for key in run):
+        absent = Value(None, "not set") if values_of is _variable_values else None
+        found = [[value for run in side if (value := run.get(key, absent)) and value.text] for side in sides]
+        if all(found) and len({value.value for side in found for value in side}) > 1:
+            before, after = (" or ".join(sorted({value.text for value in side})) for side in found)
+            unlike[key] = (before, after)
+    return unlike
 
 
-def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
-    conditions = _environment_conditions(run.attempts)
-    return {key: conditions[key] for key in NOTED if key in conditions}
+def _noted_values(run: ComparedRun) -> Values:
+    values = _environment_values(run.attempts)
+    return {key: values[key] for key in NOTED if key in values}
 
 
-def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:
+def _variable_values(run: ComparedRun) -> Values:
     variables = {name: value for fact in run.attempts for name, value in fact.get("variables", {}).items()}
-    return {name: Condition(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}
+    return {name: Value(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}

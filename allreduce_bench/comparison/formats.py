@@ -58,7 +58,12 @@ def method(comparison: Comparison) -> str:
         "ratio: new / baseline",
         f"threshold {threshold}",
     ]
-    if not comparison.is_only_observed:
+    if comparison.is_by_rounds:
+        parts.append(
+            "verdicts by rounds, launch k of one run beside launch k of the other: in nearly all of them (sign test, "
+            f"5 %), and medians {threshold} apart"
+        )
+    elif not comparison.is_only_observed:
         parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
         parts.append(f"verdicts: {together} for all cells together (Holm)")
     if comparison.observed:
@@ -74,7 +79,7 @@ def _how_runs_are_summarised(comparison: Comparison) -> str:
 
 def _lines_above(comparison: Comparison) -> list[str]:
     sides = [f"baseline: {_describe_side(comparison.baseline)}", f"new: {_describe_side(comparison.new)}"]
-    return [*sides, method(comparison), *comparison.notes]
+    return [comparison.heading, *sides, method(comparison), *comparison.notes]
 
 
 def _lines_below(comparison: Comparison) -> list[str]:
@@ -137,7 +142,7 @@ def junit(comparison: Comparison) -> str:
     if is_empty:
         case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
         _add_element(case, "failure", type="undecided", message=comparison.failure)
-    notes = [method(comparison), *comparison.notes, *sentences(comparison)]
+    notes = [comparison.heading, method(comparison), *comparison.notes, *sentences(comparison)]
     _add_element(suite, "system-out").text = _allowed_in_xml("\n".join(notes))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
@@ -196,6 +201,8 @@ def json_text(comparison: Comparison) -> str:
         "warning": comparison.warning or None,
         "sentence": comparison.sentence,
         "observed": _observed_object(comparison.observed),
+        "differences": [difference._asdict() for difference in comparison.differences],
+        "by_rounds": comparison.is_by_rounds,
         "notes": list(comparison.notes),
         "cells": [_cell_object(cell) for cell in comparison.cells],
         "one_sided": list(map(str, comparison.one_sided)),

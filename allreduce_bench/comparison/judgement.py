@@ -4,14 +4,25 @@ A cell with too few launches for an interval has no verdict; its ratio is report
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..runs.rows import RunError
 from ..units import as_printed, few, in_ranks, significant
-from .conditions import ComparedRun, accepted_differences, changes, library_starts
+from .conditions import (
+    OF_TIME,
+    ComparedRun,
+    Difference,
+    are_alternated,
+    changes,
+    differing_conditions,
+    differing_facts,
+    ignored_columns,
+    library_starts,
+    refuse_differences,
+)
 from .decision import (
     MOST_UNITS,
     Decision,
@@ -25,6 +36,7 @@ from .decision import (
     shown_time_s,
 )
 from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, is_unreliable, match_cells
+from .rounds import judge_rounds, pair_rounds
 
 # Verdicts, and how the gate treats undecided cells
 VERDICTS = (*DIRECTIONS, "undecided")
@@ -136,6 +148,13 @@ class Comparison(NamedTuple):
     one_sided: Sequence[UnjudgedCell]
     notes: Sequence[str]  # caveats
     undecided: str = UNDECIDED[0]  # one of UNDECIDED
+    differences: Sequence[Difference] = ()  # conditions and facts
+    is_by_rounds: bool = False  # the launches of both runs alternated
+
+    @property
+    def heading(self) -> str:
+        """Return what differs between the sides."""
+        return f"the sides differ in {'; '.join(map(str, self.differences)) or 'no condition or fact that is known'}"
 
     def cells_with(self, kind: str) -> list[ComparedCell]:
         """Return the cells of one verdict."""
@@ -221,19 +240,25 @@ def compare(
 ) -> Comparison:
     """Judge the cells that both sides have, limited to `algorithms` and `sizes` in bytes if given.
 
-    `threshold` is a share, `despite` are words of SAME, `undecided` is one of UNDECIDED. Raises RunError: not
+    `threshold` is a share, `despite` are words of DESPITE, `undecided` is one of UNDECIDED. Raises RunError: not
     comparable, or nothing in common.
     """
     adopted = adopted_values(baseline, new)
-    cells = match_cells(baseline, new, algorithms, sizes, adopted)
+    differences = differing_conditions(baseline, new)
+    conditions = {difference.name for difference in differences}
+    ignored = ignored_columns(conditions)
+    cells = match_cells(baseline, new, algorithms, sizes, adopted, ignored)
     common = [cell for cell in cells if cell.is_common]
-    accepted_words = frozenset(despite)
-    differences = accepted_differences((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
+    differences += differing_facts(baseline, new, {cell.key.ranks for cell in common}, conditions)
+    refuse_differences(differences, frozenset(despite))
+    is_by_rounds = are_alternated(baseline, new)
+    any_method = "time" in {*despite} or bool(conditions & {*OF_TIME})
     _refuse_copy(common, baseline[0], new[0])
     failed = [cell for cell in cells if cell.failure]
     measured = [cell for cell in common if cell.is_measured and not cell.failure]
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
-    judged |= {cell.key: cell for cell in _judge(measured, threshold, accepted_words)}
+    judge = _judge_by_rounds if is_by_rounds else _judge
+    judged |= {cell.key: cell for cell in judge(measured, threshold, any_method)}
     has_intervals = any(cell.estimate for cell in judged.values())
     return Comparison(
         baseline,
@@ -244,11 +269,12 @@ def compare(
         [
             *_notes_of_runs(baseline, new, has_intervals),
             *map(str, adopted),
-            *(f"accepted: {difference}" for difference in differences),
             *library_starts((*baseline, *new)),
             *(f"changed: {change}" for change in changes(baseline, new)),
         ],
         undecided,
+        differences,
+        is_by_rounds,
     )
 
 
@@ -264,9 +290,24 @@ def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
     return cell.key.ranks, cell.key.count
 
 
-def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[str]) -> list[ComparedCell]:
+def _judge_by_rounds(cells: Sequence[MatchedCell], threshold: float, any_method: bool) -> list[ComparedCell]:
+    """Judge cells of two runs whose launches alternated."""
+    judged = []
+    for cell in cells:
+        of_cell = _without_verdict(cell, threshold, any_method, least=1)
+        medians_s = (rows[0][1]["launch_medians"] for rows in (cell.before, cell.after))
+        if not of_cell.reason and (pairs := pair_rounds(*medians_s)):
+            verdict, reason, before, after, rounds = judge_rounds(pairs, threshold)
+            of_cell = of_cell._replace(
+                verdict=verdict, reason=reason, baseline_s=before, new_s=after, launches=(rounds, rounds)
+            )
+        judged.append(of_cell if of_cell.reason else of_cell._replace(reason="no common round"))
+    return judged
+
+
+def _judge(cells: Sequence[MatchedCell], threshold: float, any_method: bool) -> list[ComparedCell]:
     """Judge cells that both sides have measured."""
-    unjudged = {cell.key: _without_verdict(cell, threshold, despite) for cell in cells}
+    unjudged = {cell.key: _without_verdict(cell, threshold, any_method) for cell in cells}
     judged = [cell for cell in cells if not unjudged[cell.key].reason]
     estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
     for cell, of_cell, decision in zip(judged, estimated, decide(estimated, threshold)):
@@ -274,21 +315,21 @@ def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[s
     return list(unjudged.values())
 
 
-def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[str]) -> ComparedCell:
-    """Return the cell with its times and the reason not to judge it, if any."""
+def _without_verdict(cell: MatchedCell, threshold: float, any_method: bool, least: int = MIN_LAUNCHES) -> ComparedCell:
+    """Return the cell with its times and the reason not to judge it, if any; `any_method`: its timing may differ."""
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
     undecided = ComparedCell(
         cell.key, cell.name, "undecided", baseline_s=shown_time_s(before), new_s=shown_time_s(after), launches=launches
     )
-    if len(cell.definitions) > 1 and "time" not in despite:
+    if len(cell.definitions) > 1 and not any_method:
         definitions = ", ".join(cell.definitions)
         return undecided._replace(
             reason=f"its timing methods are {definitions}; to compare nevertheless, add --despite time"
         )
     if cell.doubt:
         return undecided._replace(reason=cell.doubt)
-    if min(launches) < MIN_LAUNCHES:
+    if min(launches) < least:
         reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
         observed = direction_of(undecided.printed_ratio or 1.0, threshold)
         return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches), observed=observed)

@@ -132,15 +132,18 @@ def match_cells(
     algorithms: Collection[str] = (),
     sizes: Collection[int] = (),
     adopted: Sequence[Adopted] = (),
+    ignored: Collection[str] = (),
 ) -> list[MatchedCell]:
     """Match the cells of both sides, those of `algorithms` and `sizes` in bytes if given; the baseline's first.
 
-    `adopted`: values assumed for the side that lacks them.
+    `adopted`: values assumed for the side that lacks them. `ignored`: columns in which the cells of both sides may
+    differ, since the sides differ in a condition.
 
     Raises RunError if a side has none of them, or if no cell is common.
     """
+    keys: dict[tuple, MatchKey] = {}  # that of the baseline where both sides have one
     before, after = (
-        _rows_by_key(side, algorithms, sizes, [value for value in adopted if value.side == number])
+        _rows_by_key(side, algorithms, sizes, [value for value in adopted if value.side == number], ignored, keys)
         for number, side in enumerate((baseline, new))
     )
     if not before or not after:
@@ -157,15 +160,19 @@ def _rows_by_key(
     algorithms: Collection[str],
     sizes: Collection[int],
     adopted: Sequence[Adopted],
+    ignored: Collection[str],
+    keys: dict[tuple, MatchKey],
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
-    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given."""
+    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given; `keys`: those so far."""
     rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
     for run in side:
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["nbytes"] in sizes):
-                key = _with_adopted(_key_of(row), row, adopted)
-                rows_by_key.setdefault(key, []).append((run, row))
+                own = _with_adopted(_key_of(row), row, adopted)
+                left_out = {"count"} | {*ignored}
+                common = (row["nbytes"], *(value for name, value in vars(own).items() if name not in left_out))
+                rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
 
 

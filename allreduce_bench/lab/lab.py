@@ -404,12 +404,13 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the rates of the run to resume, or None if there is none."""
-    from ..runs.folder import RunFolder  # late: hosts are made without numpy, too
+    from ..runs.folder import RunFolder, alternated_names  # late: hosts are made without numpy, too
     from ..runs.recorder import is_taken
 
     folder: Path | None = options["output"]
     if options["resume"] and folder and is_taken(folder):
-        return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
+        name = next(iter(alternated_names(folder)), "")
+        return RunFolder(folder / name).plan().start.virtual_rates_bytes_per_s
     return None
 
 

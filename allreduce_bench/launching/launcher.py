@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..machine.node import drop_values
-from ..runs.start import SSH, UNASKED, Start
+from ..runs.start import SSH, UNASKED, Start, split_variables
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
 
 ON_ONE_NODE = ("openmpi", "mpich", "intel")  # kinds that start ranks here unless hosts or a job say otherwise
@@ -70,11 +70,11 @@ def remote_shell(start: Start) -> list[str] | None:
 
 
 def with_variables(start: Start, program: list[str]) -> list[str]:
-    """Return `program` with the interface's variables set by env, for launchers without an option for variables.
+    """Return `program` with the variables of -x and of the interface set by env, for launchers without an option.
 
     Raises InterfaceError.
     """
-    variables = interface_variables(start.interface, os.environ)
+    variables = interface_variables(start.interface, os.environ) | dict(split_variables(start.variables))
     settings = [f"{name}={value}" for name, value in variables.items()]
     return ["env", *settings, *program] if settings else program
 

@@ -134,77 +134,106 @@ class Driven(NamedTuple):
     given_up: list[Launch]  # after failures with the same number of ranks
 
 
-def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
+class Turn(NamedTuple):
+    """A launch of one of the runs whose launches alternate."""
+
+    run: int  # its place among them
+    launch: Launch
+
+
+def alternate(planned: Sequence[Launch], pending: Sequence[Sequence[Launch]]) -> list[Turn]:
+    """Return the pending launches of each run in turns: of each planned launch that of a, b, c, and in every second
+    round that of c, b, a, so that what slows the machine down meets all of them.
+    """
+    runs = range(len(pending))
+    return [
+        Turn(index, launch)
+        for launch in planned
+        for index in (runs if launch.number % 2 else reversed(runs))
+        if launch in pending[index]
+    ]
+
+
+def drive(runs: Sequence[SupervisedRun], idle_wait: IdleWait | None = None) -> list[Driven]:
     """Start the pending launches one after the other, even after a failure, while the time or a warning allows.
 
-    `idle_wait` waits for a quiet machine before each; that does not count towards `within_s`. Raises LaunchRefused if
-    the ranks of a launch refuse to begin.
+    Several runs have the same launches planned, and take turns; return what did not complete of each. `idle_wait`
+    waits for a quiet machine before each launch; that does not count towards `within_s`. Raises LaunchRefused if the
+    ranks of a launch refuse to begin.
     """
-    idle_wait = idle_wait or IdleWait(0.0)
-    pending = run.folder.pending(run.plan, run.control.skip_hung, run.launches)
-    if pending:
-        idle_wait.wait(lambda: run.warning.is_set)
-    launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
-    driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
-    number, hopeless = 0, set[tuple[int, str]]()  # launches started; rank counts and ways given up
-    cells = {launch: _all_reduces(run.plan, launch) for launch in launches}
+    first, idle_wait = runs[0], idle_wait or IdleWait(0.0)
+    turns = alternate(
+        first.launches, [run.folder.pending(run.plan, run.control.skip_hung, run.launches) for run in runs]
+    )
+    if turns:
+        idle_wait.wait(lambda: first.warning.is_set)
+    turns, left_out = _split_by_time(runs, turns, _left_s(first, idle_wait))
+    driven = [Driven(left_out=[], in_vain=[], failed={}, given_up=[]) for _ in runs]
+    number, hopeless = 0, set[tuple[int, int, str]]()  # launches started; runs, rank counts and ways given up
+    cells = {turn: _all_reduces(runs[turn.run].plan, turn.launch) for turn in turns}
     cells_before = 0
-    after_first = run.after_first
-    while launches:
-        launch, *launches = launches
-        if hopeless & {(launch.ranks, ""), (launch.ranks, launch.way)}:
-            driven.given_up.append(launch)
+    after_first = first.after_first
+    while turns:
+        turn, *turns = turns
+        index, launch = turn
+        if hopeless & {(index, launch.ranks, ""), (index, launch.ranks, launch.way)}:
+            driven[index].given_up.append(launch)
             continue
         if number:
-            idle_wait.wait(lambda: run.warning.is_set)
-        left_s = _left_s(run, idle_wait)
-        if run.warning.is_set or (left_s is not None and left_s <= 0):
-            driven.left_out.extend([launch, *launches])
+            idle_wait.wait(lambda: first.warning.is_set)
+        left_s = _left_s(first, idle_wait)
+        if first.warning.is_set or (left_s is not None and left_s <= 0):
+            left_out = [turn, *turns, *left_out]
             break
         number += 1
-        own, later = cells[launch], sum(cells[other] for other in launches)
+        own, later = cells[turn], sum(cells[other] for other in turns)
         deadline = None if left_s is None else time.time() + left_s * own / (own + later)
         shares = cells_before / own, later / own
-        position = LaunchPosition(number, number + len(launches), run.started, launch.ranks, deadline, shares)
+        position = LaunchPosition(number, number + len(turns), first.started, launch.ranks, deadline, shares)
         cells_before += own
-        supervised = SupervisedLaunch(run, launch, position)
+        supervised = SupervisedLaunch(runs[index], launch, position)
         try:
             is_measured = supervised.measure()
-            if is_measured and launches and after_first:
+            if is_measured and turns and after_first:
                 after_first()
                 after_first = None
             if not is_measured and deadline is not None:
-                driven.in_vain.append(launch)
-                launches, too_many = _one_of_each(launches)
-                driven.left_out.extend(too_many)
+                driven[index].in_vain.append(launch)
+                turns, too_many = _one_of_each(turns)
+                left_out = [*too_many, *left_out]
         except LaunchFailed as failure:
-            of_launch = f"launch {launch.name}"
-            driven.failed[launch] = str(failure) if str(failure).startswith(of_launch) else f"{of_launch}: {failure}"
-            alike = [other for other in driven.failed if (other.ranks, other.way) == (launch.ranks, launch.way)]
+            of_launch, failed = f"launch {launch.name}", driven[index].failed
+            failed[launch] = str(failure) if str(failure).startswith(of_launch) else f"{of_launch}: {failure}"
+            alike = [other for other in failed if (other.ranks, other.way) == (launch.ranks, launch.way)]
             if not failure.chance or len(alike) == MOST_FAILURES:
-                hopeless.add((launch.ranks, launch.way))
-            if launches:
-                supervised.lines.say(f"failed: {driven.failed[launch]}")
-    return driven._replace(left_out=driven.left_out + left_out)
+                hopeless.add((index, launch.ranks, launch.way))
+            if turns:
+                of_run = f"{runs[index].folder.path.name}: " if len(runs) > 1 else ""
+                supervised.lines.say(f"failed: {of_run}{failed[launch]}")
+    for index, launch in left_out:
+        driven[index].left_out.append(launch)
+    return driven
 
 
 def _split_by_time(
-    run: SupervisedRun, launches: list[Launch], left_s: float | None
-) -> tuple[list[Launch], list[Launch]]:
-    """Return the launches worth starting, at least one for every rank count, and the others.
+    runs: Sequence[SupervisedRun], turns: list[Turn], left_s: float | None
+) -> tuple[list[Turn], list[Turn]]:
+    """Return the launches worth starting, at least one for every run and rank count, and the others.
 
-    All rank counts of one number, and of one way to use the library, or none.
+    All runs and rank counts of one number, and of one way to use the library, or none.
     """
-    if left_s is None or not launches:
-        return launches, []
-    rounds = [list(alike) for _, alike in groupby(launches, lambda launch: (launch.number, launch.way))]
+    if left_s is None or not turns:
+        return turns, []
+    rounds = [list(alike) for _, alike in groupby(turns, lambda turn: (turn.launch.number, turn.launch.way))]
     begun, spent_s = 0, 0.0
     for alike in rounds:
-        spent_s += sum(start_s(one.ranks, run.plan.start) + CELL_S * _all_reduces(run.plan, one) for one in alike)
+        for index, launch in alike:
+            plan = runs[index].plan
+            spent_s += start_s(launch.ranks, plan.start) + CELL_S * _all_reduces(plan, launch)
         if begun and spent_s > left_s:
             break
         begun += len(alike)
-    return launches[:begun], launches[begun:]
+    return turns[:begun], turns[begun:]
 
 
 def _all_reduces(plan: Plan, launch: Launch) -> int:
@@ -218,12 +247,14 @@ def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
     return None if within_s is None else run.started + idle_wait.waited_s + within_s - time.time()
 
 
-def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
-    """Return the first launch of every rank count, which share the time left, and the others; untouched ones first."""
-    first: dict[int, Launch] = {}
-    for launch in sorted(launches, key=lambda launch: launch.way != ""):
-        first.setdefault(launch.ranks, launch)
-    return list(first.values()), [launch for launch in launches if first[launch.ranks] != launch]
+def _one_of_each(turns: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Return the first launch of every run and rank count, which share the time left, and the others; untouched ones
+    first.
+    """
+    first: dict[tuple[int, int], Turn] = {}
+    for turn in sorted(turns, key=lambda turn: turn.launch.way != ""):
+        first.setdefault((turn.run, turn.launch.ranks), turn)
+    return list(first.values()), [turn for turn in turns if turn not in first.values()]
 
 
 class SupervisedLaunch:

@@ -48,12 +48,19 @@ SETTING = re.compile(r"(^|[,;])([A-Za-z_]\w*)=((?:(?![,;][A-Za-z_]\w*=).)*)", re
 
 def allowed_variables(environ) -> dict[str, str]:
     """Return the variables on the allow-list, sorted by name."""
-    names = {name for name in environ if _is_allowed(name)}
+    names = {name for name in environ if is_stored(name)}
     return {name: NOT_STORED if name == KEY_OF_JOB else environ[name] for name in sorted(names - INTERNAL)}
 
 
-def _is_allowed(name: str) -> bool:
+def is_stored(name: str) -> bool:
+    """Return whether the value of this variable is on the allow-list."""
     return name.startswith(VARIABLE_PREFIXES) or name in VARIABLE_NAMES
+
+
+def stored_setting(setting: str) -> str:
+    """Return NAME=VALUE as it is stored: without the value, unless the variable is on the allow-list."""
+    name, equals, _ = setting.partition("=")
+    return setting if is_stored(name) or not equals else f"{name}={NOT_STORED}"
 
 
 def drop_values(words: Iterable[str]) -> list[str]:
@@ -65,7 +72,7 @@ def drop_values(words: Iterable[str]) -> list[str]:
     words = list(words)
     for option, name, word in zip(["", "", *words], ["", *words], words):
         if option in NAME_AND_VALUE and "=" not in name:
-            shown.append(word if _is_allowed(name) else NOT_STORED)
+            shown.append(word if is_stored(name) else NOT_STORED)
         else:
             shown.append(_drop_values_within(word))
     return shown
@@ -88,7 +95,7 @@ def _drop_values_within(word: str) -> str:
 
 def _drop_value(setting: re.Match[str]) -> str:
     before, name, _ = setting.groups()
-    return setting[0] if _is_allowed(name) else f"{before}{name}={NOT_STORED}"
+    return setting[0] if is_stored(name) else f"{before}{name}={NOT_STORED}"
 
 
 def host() -> str:

@@ -86,4 +86,4 @@ def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) ->
 
 
 def _resume(folder: RunFolder) -> str:
-    return f"allreduce-bench run --resume -o {shell_word(folder.path)}"
+    return f"allreduce-bench run --resume -o {shell_word(folder.resumed_path)}"

@@ -14,13 +14,13 @@ from ..evaluation.cell_times import competing, mockups, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
+from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.schema import AFTER_LAST
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
-from .how_measured import unusual_conditions
 from .live_chart import cell_id
 
 MOST_CALLS = 60_000  # in a page: about 400 KB
@@ -231,7 +231,11 @@ def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds
         "declared": declared,
         "floors": any(number_of(row, name) for row in rows for name in figures.FLOORS),
     }
-    place = {"ranks": ranks, "groups": rows[0].get("groups_in_words"), "conditions": unusual_conditions(plan)}
+    place = {
+        "ranks": ranks,
+        "groups": rows[0].get("groups_in_words"),
+        "conditions": conditions_text(plan, *SAID_IN_TABLES),
+    }
     of_limits = {
         "limits": limit_lines(rows, least),
         "statistics": tables(rows),

@@ -13,12 +13,13 @@ from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.environment import format_values, mpi_fact, values_of
-from ..evaluation.summary_row import SummaryRow, placement_text
+from ..evaluation.summary_row import SummaryRow
 from ..machine.interfaces import parse_traffic, total_traffic
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
 from ..runs.command_of_plan import repeat_command
+from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
@@ -45,7 +46,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
-        ("operation", f"all-reduce, {plan.dtype} {plan.op}, {_place_text(plan)}"),
+        ("operation", f"all-reduce, {operation_sentence(plan)}"),
         ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
@@ -73,8 +74,10 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     ]
 
 
-def _place_text(plan: Plan) -> str:
-    return f"{plan.place}: the input is set again before each call, untimed" if plan.in_place else plan.place
+def operation_sentence(plan: Plan) -> str:
+    """Return the operation and the conditions that are not the default: `float32 sum, out of place, cache cold`."""
+    conditions = conditions_text(plan, *SAID_IN_TABLES)
+    return ", ".join(filter(None, [f"{plan.dtype} {plan.op}", plan.place, conditions]))
 
 
 def _definition(attempts: Sequence[dict]) -> str:
@@ -178,26 +181,6 @@ def _groups_text(plan: Plan) -> str:
     return f"{layouts}; all at the same time from a common start"
 
 
-def unusual_conditions(plan: Plan) -> list[str]:
-    """Return the conditions of a run that are not the default, in words; those of its ranks are said beside them."""
-    words = {
-        "cold cache": plan.cache == "cold",
-        f"vectors {placement_text(plan.placement)}": plan.placement not in (PAGE, UNKNOWN_PLACEMENT),
-        f"ranks enter late ({plan.arrival_name}{_late_by_text(plan)})": plan.arrival,
-    }
-    return [text for text, holds in words.items() if holds]
-
-
-def _late_by_text(plan: Plan) -> str:
-    """Format `, by at most 1 times the median of the library's own all-reduce`; empty for a trace."""
-    if plan.arrival not in PATTERNS:
-        return ""
-    late_by = late_by_of(plan.late_by)
-    if late_by.seconds:
-        return f", by at most {format_time(late_by.seconds)}"
-    return f", by at most {late_by.factor:g} times the median of the library's own all-reduce"
-
-
 def order_sentence(plan: Plan) -> str:
     """Return on which hosts the ranks of the all-reduce sit, of a run with --order."""
     words = {
@@ -208,6 +191,16 @@ def order_sentence(plan: Plan) -> str:
         words.get(plan.order[0])
         or f"The ranks sit on these hosts, in their order: {few(plan.order, MOST_HOSTS)} (--order)."
     )
+
+
+def _late_by_text(plan: Plan) -> str:
+    """Format `, by at most 1 times the median of the library's own all-reduce`; empty for a trace."""
+    if plan.arrival not in PATTERNS:
+        return ""
+    late_by = late_by_of(plan.late_by)
+    if late_by.seconds:
+        return f", by at most {format_time(late_by.seconds)}"
+    return f", by at most {late_by.factor:g} times the median of the library's own all-reduce"
 
 
 def _lateness_text(plan: Plan) -> str:
@@ -437,7 +430,7 @@ def _how_measured(
         }
     return {
         "imported": "",
-        "operation": f"{plan.dtype} {plan.op}, {plan.place}",
+        "operation": operation_sentence(plan),
         "times": "times are the maximum over ranks, median over calls and launches",
         "method": method(plan, rows, attempts) + ([("merged from", merged_sources_sentence(merged))] if merged else []),
     }

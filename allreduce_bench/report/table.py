@@ -97,10 +97,10 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = f"imported; time (us): {definition(done)}; median of launches"
-        return [f"allreduce, {operation}, {where(plan, rows)}, {library}", times]
+        return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
     return [
-        f"allreduce, {plan.dtype} {plan.op}, {plan.place}, {where(plan, rows)}, {library}",
+        ", ".join(filter(None, [f"allreduce, {how_measured.operation_sentence(plan)}", where(rows), library])),
         f"time (us): {of_a_call}, median of repetitions, median of launches",
     ]
 
@@ -124,10 +124,8 @@ def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
-def where(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """Return the ranks and nodes of rows of one rank count, with warnings and unusual conditions:
-    `4 ranks on 1 node, cold cache`.
-    """
+def where(rows: Sequence[SummaryRow]) -> str:
+    """Return the ranks and nodes of rows of one rank count, with warnings: `4 ranks on 1 node`."""
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
@@ -140,7 +138,7 @@ def where(plan: Plan, rows: Sequence[SummaryRow]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    return ", ".join([" ".join(words), *how_measured.unusual_conditions(plan)])
+    return " ".join(words)
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:

@@ -26,12 +26,12 @@ def to_continue(folder: RunFolder, only: str = "") -> str:
     `only`: restricts it to the launches that --only chose.
     """
     chosen = f" --only {shlex.quote(only)}" if only else ""
-    return f"to continue: allreduce-bench run --resume -o {shell_word(folder.path)}{chosen}"
+    return f"to continue: allreduce-bench run --resume -o {shell_word(folder.resumed_path)}{chosen}"
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:
     """Yield the words of each option; omit defaults, except those with `Option.always`."""
-    values = {**vars(plan), **vars(plan.start), **_said_otherwise(plan)}
+    values = {**vars(plan), **vars(plan.start), **said_otherwise(plan)}
     defaults = {each.name: each.default for kind in (Plan, Start) for each in fields(kind)}
     for name, option in in_help_order(options_of(Plan, Start)).items():
         value = values[name]
@@ -61,7 +61,7 @@ def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
         yield from ([option.name, words] for each in (value if option.repeated else (value,)) if (words := exact(each)))
 
 
-def _said_otherwise(plan: Plan) -> dict[str, Any]:
+def said_otherwise(plan: Plan) -> dict[str, Any]:
     """Return the fields whose option takes other words than the plan's value; None: not on the command line."""
     prices, virtual = plan.cut_prices, plan.start.virtual_rates_bytes_per_s
     competitors = [name for name in map(Competitor, plan.competitors) if name != FORCED_DEFAULT]

@@ -48,6 +48,13 @@ class RunFolder:
         except RunError:
             if not self.path.is_dir():
                 raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
+            if names := alternated_names(self.path):
+                first, *others = (shell_word(self.path / name) for name in names)
+                commands = ", ".join(f"allreduce-bench compare {first} {other}" for other in others)
+                raise RunError(
+                    f"{self.path}: holds the runs {', '.join(names)}, whose launches alternate; name one of them, or "
+                    f"compare them: {commands}"
+                ) from None
             if not os.path.lexists(self.run_json):
                 raise RunError(
                     f"{self.path}: contains no run.json, so it is not a run; name the folder of a run"
@@ -94,6 +101,20 @@ class RunFolder:
         if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
             raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs again")
         return imported or None
+
+    def alternated(self) -> list[str]:
+        """Return the runs whose launches alternate with those of this one, as paths from it. Raises RunError."""
+        names = self.open().get("alternated", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise RunError(f"{self.run_json}: damaged: alternated is {names!r:.60}; restore it or measure again")
+        return names
+
+    @property
+    def resumed_path(self) -> Path:
+        """The folder that --resume takes: its own, or the one around the runs whose launches alternate."""
+        with suppress(RunError):
+            return self.path.parent if self.alternated() else self.path
+        return self.path
 
     def kept(
         self, wanted: Callable[[Launch], bool] = lambda launch: True, with_calls: bool = True, typed: bool = True
@@ -158,7 +179,7 @@ class RunFolder:
         """Return the rows of `marks`, of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            way = f"to continue: allreduce-bench run --resume -o {shell_word(self.path)}"
+            way = f"to continue: allreduce-bench run --resume -o {shell_word(self.resumed_path)}"
             if any(attempt.damages for attempt in kept):
                 raise RunError(f"{self.path}: damaged: no intact cell is left; {way}")
             raise RunError(f"{self.path}: half-written: no cell was finished; {way}")
@@ -216,6 +237,16 @@ def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> 
 def key_of(row: Row) -> CellKey:
     """Return the values of KEY."""
     return tuple(row[name] for name in KEY)
+
+
+def alternated_names(path: Path) -> list[str]:
+    """Return the names of the runs in a folder whose launches alternate, in order; empty: it holds none."""
+    found = []
+    for run_json in sorted(path.glob("[a-z]/run.json")):
+        with suppress(RunError, OSError):
+            if read_json(run_json).get("alternated"):
+                found.append(run_json.parent.name)
+    return found
 
 
 def run_names(folders: Sequence[RunFolder]) -> list[str]:

@@ -73,12 +73,13 @@ class Option(NamedTuple):
     repeated: bool  # each occurrence adds to a tuple
     always: bool  # the command that repeats a run says it, the default too
     decides: str | None  # another field, which it says in other words
+    condition: bool  # it changes what is measured or what a time means, see `runs.conditions`
     too_late: str  # why it cannot be used by ranks that mpirun or srun started; empty: it can
 
     @property
     def name(self) -> str:
-        """Name, the first long one: `--ranks`."""
-        return next(name for name in self.names if name.startswith("--"))
+        """Name, the first long one if there is any: `--ranks`."""
+        return next((name for name in self.names if name.startswith("--")), self.names[0])
 
 
 # Keys of the metadata
@@ -96,11 +97,12 @@ def option(
     repeated: bool = False,
     always: bool = False,
     decides: str | None = None,
+    condition: bool = False,
     too_late: str = "",
     **more: Any,
 ) -> dict[str, Any]:
     """Return the metadata of a field that an option of `run` sets; see `Option`, and EARLIER for `more`."""
-    said = Option(names, section, help, of, metavar, after, repeated, always, decides, too_late)
+    said = Option(names, section, help, of, metavar, after, repeated, always, decides, condition, too_late)
     return {OPTION: said, **more}
 
 

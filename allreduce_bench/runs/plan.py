@@ -167,6 +167,7 @@ class Plan:
         metadata=option(
             "--segment",
             section=Section.MEASURED,
+            condition=True,
             help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
             "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
             of=SIZE,
@@ -180,6 +181,7 @@ class Plan:
             "-d",
             "--dtype",
             section=Section.MEASURED,
+            condition=True,
             help=f"Element type: {', '.join(DTYPES)}.",
             of=DTYPE,
             always=True,
@@ -190,6 +192,7 @@ class Plan:
         metadata=option(
             "--op",
             section=Section.MEASURED,
+            condition=True,
             help=f"Operation: {', '.join(OPS)}.",
             of=OP,
             always=True,
@@ -248,6 +251,7 @@ class Plan:
         metadata=option(
             "--pretend-ranks-per-node",
             section=Section.MEASURED,
+            condition=True,
             help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
             after="cut_prices",
         ),
@@ -257,6 +261,7 @@ class Plan:
         metadata=option(
             "--thread-level",
             section=Section.STARTED,
+            condition=True,
             help="MPI thread level.",
             of=LEVELS,
             after="interface",
@@ -268,6 +273,7 @@ class Plan:
         metadata=option(
             "--sync",
             section=Section.DEFINED,
+            condition=True,
             help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
             of=("auto", *SYNCS),
         ),
@@ -293,6 +299,7 @@ class Plan:
         metadata=option(
             "--cache",
             section=Section.DEFINED,
+            condition=True,
             help="warm: the same buffers in every call; cold: other buffers in every call.",
         ),
     )
@@ -301,6 +308,7 @@ class Plan:
         metadata=option(
             "--placement",
             section=Section.DEFINED,
+            condition=True,
             help="Where vectors lie: page, at pages and staggered; numpy, where numpy puts them, as most programs do; "
             "DELTA, so many bytes apart modulo 4096.",
             of=PLACEMENT,
@@ -314,6 +322,7 @@ class Plan:
         metadata=option(
             "--inputs",
             section=Section.DEFINED,
+            condition=True,
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
             "is "
             "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
@@ -327,7 +336,7 @@ class Plan:
             "--in-place",
             section=Section.DEFINED,
             help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
-            meaning="whether input and output are one buffer, whose input is set before each call, untimed",
+            condition=True,
             after="inputs",
             earlier=False,
         ),
@@ -345,6 +354,7 @@ class Plan:
         metadata=option(
             "--check",
             section=Section.DEFINED,
+            condition=True,
             help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
         ),
     )
@@ -353,6 +363,7 @@ class Plan:
         metadata=option(
             "--groups",
             section=Section.DEFINED,
+            condition=True,
             help="All-reduce in groups at the same time: 2 (halves), mod:8, div:8 (consecutive ranks).",
             of=GROUPS,
             metavar="N",
@@ -363,6 +374,7 @@ class Plan:
         metadata=option(
             "--compute",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
             "[default: none].",
             of=PHASE,
@@ -374,6 +386,7 @@ class Plan:
         metadata=option(
             "--work",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
             "sleep: no work, for ranks that share cores.",
             earlier="spin",
@@ -384,6 +397,7 @@ class Plan:
         metadata=option(
             "--inject-slowdown",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
             of=SLOWDOWN,
             repeated=True,
@@ -395,6 +409,7 @@ class Plan:
         metadata=option(
             "--arrival",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
             "last exit - last entry [default: none].",
             of=ARRIVAL,
@@ -407,6 +422,7 @@ class Plan:
         metadata=option(
             "--late-by",
             section=Section.BEFORE_A_CALL,
+            condition=True,
             help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
             "all-reduce of that size.",
             of=LATE_BY,
@@ -428,6 +444,7 @@ class Plan:
         metadata=option(
             "--window",
             section=Section.MEASURED,
+            condition=True,
             help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
             earlier=None,
         ),
@@ -439,6 +456,7 @@ class Plan:
         metadata=option(
             "--machine",
             section=Section.MEASURED,
+            condition=True,
             help="File that 'fit -o' wrote: pipelined steps are cut by its prices [default: nominal].",
             of=Path,
             metavar="FILE",
@@ -451,6 +469,7 @@ class Plan:
         metadata=option(
             "--order",
             section=Section.STARTED,
+            condition=True,
             help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
             "'order' [default: the launcher's].",
             of=ORDER,

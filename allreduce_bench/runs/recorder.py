@@ -30,7 +30,12 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # flags of open:
 
 
 def create_run(
-    folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None, merged: list | None = None
+    folder: RunFolder,
+    plan: Plan,
+    command: Sequence[str],
+    imported: dict | None = None,
+    merged: list | None = None,
+    alternated: Sequence[str] = (),
 ) -> None:
     """Create the folder with its run.json, for logs with what `RunFolder.imported` returns, for runs with their names.
 
@@ -43,6 +48,7 @@ def create_run(
         "created": now(),
         "id": os.urandom(8).hex(),  # unique even for two runs of one second
         "command": list(command),
+        **({"alternated": list(alternated)} if alternated else {}),
         **({"imported": imported} if imported else {}),
         **({"merged": merged} if merged else {}),
         "plan": plan.to_json(),
@@ -68,6 +74,28 @@ def create_run(
             if imported
             else f"{folder.path}: already exists; choose another folder with -o, or continue it with --resume"
         ) from None
+
+
+def create_alternated_runs(path: Path, plans: Mapping[str, Plan], command: Sequence[str]) -> None:
+    """Create the folder of runs whose launches alternate, by their names: all of them at once, or none.
+
+    Raises RunError if anything but an empty folder exists there.
+    """
+    draft = path.with_name(f".new-{unique_name()}")
+    try:
+        for name, plan in plans.items():
+            others = [f"../{other}" for other in plans if other != name]
+            create_run(RunFolder(draft / name), plan, command, alternated=others)
+        if is_taken(path):
+            raise FileExistsError(EEXIST, "exists", str(path))
+        draft.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        discard_run(RunFolder(draft))
+        error.filename = str(path)
+        if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
+            raise
+        raise RunError(f"{path}: already exists; choose another folder with -o, or continue it with --resume") from None
 
 
 def is_taken(path: Path) -> bool:

@@ -32,6 +32,10 @@ HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?"
 LONGEST_HOSTFILE = 16 * 2**20  # bytes
 
 
+# variables
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # its name
+
+
 # lists of nodes
 MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged or malicious
 LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
@@ -51,6 +55,7 @@ class Start:
         metadata=option(
             "--launcher",
             section=Section.STARTED,
+            condition=True,
             help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
             metavar="NAME",
             too_late=STARTED,
@@ -61,6 +66,7 @@ class Start:
         metadata=option(
             "--launcher-args",
             section=Section.STARTED,
+            condition=True,
             help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
             metavar="WORDS",
             too_late=STARTED,
@@ -91,6 +97,7 @@ class Start:
         metadata=option(
             "--ranks-per-node",
             section=Section.STARTED,
+            condition=True,
             help="Ranks on each node [default: the launcher's].",
             too_late=STARTED,
         ),
@@ -102,6 +109,7 @@ class Start:
             "--map-by",
             "--mapby",
             section=Section.STARTED,
+            condition=True,
             help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
             metavar="WORD",
             too_late=STARTED,
@@ -113,6 +121,7 @@ class Start:
             "--bind-to",
             "--bindto",
             section=Section.STARTED,
+            condition=True,
             help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
             metavar="WORD",
             too_late=STARTED,
@@ -123,6 +132,7 @@ class Start:
         metadata=option(
             "--interface",
             section=Section.STARTED,
+            condition=True,
             help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
             metavar="IF",
         ),
@@ -138,6 +148,20 @@ class Start:
             **LATER,
         ),
     )
+    variables: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "-x",
+            section=Section.STARTED,
+            condition=True,
+            help="Variable that the launcher gives to the ranks, e.g. UCX_TLS=tcp; may be repeated. Values of MPIs, "
+            "their networks and OpenMP are stored, of others the names only.",
+            of=Words("name=value", lambda text: parse_variable(text)),
+            metavar="NAME=VALUE",
+            repeated=True,
+            **LATER,
+        ),
+    )
 
     def __post_init__(self) -> None:
         given_texts = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}
@@ -148,9 +172,25 @@ class Start:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
             raise StartError("the remote shell is empty; expected a program that is called like ssh")
+        names = [name for name, _ in split_variables(self.variables)]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise StartError(f"-x {twice}: given twice; a variable has one value in a run")
         for host in self.hosts:
             if not HOST.fullmatch(host):  # from a file, it could be an option
                 raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
+
+
+def parse_variable(text: str) -> str:
+    """Return the NAME=VALUE of -x. Raises ValueError."""
+    name, equals, _ = text.partition("=")
+    if not equals or not VARIABLE.fullmatch(name):
+        raise ValueError(f"'{drop_values([text])[0]}': expected NAME=VALUE, such as UCX_TLS=tcp")
+    return text
+
+
+def split_variables(variables: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (name, value) of each NAME=VALUE."""
+    return [(name, value) for name, _, value in (setting.partition("=") for setting in variables)]
 
 
 UNASKED = Start()  # everything is left to the launcher

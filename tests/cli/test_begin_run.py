@@ -78,9 +78,28 @@ def test_a_value_of_a_variable_for_the_launcher_is_used_and_not_kept(tmp_path):
         open_run(Request(lambda: PLAN, resuming))
 
 
+def test_of_a_variable_for_the_ranks_the_name_is_kept_and_the_value_if_it_is_on_the_list(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["", "run", "-x", "UCX_TLS=sm", "-xAPI_TOKEN=hunter2"])
+    secret = replace(PLAN, start=Start(variables=("UCX_TLS=sm", "API_TOKEN=hunter2")))
+    control = Control(output=tmp_path / "run")
+    folder, plan = open_run(Request(lambda: secret, control, frozenset({"variables"})))
+    assert plan == secret and "hunter2" not in folder.run_json.read_text()
+    assert folder.plan().start.variables == ("UCX_TLS=sm", f"API_TOKEN={NOT_STORED}")
+    assert "-x API_TOKEN: only the name is stored" in capsys.readouterr().err
+    resuming = replace(control, resume=True)
+    again = replace(PLAN, start=Start(variables=("API_TOKEN=hunter2",)))
+    assert open_run(Request(lambda: again, resuming))[1] == secret
+    with pytest.raises(PlanError, match="-x API_TOKEN: the value is not stored; add -x API_TOKEN=VALUE again"):
+        open_run(Request(lambda: PLAN, resuming))
+
+
 def test_a_sweep_whose_jobs_would_need_such_a_value_is_refused(tmp_path):
     words = ["submit", "--nodes", "2", "--ranks-per-node", "1", "-o", str(tmp_path / "sweep"), "--dry-run"]
-    for more in (["--launcher-args", "-x TOKEN=hunter2"], ["--", "--export=ALL,TOKEN=hunter2"]):
+    for more in (
+        ["--launcher-args", "-x TOKEN=hunter2"],
+        ["-x", "TOKEN=hunter2"],
+        ["--", "--export=ALL,TOKEN=hunter2"],
+    ):
         result = CliRunner().invoke(main, [*words, *more])
         assert result.exit_code == 2 and "jobs start" in result.stderr, result.output
         assert "hunter2" not in result.output and not (tmp_path / "sweep").exists()

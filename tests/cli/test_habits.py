@@ -22,8 +22,9 @@ def said(*words: str) -> str:
     ("words", "line"),
     [
         ("submit --nodes 2 -p debug", "no such option: -p; put options"),
-        ("submit --nodes 2 -x n1", "no such option: -x; put options"),
-        ("run -x 200", re.escape("run: no such option: -x; 'allreduce-bench run --help-all' shows all")),
+        ("submit --nodes 2 -x n1", "-x: 'n1': expected NAME=VALUE"),
+        ("submit --nodes 2 -C n1", "no such option: -C; put options"),
+        ("run -x 200", "-x: '200': expected NAME=VALUE, such as UCX_TLS=tcp"),
         # values
         ("run --sizes 8-64", "expected single"),
         ("run --sizes 8:1M", re.escape("with run use -b 8 -e 1M for a range")),

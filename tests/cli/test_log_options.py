@@ -79,7 +79,8 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     build_run(Path("run"), algorithms=("native", "ring"), sizes=(8, 16), ranks=(2,), launches=3)
     osu = log("osu.txt", OSU)
     assert "--ranks N" in refusal("run", osu)
-    assert "timing method" in refusal("run", osu, "-n", 2) and "--despite time" in refusal("run", osu, "-n", 2)
+    assert {cell["verdict"] for cell in judged("run", osu, "-n", 2)["cells"]} == {"undecided"}
+    assert all("add --despite time" in cell["reason"] for cell in judged("run", osu, "-n", 2)["cells"])
     found = judged("run", osu, "-n", 2, "--despite", "time")
     assert [(cell["competitor"], cell["count"], cell["dtype"]) for cell in found["cells"]] == [
         ("native", 2, "float32"),

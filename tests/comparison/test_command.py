@@ -13,7 +13,7 @@ from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
 from allreduce_bench.comparison.command import compare as command
-from allreduce_bench.comparison.conditions import SAME
+from allreduce_bench.comparison.conditions import FACTS
 from allreduce_bench.runs.folder import RunFolder
 
 ABSENT = "not planned"  # by a side
@@ -180,7 +180,7 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
         (("a", "--", "b", "--", "c"), re.escape("use '--' only once")),
         (
             ("a", "b", "--despite", "libary"),
-            re.escape("--despite: unknown condition 'libary'; did you mean library? known: time, library"),
+            re.escape("--despite: unknown condition 'libary'; did you mean library? known: library, machine"),
         ),
         (
             ("a", "nowhere"),
@@ -217,29 +217,53 @@ def facts(**changes) -> dict:
 
 
 DIFFERENT = {
-    "library": ({"mpi": {"library": "MPICH 5.0.2"}}, "MPI library: Open MPI 5.0.11 (BASE), MPICH 5.0.2 (NEW)"),
-    "thread-level": ({"mpi": {"thread_level": "multiple"}}, "thread level: single (BASE), multiple (NEW)"),
-    "transport": ({"transport": "tcp"}, "transport, as reported by the MPI: sm (BASE), tcp (NEW)"),
-    "machine": ({"machine": {"cores": 64}}, "cores per node: 2 (BASE), 64 (NEW)"),
-    "layout": ({"layout": "2x1"}, "nodes x ranks: 1x2 (BASE), 2x1 (NEW)"),
-    "binding": ({"binding": ["0-1", "0-1"]}, "core binding: 0 | 1 (BASE), all 0-1 (NEW)"),
-    "oversubscribed": ({"oversubscribed": True}, "oversubscription: no (BASE), yes (NEW)"),
+    "library": ({"mpi": {"library": "MPICH 5.0.2"}}, "MPI library Open MPI 5.0.11 -> MPICH 5.0.2"),
+    "machine": ({"machine": {"cores": 64}}, "cores per node 2 -> 64"),
+    "layout": ({"oversubscribed": True}, "oversubscription no -> yes"),
 }
 
 
 @pytest.mark.parametrize("word", DIFFERENT)
-def test_what_is_not_comparable_is_refused_by_both_values_unless_accepted(tmp_path, word):
+def test_one_difference_is_named_and_a_second_needs_its_word(tmp_path, word):
     changes, says = DIFFERENT[word]
     base = run_of(tmp_path / "base", 1, facts=facts()).path
     new = run_of(tmp_path / "new", 2, facts=facts(**changes)).path
-    says = says.replace("BASE", str(base)).replace("NEW", str(new))
-    told = refusal(base, new)
-    assert f"comparable: {says}" in told and f"--despite {word}" in told
-    other = next(name for name in reversed(SAME) if name != word)
-    assert refusal(base, new, "--despite", other).startswith(f"not comparable: {says}")
-    for despite in (word, "all", f"time,{word}"):
-        result = compare(base, new, "--despite", despite)
-        assert result.exit_code == 0 and f"accepted: {says}\n" in result.stdout
+    result = compare(base, new)
+    assert result.exit_code == 0 and result.stdout.splitlines()[0] == f"the sides differ in {word}: {says}"
+    assert judged(base, new)["differences"] == [{"name": word, "text": says}]
+    cold = run_of(tmp_path / "cold", 3, facts=facts(**changes), choices={"check": "bits"}).path
+    told = refusal(base, cold)
+    assert told.endswith(f"differ in check: exact -> bits; {word}: {says}; add --despite check,{word}")
+    for despite in (word, "all", f"check,{word}"):
+        assert compare(base, cold, "--despite", despite).exit_code == 0
+    assert refusal(base, cold, "--despite", "time") == told
+
+
+def test_where_nothing_differs_the_first_line_says_so(base, tmp_path):
+    new = run_of(tmp_path / "new", 2).path
+    assert compare(base, new).stdout.splitlines()[0].endswith("no condition or fact that is known")
+
+
+def test_a_condition_that_differs_leaves_cells_in_common(tmp_path):
+    base = run_of(tmp_path / "base", 1, cache="warm").path
+    new = run_of(tmp_path / "new", 2, cache="cold").path
+    result = compare(base, new)
+    assert result.stdout.startswith("the sides differ in cache: warm -> cold\n")
+    assert len(judged(base, new)["cells"]) == 4 and "cold" not in judged(base, new)["cells"][0]["name"]
+
+
+def test_runs_whose_launches_alternated_are_judged_by_rounds(tmp_path):
+    build_run(tmp_path / "a", **SMALL, factor=lambda launch, cell: 3.0**launch.number)
+    build_run(tmp_path / "b", **SMALL, factor=lambda launch, cell: 3.0**launch.number * 1.2)
+    for name, other in ("ab", "ba"):
+        change_json(tmp_path / name / "run.json", alternated=[f"../{other}"])
+    sides = tmp_path / "a", tmp_path / "b"
+    found = judged(*sides)
+    assert found["by_rounds"] and {cell["verdict"] for cell in found["cells"]} == {"slower"}
+    assert {cell["reason"] for cell in found["cells"]} == {"slower in 5 of 5 rounds"}
+    assert "verdicts by rounds" in compare(*sides).stdout and compare(*sides).exit_code == 1
+    change_json(sides[0] / "run.json", alternated=[])
+    assert {cell["verdict"] for cell in judged(*sides)["cells"]} == {"undecided"}
 
 
 def test_what_a_run_does_not_say_is_not_held_against_it(tmp_path):
@@ -252,9 +276,7 @@ def test_two_libraries_are_compared_with_what_is_their_own(tmp_path):
     base = run_of(tmp_path / "base", 1, facts=facts()).path
     of_mpich = {"mpi": {"library": "MPICH 5.0.2", "thread_level": "multiple"}, "transport": "UCX"}
     new = run_of(tmp_path / "new", 2, facts=facts(**of_mpich, binding=["0-1", "0-1"])).path
-    assert refusal(base, new).endswith("add --despite library,thread-level,transport,binding")
-    result = compare(base, new, "--despite", "library")
-    assert result.exit_code == 0 and result.stdout.count("accepted: ") == 4
+    assert [each["name"] for each in judged(base, new)["differences"]] == ["library"]
 
 
 def by_time(folder) -> Path:
@@ -271,7 +293,7 @@ def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp
     words = "begin after the library's own MPI_Barrier"
 
     def said(*sides) -> list[str]:
-        return [note for note in judged(*sides, "--despite", "library,time")["notes"] if words in note]
+        return [note for note in judged(*sides, "--despite", "time")["notes"] if words in note]
 
     (both,) = said(base.path, new.path)
     assert f"{base.path} and {new.path} begin after" in both and both.endswith("--sync round_time")
@@ -282,23 +304,26 @@ def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp
     assert said(by_time(base), new.path) == []
 
 
-def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(base, tmp_path):
+def test_other_definitions_of_time_are_not_judged_and_interfaces_and_pretended_nodes_are_conditions(base, tmp_path):
     raw = run_of(tmp_path / "raw", 2)
     by_time(raw)
-    assert "not comparable" in refusal(base, raw.path)
+    assert {cell["verdict"] for cell in judged(base, raw.path)["cells"]} == {"undecided"}
     assert compare(base, raw.path, "--despite", "time").exit_code == 0
-    change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}
     raw = run_of(tmp_path / "other", 3)
     plan = json.loads(raw.run_json.read_text())["plan"]
-    change_json(raw.run_json, plan={**plan, **change, "pretend_ranks_per_node": 1})
-    assert "requested interface: none" in (line := refusal(base, raw.path)) and "pretended nodes: none" in line
-    assert line.endswith("add --despite layout,interface")
+    change = {"start": {**plan["start"], "interface": "hsn0"}, "pretend_ranks_per_node": 1}
+    change_json(raw.run_json, plan={**plan, **change})
+    line = refusal(base, raw.path)
+    assert "interface: none -> hsn0" in line and "pretend-ranks-per-node: none -> 1" in line
+    assert line.endswith("add --despite pretend-ranks-per-node,interface")
 
 
-def test_the_run_that_differs_is_named_among_many(base, tmp_path):
+def test_a_run_that_differs_from_the_others_of_its_side_is_a_difference(base, tmp_path):
     nights = [run_of(tmp_path / f"night{i}", 5 + i).path for i in range(3)]
     odd = run_of(tmp_path / "odd", 9, facts={"layout": "2x1"}).path
-    assert f"2x1 ({odd})" in refusal(base, odd, "--", *nights)
+    assert compare(base, odd, "--", *nights).stdout.startswith(
+        "the sides differ in layout: nodes x ranks 1x2 or 2x1 -> "
+    )
 
 
 def test_what_else_changed_is_said_and_job_numbers_are_not(tmp_path):
@@ -316,9 +341,10 @@ def test_what_is_the_same_at_other_rank_counts_has_not_changed(base, tmp_path):
     assert not any(note.startswith("changed: ") for note in judged(base, new)["notes"])
 
 
-def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
+def test_other_sizes_have_no_cell_in_common_and_another_dtype_is_a_condition(base, tmp_path):
     new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
-    assert refusal(base, new) == "no cell in common: dtype is float32 in the baseline, float64 in the new run"
+    assert judged(base, new)["differences"] == [{"name": "dtype", "text": "float32 -> float64"}]
+    assert [cell["count"] for cell in judged(base, new)["cells"]] == [2, 2, 16 * KIB, 16 * KIB]
     new = run_of(tmp_path / "newer", 2, sizes=(16,)).path
     assert refusal(base, new) == "no cell in common: size is 8 B, 64 KiB in the baseline, 16 B in the new run"
 
@@ -381,15 +407,16 @@ def test_times_that_are_none_are_refused_with_their_place(base, tmp_path, bad):
     assert "damaged" in (line := refusal(base, new.path)) and f"time_s is '{bad}'" in line
 
 
-def test_cells_that_differ_in_their_segment_alone_have_names_of_their_own(tmp_path):
+def test_another_segment_is_a_condition(tmp_path):
     runs = [
         run_of(
             tmp_path / f"s{segment}", segment, algorithms=("native", "two_tree"), choices={"segment_nbytes": segment}
         )
         for segment in (KIB, 2 * KIB)
     ]
-    listed = judged(*(run.path for run in runs))["one_sided"]
-    assert len(listed) == 4 and all(re.search(r"segment (1|2) KiB", line) for line in listed)
+    found = judged(*(run.path for run in runs))
+    assert found["differences"] == [{"name": "segment", "text": "1K -> 2K"}]
+    assert len(found["cells"]) == 4 and not found["one_sided"]
 
 
 # ---- formats
@@ -474,9 +501,9 @@ def test_output_takes_the_format_and_stdout_the_table(awkward, tmp_path):
     assert refusal(*awkward, "-o", nowhere).startswith(f"{nowhere.parent}: ")
 
 
-def test_the_help_names_every_word_of_despite():
+def test_the_help_names_the_facts_of_despite():
     (option,) = [parameter for parameter in command.params if parameter.name == "despite"]
-    assert re.search(f"{', '.join(SAME)}; or all", option.help)
+    assert all(name in option.help for name in (*FACTS, "time"))
 
 
 def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(base, tmp_path):

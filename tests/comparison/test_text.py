@@ -17,7 +17,7 @@ def comparison() -> Comparison:
 
 def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
     lines = table(comparison).splitlines()
-    assert lines[:3] == ["baseline: base", "new: new", method(comparison)]
+    assert lines[:4] == [comparison.heading, "baseline: base", "new: new", method(comparison)]
     (cell,) = [line for line in lines if line.startswith("my|ring")]
     assert cell.split()[5:8] == ["1.000", "2.000", "2.000"] and cell.endswith("slower")
     assert lines[-2:] == [f"only in the baseline: ring 64 B, 2 ranks (new: {ABSENT})", comparison.sentence]

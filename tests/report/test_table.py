@@ -15,7 +15,6 @@ from allreduce_bench.evaluation.verdict import FEW_LAUNCHES
 from allreduce_bench.report.table import table, where
 from allreduce_bench.report.verdict_sentence import REASONS
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.plan import Plan
 from allreduce_bench.tables import Screen
 from allreduce_bench.units import three_digits
 
@@ -25,15 +24,14 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 def test_ranks_and_nodes_come_with_what_a_reader_must_know():
     row = {"ranks": 4, "nodes": 1, "nodes_declared": 2, "oversubscribed": True}
     crowded = "(OVERSUBSCRIBED: more ranks than cores)"
-    plan = Plan(("native",), (8,), (4,))
-    assert where(plan, [row]) == f"4 ranks on 1 node (PRETENDED: 2 nodes) {crowded}"
-    assert where(plan, [{"ranks": 1}]) == "1 rank"
+    assert where([row]) == f"4 ranks on 1 node (PRETENDED: 2 nodes) {crowded}"
+    assert where([{"ranks": 1, "cache": "warm"}]) == "1 rank"
 
 
-def test_each_condition_that_is_not_the_default_is_named():
-    plan = Plan(("native",), (8,), (4,), cache="cold", placement="16", arrival="ramp", late_by="0.001s")
-    late = "ranks enter late (ramp, by at most 1.00 ms)"
-    assert where(plan, [{"ranks": 4}]) == f"4 ranks, cold cache, vectors 16 bytes apart, {late}"
+def test_the_heading_names_each_condition_that_is_not_the_default(tmp_path):
+    folder = build_run(tmp_path / "a", ranks=(2,), launches=1, cache="cold")
+    heading = table(folder.plan(), summarise(folder), "an MPI").splitlines()[1]
+    assert heading == "allreduce, float32 sum, out of place, cache cold, 2 ranks on 1 node, an MPI"
 
 
 def test_missing_cells_are_explained_once_per_reason(tmp_path):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allreduce_bench.runs.cell import Cut, CutPrices
-from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.plan import LATER_FIELDS, Cell, Launch, Plan, PlanError
 
 CHOICES = {"competitors": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
@@ -150,7 +149,3 @@ def test_ways_and_cuts_survive_json_and_plans_may_lack_what_came_later():
     for name in LATER_FIELDS:
         del former[name]
     assert Plan.from_json(former) == Plan(**CHOICES, placement="", inputs="same")
-
-
-def test_mock_ups_are_measured_without_delays():
-    names = ("native", *MOCKUPS, "ring")

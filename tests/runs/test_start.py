@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from allreduce_bench.runs.start import UNASKED, Start, StartError
+from allreduce_bench.runs.start import UNASKED, Start, StartError, parse_variable
 
 
 def test_what_is_left_to_the_launcher_is_empty():
@@ -32,6 +32,7 @@ def test_known_launchers_and_templates(launcher):
         ({"launcher": "start {ranks"}, "literal brace"),
         ({"launcher_args": "--tag 'x"}, re.escape("launcher arguments '--tag 'x': No closing quotation")),
         ({"remote_shell": " "}, "remote shell"),
+        ({"variables": ("A=1", "B=1", "A=2")}, "-x A: given twice"),
         ({"hosts": ("n1", "--evil")}, "'--evil' is not a host"),
     ],
 )
@@ -39,3 +40,10 @@ def test_what_makes_no_sense_is_refused(choices, words):
     with pytest.raises(StartError) as error:
         Start(**choices)
     assert re.search(words, str(error.value))
+
+
+def test_a_variable_has_a_name_and_a_value_that_may_be_empty():
+    assert [parse_variable(text) for text in ("UCX_TLS=tcp,self", "A=b=c", "A=")] == ["UCX_TLS=tcp,self", "A=b=c", "A="]
+    for text in ("UCX_TLS", "=1", "1A=1", "A B=1"):
+        with pytest.raises(ValueError, match="expected NAME=VALUE"):
+            parse_variable(text)

@@ -4,7 +4,7 @@ import os
 import shlex
 
 from ...machine.node import cores
-from ...runs.start import Start, fill_slots, slots_for
+from ...runs.start import Start, fill_slots, slots_for, split_variables
 from ..launcher import Launcher, interface_variables, refuse, remote_shell
 from ..layout import ranks_on_same_cores
 
@@ -29,7 +29,7 @@ def mpich_command(launcher: Launcher, ranks: int, start: Start, program: list[st
         argv += ["-map-by", start.map_by]
     if start.bind_to:
         argv += ["-bind-to", start.bind_to]
-    return [*argv, *interface_options(start), *shlex.split(start.launcher_args), *program]
+    return [*argv, *_variable_options(start), *shlex.split(start.launcher_args), *program]
 
 
 def agent_options(start: Start) -> tuple[list[str], list[str]]:
@@ -52,6 +52,12 @@ def interface_options(start: Start) -> list[str]:
     return ["-iface", start.interface, *words] if variables else []
 
 
+def _variable_options(start: Start) -> list[str]:
+    """Return the options for the interface, and for the variables of -x. Raises InterfaceError."""
+    given = [word for name, value in split_variables(start.variables) for word in ("-genv", name, value)]
+    return [*interface_options(start), *given]
+
+
 # Intel MPI
 
 
@@ -63,7 +69,7 @@ def intel_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     """
     refuse(start, ("map_by",), "Intel MPI", "use --ranks-per-node, or --launcher-args '-genv I_MPI_PIN_ORDER scatter'")
     before, agent = agent_options(start) if start.hosts else ([], [])
-    argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *interface_options(start)]
+    argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *_variable_options(start)]
     return [*argv, *shlex.split(start.launcher_args), *_where(ranks, start, program)]
 
 
@@ -72,7 +78,7 @@ def _pinning(ranks: int, start: Start) -> list[str]:
     if start.bind_to:
         is_off = start.bind_to in NO_BINDING
         return ["-genv", PIN, "off"] if is_off else ["-genv", PIN, "on", "-genv", f"{PIN}_DOMAIN", start.bind_to]
-    is_said = any(name.startswith(PIN) for name in os.environ) or PIN in start.launcher_args
+    is_said = any(name.startswith(PIN) for name in (*os.environ, *start.variables)) or PIN in start.launcher_args
     is_crowded = bool(start.virtual_rates_bytes_per_s) or ranks_on_same_cores(ranks, start) > cores()
     return ["-genv", PIN, "off"] if is_crowded and not is_said else []
 

@@ -5,7 +5,7 @@ import re
 import shlex
 
 from ...machine.node import allowed_variables, cores
-from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for
+from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for, split_variables
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node, ranks_of_tasks
@@ -27,8 +27,10 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
     variables = interface_variables(start.interface, os.environ)
     if start.hosts:
         argv += _host_options(ranks, start, has_new_daemons)
-        argv += [word for name in _variables_for_remote_ranks() if name not in variables for word in ("-x", name)]
+        said = variables | dict(split_variables(start.variables))
+        argv += [word for name in _variables_for_remote_ranks() if name not in said for word in ("-x", name)]
     argv += _placement_options(ranks, start) + _interface_options(variables, has_new_daemons)
+    argv += [word for setting in start.variables for word in ("-x", setting)]
     return [*argv, *shlex.split(start.launcher_args), *program]
 
 

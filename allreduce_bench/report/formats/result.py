@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
+from ...runs.conditions import SAID_IN_TABLES, conditions_text
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...tables import UNBOUNDED, Screen
@@ -54,12 +55,13 @@ def tables(result: Result) -> list[ResultTable]:
     for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
         rows_of.setdefault((row["ranks"], row["competitor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: result.plan.ranks.index(key[0]))
-    return [_result_table(result.plan, competitor, rows_of[key]) for key in order for _, competitor in [key]]
+    conditions = conditions_text(result.plan, *SAID_IN_TABLES)
+    return [_result_table(competitor, rows_of[key], conditions) for key in order for _, competitor in [key]]
 
 
-def _result_table(plan: Plan, competitor: str, rows: list[SummaryRow]) -> ResultTable:
+def _result_table(competitor: str, rows: list[SummaryRow], conditions: str) -> ResultTable:
     return ResultTable(
-        f"competitor {competitor}, {where(plan, rows)}",
+        ", ".join(filter(None, [f"competitor {competitor}", where(rows), conditions])),
         rows,
         [row for row in rows if row["time_s"] is not None],
         [_missing_text(row) for row in rows if row["time_s"] is None],

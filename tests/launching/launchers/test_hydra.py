@@ -14,6 +14,7 @@ BOTH = {"map_by": "numa", "bind_to": "core"}
     "launcher, ranks, start, words",
     [
         (HYDRA, 8, {}, "mpirun -n 8"),
+        (HYDRA, 8, {"variables": ("UCX_TLS=tcp,self", "A=b c")}, "mpirun -n 8 -genv UCX_TLS tcp,self -genv A 'b c'"),
         (HYDRA, 4, {"ranks_per_node": 2, **BOTH}, "mpirun -n 4 -ppn 2 -map-by numa -bind-to core"),
         (HYDRA, 5, {"hosts": HOSTS}, "mpirun -n 5 -hosts a:2,b:3"),
         (

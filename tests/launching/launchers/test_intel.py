@@ -21,6 +21,7 @@ def a_node_of_four_cores_without_pinning(monkeypatch):
     [
         (4, {}, "mpiexec -n 4"),
         (8, {}, f"mpiexec {OFF} -n 8"),
+        (8, {"variables": ("I_MPI_PIN=on",)}, "mpiexec -genv I_MPI_PIN on -n 8"),
         (8, {"launcher_args": "-genv I_MPI_PIN on"}, "mpiexec -genv I_MPI_PIN on -n 8"),
         (
             4,

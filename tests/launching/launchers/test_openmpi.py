@@ -19,6 +19,7 @@ BOTH = {"map_by": "numa", "bind_to": "core"}
     [
         (OPEN_MPI, 4, {}, "mpirun -n 4"),
         (OPEN_MPI, 4, {"launcher_args": "-v --tag 'a b'"}, "mpirun -n 4 -v --tag 'a b'"),
+        (OPEN_MPI, 4, {"variables": ("UCX_TLS=tcp,self", "A=b c")}, "mpirun -n 4 -x UCX_TLS=tcp,self -x 'A=b c'"),
         (OPEN_MPI, 8, {}, "mpirun -n 8 --oversubscribe --mca mpi_yield_when_idle 1"),
         (OPEN_MPI, 4, BOTH, "mpirun -n 4 --map-by numa --bind-to core"),
         (OPEN_MPI, 8, {"ranks_per_node": 4}, "mpirun -n 8 --map-by ppr:4:node"),

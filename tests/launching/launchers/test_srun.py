@@ -9,6 +9,7 @@ from allreduce_bench.launching.launchers import srun
 from allreduce_bench.launching.launchers.srun import options_for
 
 SRUN = Launcher("srun", "MPICH 5.0.2", "srun", ("--mpi=pmi2",))
+BARE = "srun -n 4 --mpi=pmi2 --kill-on-bad-exit=1"
 
 
 def script(path: Path, text: str) -> Path:
@@ -20,7 +21,13 @@ def script(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     "launcher, ranks, start, words",
     [
-        (SRUN, 4, {}, "srun -n 4 --mpi=pmi2 --kill-on-bad-exit=1"),
+        (SRUN, 4, {}, BARE),
+        (
+            SRUN,
+            4,
+            {"variables": ("UCX_TLS=tcp,self", "A=b c")},
+            f"{BARE} env UCX_TLS=tcp,self 'A=b c'",
+        ),
         (
             SRUN,
             4,

@@ -1,0 +1,165 @@
+"""`run --against`: runs that differ in conditions and whose launches alternate, in folders a, b, c of one."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import click
+
+from ..machine.node import drop_values, is_stored
+from ..runs.conditions import CONDITIONS, conditions_of
+from ..runs.folder import RunFolder, alternated_names
+from ..runs.plan import Plan, PlanError, random_seed
+from ..runs.recorder import create_alternated_runs, is_taken
+from ..runs.rows import RunError
+from ..units import shell_word
+from .options import OPTIONS
+from .request import Request, begin_run, default_output, kept_plan, planned_run, request_of, tell_unstored
+from .types import LAUNCHER_TEXTS, OneLineError, kept_command
+
+Runs = Sequence[tuple[RunFolder, Plan]]
+
+
+def alternated_requests(
+    command: click.Command, request: Request, options: Mapping[str, Any], against: Sequence[str]
+) -> list[Request]:
+    """Return the requests of the command as given and of each of its --against; alone, if there is none.
+
+    `options` are those of the command, and `request` is theirs. In a folder that is resumed, the requests of its runs.
+    Raises OneLineError, PlanError, RunError.
+    """
+    output = request.control.output
+    names = alternated_names(output) if output and request.control.resume else []
+    if not against and not names:
+        return [request]
+    if against and names and len(against) + 1 != len(names):
+        raise PlanError(f"{output}: holds the runs {', '.join(names)}; repeat their --against, or leave it out")
+    if against and not names and output and is_taken(output):
+        raise RunError(f"{output}: already exists; choose another folder with -o for the runs of --against")
+    if output and not against:
+        others = replace(request, asked=request.asked - CONDITIONS.keys())
+        return _in_folder(output, [request, *[others] * (len(names) - 1)])
+    if len(against) >= len(ascii_lowercase):
+        raise PlanError(f"--against: at most {len(ascii_lowercase) - 1} in one run, found {len(against)}")
+    options = {**options, "seed": options["seed"] if "seed" in request.asked else random_seed()}
+    request = request_of(options, {*request.asked})
+    plan = request.make_plan()
+    options, requests, plans = {**options, "sizes": plan.sizes}, [request], [plan]
+    for text in against:
+        asked = _conditions(command, text, options)
+        other = request_of({**options, **asked}, {*request.asked, *asked})
+        try:
+            other_plan = other.make_plan()
+        except (ValueError, RuntimeError) as error:
+            raise OneLineError(f"{_named(text)}: {error}") from error
+        _refuse_equal(text, other_plan, plans)
+        requests.append(other)
+        plans.append(other_plan)
+    return _in_folder(output or default_output(plan), requests)
+
+
+def _in_folder(path: Path, requests: Sequence[Request]) -> list[Request]:
+    return [
+        replace(request, control=replace(request.control, output=path / name))
+        for name, request in zip(ascii_lowercase, requests)
+    ]
+
+
+def _named(text: str) -> str:
+    return f"--against {shlex.quote(drop_values([text])[0])}"
+
+
+def _conditions(command: click.Command, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the conditions of one --against, by fields; variables with those of the command. Raises OneLineError."""
+    of_run = [param for param in command.params if param.name in OPTIONS]
+    parsing = click.Command("run", params=of_run, add_help_option=False)
+    try:
+        words = shlex.split(text)
+        _, surplus, given = parsing.make_parser(click.Context(parsing)).parse_args([*words])
+        names = [str(param.name) for param in given]
+        _refuse_words(surplus, names)
+        values = parsing.make_context("run", words).params
+    except (ValueError, click.ClickException) as error:
+        raise OneLineError(
+            f"{_named(text)}: {error.format_message() if isinstance(error, click.ClickException) else error}"
+        ) from error
+    asked = {name: values[name] for name in names}
+    _refuse_unstored(text, asked)
+    if "variables" in asked:
+        own = {setting.partition("=")[0]: setting for setting in (*options["variables"], *asked["variables"])}
+        asked["variables"] = tuple(own.values())
+    return asked
+
+
+def _refuse_words(surplus: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError for words that are no conditions, or two values of one."""
+    only = "it holds conditions only, such as --segment 64K or --cache cold"
+    if surplus:
+        raise ValueError(f"found '{drop_values(surplus)[0]}'; {only}")
+    if not names:
+        raise ValueError(f"is empty; {only}")
+    for name in names:
+        if name not in CONDITIONS:
+            raise ValueError(f"{OPTIONS[name].name} is no condition; {only}")
+        if names.count(name) > 1 and not OPTIONS[name].repeated:
+            raise ValueError(f"{OPTIONS[name].name} is given twice; two values are two --against")
+
+
+def _refuse_unstored(text: str, asked: Mapping[str, Any]) -> None:
+    """Raise OneLineError for variables whose values are not stored: nobody could see afterwards what differs."""
+    variables = [each.partition("=")[0] for each in asked.get("variables", ())]
+    if twice := next((name for name in variables if variables.count(name) > 1), None):
+        raise OneLineError(f"{_named(text)}: -x {twice} is given twice; two values are two --against")
+    unstored = [f"-x {name}" for name in variables if not is_stored(name)]
+    unstored += [
+        OPTIONS[name].name
+        for name, value in asked.items()
+        if OPTIONS[name].name in LAUNCHER_TEXTS and drop_values([value]) != [value]
+    ]
+    if unstored:
+        raise OneLineError(
+            f"{_named(text)}: {unstored[0]} sets a variable whose value is not stored, so that nobody could see what "
+            "differs; name a variable of the MPI or its network"
+        )
+
+
+def _refuse_equal(text: str, plan: Plan, plans: Sequence[Plan]) -> None:
+    """Raise OneLineError if a plan measures the same as one before it."""
+    own = conditions_of(plan)
+    for other in plans:
+        others = conditions_of(other)
+        differing = [name for name, value in own.items() if value != others[name]]
+        whose = "the command" if other is plans[0] else "another --against"
+        if not differing:
+            raise OneLineError(f"{_named(text)}: no condition differs from {whose}; name another value")
+        launch = plan.planned_launches()[0]
+        if differing == ["segment"] and plan.cells(launch) == other.cells(launch):
+            raise OneLineError(
+                f"{_named(text)}: no algorithm of -a cuts vectors into segments; name one, or --executor pipelined"
+            )
+
+
+def begin_runs(runs: Runs, requests: Sequence[Request]) -> Runs:
+    """Write the plans of new runs, all at once; existing runs are not changed. Raises as `begin_run`."""
+    if len(runs) == 1:
+        return [begin_run(*runs[0], requests[0])]
+    path = runs[0][0].path.parent
+    if not is_taken(path):
+        try:
+            plans = {folder.path.name: kept_plan(plan) for folder, plan in runs}
+            create_alternated_runs(path, plans, kept_command())
+            tell_unstored(runs[0][1])
+        except RunError:
+            if not requests[0].control.resume:
+                raise
+            return list(map(planned_run, requests))
+    return runs
+
+
+def next_commands(folders: Sequence[RunFolder]) -> list[str]:
+    """Return the commands that compare the first run with each of the others."""
+    first, *others = (shell_word(folder.path) for folder in folders)
+    return [f"allreduce-bench compare {first} {other}" for other in others]

@@ -1,0 +1,135 @@
+"""`run --against`: what it refuses, the folder that it makes, and that a killed one is gone on with."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import in_turn, interpreters
+from measured_runs import LONG_RUN, bench, done, here, one_line_error, wait_for_cells, wait_until_nobody_measures
+
+from allreduce_bench.cli import against
+from allreduce_bench.cli.against import begin_runs
+from allreduce_bench.cli.request import Request, planned_run
+from allreduce_bench.runs.control import Control
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.rows import RunError
+
+RUN = ["run", "-n", "2", "-a", "native,ring", "--sizes", "8,64K"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["-n 4"], "'-n 4': --ranks is no condition; it holds conditions only"),
+        (["-a ring"], "--algorithms is no condition"),
+        (["--sizes 8"], "--sizes is no condition"),
+        (["--launches 3"], "--launches is no condition"),
+        (["-o elsewhere"], "--output is no condition"),
+        ([""], "is empty; it holds conditions only"),
+        (["cold"], "found 'cold'; it holds conditions only"),
+        (["--cach cold"], "No such option"),
+        (["--cache frozen"], "'frozen' is not one of"),
+        (["--cache"], "requires an argument"),
+        (["--segment 3"], "'--segment 3': 3 bytes are not a whole number of float32"),
+        (["--op 'max"], "No closing quotation"),
+        (["--cache warm"], "no condition differs from the command"),
+        (["--cache cold", "--cache cold"], "no condition differs from another --against"),
+        (["--cache cold --cache warm"], "--cache is given twice; two values are two --against"),
+        (["--segment 64K"], "no algorithm of -a cuts vectors into segments"),
+        (["-x UCX_TLS=tcp -x UCX_TLS=sm"], "-x UCX_TLS is given twice"),
+        (["-x UCX_TLS"], "expected NAME=VALUE"),
+        (["-x HF_TOKEN=hunter2"], "'-x HF_TOKEN=not_stored': -x HF_TOKEN sets a variable whose value is not stored"),
+        (["--launcher-args '-x HF_TOKEN=hunter2'"], "--launcher-args sets a variable whose value is not stored"),
+        (["--cache cold"] * 26, "at most 25 in one run, found 26"),
+    ],
+)
+def test_what_is_no_other_condition_is_refused_in_one_line(tmp_path, texts, says):
+    result = here(*RUN, "-o", tmp_path / "P", *(word for text in texts for word in ("--against", text)))
+    line = one_line_error(result)
+    assert "--against" in line and says in line and "hunter2" not in line and not (tmp_path / "P").exists()
+
+
+def test_under_a_launcher_there_is_but_one_launch(monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert "--against under a launcher" in one_line_error(here(*RUN, "--against", "--cache cold"))
+
+
+def plan_of(**conditions) -> Plan:
+    return Plan(("native", "ring"), (8,), (2,), seed=5, **conditions)
+
+
+@pytest.fixture
+def alternated(tmp_path) -> Path:
+    """A folder with runs, of which nothing is measured yet."""
+    path = tmp_path / "P"
+    requests = [
+        Request(lambda plan=plan: plan, Control(output=path / name))
+        for name, plan in (("a", plan_of()), ("b", plan_of(cache="cold")), ("c", plan_of(check="bits")))
+    ]
+    begin_runs(list(map(planned_run, requests)), requests)
+    return path
+
+
+def test_the_folder_is_made_at_once_and_each_run_names_the_others(alternated):
+    assert [path.name for path in alternated.parent.iterdir()] == ["P"]
+    assert sorted(path.name for path in alternated.iterdir()) == ["a", "b", "c"]
+    assert RunFolder(alternated / "b").alternated() == ["../a", "../c"]
+    assert [RunFolder(alternated / name).plan().cache for name in "abc"] == ["warm", "cold", "warm"]
+
+
+def test_the_folder_itself_is_no_run_and_says_how_to_compare_its_runs(alternated):
+    line = one_line_error(here("show", alternated))
+    assert f"{alternated}: holds the runs a, b, c, whose launches alternate" in line
+    assert f"allreduce-bench compare {alternated}/a {alternated}/b, allreduce-bench compare" in line
+    taken = one_line_error(here(*RUN, "--against", "--cache cold", "-o", alternated))
+    assert f"{alternated}: already exists" in taken
+    other = one_line_error(here(*RUN, "--against", "--cache cold", "--resume", "-o", alternated))
+    assert "holds the runs a, b, c; repeat their --against, or leave it out" in other
+
+
+def test_a_run_by_itself_does_not_become_several(tmp_path):
+    request = Request(plan_of, Control(output=tmp_path / "P"))
+    begin_runs([planned_run(request)], [request])
+    line = one_line_error(here(*RUN, "--against", "--cache cold", "--resume", "-o", tmp_path / "P"))
+    assert "already exists; choose another folder with -o for the runs of --against" in line
+
+
+def test_jobs_that_begin_at_once_make_one_folder(alternated, monkeypatch):
+    late = [(RunFolder(alternated / name), plan_of(op="max")) for name in "ab"]
+    monkeypatch.setattr(against, "is_taken", lambda path: False)  # as it was when they looked
+    requests = [Request(plan_of, Control(output=alternated / name)) for name in "ab"]
+    with pytest.raises(RunError, match=f"{alternated}: already exists"):
+        begin_runs(late, requests)
+    resuming = [Request(plan_of, Control(output=alternated / name, resume=True)) for name in "ab"]
+    assert [plan.cache for _, plan in begin_runs(late, resuming)] == ["warm", "cold"]
+    assert [path.name for path in alternated.parent.iterdir()] == ["P"]
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_what_a_kill_interrupts_is_gone_on_with(python, tmp_path):
+    in_turn(0, python)
+    place = tmp_path / "P"
+    words = ["run", "-n", "2", *LONG_RUN, "--launches", "2", "-o", str(place), "--against", "--cache cold"]
+    starter = subprocess.Popen([str(python), "-m", "allreduce_bench", *words], stderr=subprocess.DEVNULL)
+    wait_for_cells(starter, place / "b", 2)
+    os.kill(starter.pid, signal.SIGKILL)
+    starter.wait()
+    for name in "ab":
+        wait_until_nobody_measures(place / name)
+    kept = {path: path.read_bytes() for path in place.glob("?/launches/*.cells.csv")}
+    assert {path.parts[-3] for path in kept} == {"a", "b"}
+    result = bench(python, "run", "--resume", "-o", place)
+    assert result.returncode == 0, result.stderr
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    for name in "ab":
+        cells = done(place / name)
+        assert len(cells) == len(set(cells)) == 2 * 4 * 3
+    assert result.stderr.splitlines()[-1].endswith(f"next: allreduce-bench compare {place}/a {place}/b")
+    assert "cache cold" in result.stdout
+    started = [min(path.stat().st_mtime for path in place.glob(f"{name}/launches/2r-2.1.csv")) for name in "ab"]
+    assert started[1] < started[0]  # the second round runs back
