@@ -55,8 +55,7 @@ def run_from_outside(
         job.begin(folder, plan)
 
         # launches: launching.supervision, identifying.of_run; their cells: measuring.rank
-        launch_count = f"launches: {len(job.launches)}"
-        talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {folder.path}")
+        talk(f"{launcher.library}, {launcher.program}; launches: {len(job.launches)}; results in {folder.path}")
         run = SupervisedRun(
             folder=folder,
             plan=plan,
@@ -126,8 +125,7 @@ def _left_out(driven: Driven) -> str:
     """Return the launches for which --within left no time, or too little, with advice; empty: none."""
     if not (driven.left_out or driven.in_vain):
         return ""
-    names = _names([*driven.in_vain, *driven.left_out])
-    words = f"not measured: launches {names}: time ran out (--within)"
+    words = f"not measured: launches {_names([*driven.in_vain, *driven.left_out])}: time ran out (--within)"
     if driven.in_vain:
         ranks = max(launch.ranks for launch in driven.in_vain)
         start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(driven.in_vain)}"

@@ -73,8 +73,9 @@ def _refuse_bad_times(folder: RunFolder) -> None:
         if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
             row = {name: values[bad_index] for name, values in block.items()}
             cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
-            problem = f"time_s is '{row['time_s']}', expected seconds above 0"
-            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
+            raise RunError(
+                f"{folder.path}: damaged: {cell}: time_s is '{row['time_s']}', expected seconds above 0; measure again"
+            )
 
 
 def _is_time(text: str) -> bool:

@@ -46,10 +46,7 @@ UNIT = re.compile(
 )
 MOST_SETTINGS = 8  # values of a column that divides the lines
 NO_SETTING = re.compile(  # counters of repetitions, and outcomes
-    (
-        r""
-        r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date"
-    ),
+    r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
     re.IGNORECASE,
 )
 LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors

@@ -140,8 +140,7 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     try:
         content = read()
     except OSError as error:
-        strerror = (error.strerror or str(error)).lower()
-        raise LogError(f"{path}: {strerror}; {EXPECTED}") from error
+        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
     except LogError:
         raise
     except ValueError as error:  # a null byte in its name

@@ -286,8 +286,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     if output:
         refuse_given(output)
     if library := next(filter(is_of_library, algorithms), None):
-        words = "the steps of a library are not known; 'which' says which algorithm it runs"
-        raise OneLineError(f"{library}: {words}")
+        raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     try:
         with generators_that_end(find(list(algorithms)).values()):
             made = ENDINGS[ending](Asked(algorithms, size, **others))

@@ -196,9 +196,9 @@ class Plan:
         metadata=option(
             "--segment",
             section=Section.MEASURED,
-            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; with a "
-            "pipelined "
-            "executor also the length at which it cuts the steps [default: chosen from alpha, beta and gamma].",
+            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; "
+            "with a pipelined executor also the length at which it cuts the steps "
+            "[default: chosen from alpha, beta and gamma].",
             meaning="length of a segment of pipelined algorithms; unit: bytes",
             of=SIZE,
             after="op",
@@ -360,8 +360,7 @@ class Plan:
             "--inputs",
             section=Section.DEFINED,
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
-            "is "
-            "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
+            "is left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
             meaning="changing: lines of the inputs change between calls; same: consecutive calls have the same input",
             after="cache",
             earlier="same",

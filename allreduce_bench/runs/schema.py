@@ -72,10 +72,7 @@ class Column(NamedTuple):
 
 def _quantile(name: Quantile) -> Column:
     return Column(
-        (
-            f"{QUANTILES[name]:g} % of the calls took no longer, with all launches scaled to one median; empty: too "
-            "few calls"
-        ),
+        f"{QUANTILES[name]:g} % of the calls took no longer, with all launches scaled to one median; empty: too few calls",
         "s",
     )
 
@@ -83,41 +80,41 @@ def _quantile(name: Quantile) -> Column:
 # fmt: off
 # One line a column, however long: the tables are read side by side.
 # A column that may be empty is `| None`; what has a value in every row with a time is so in a summary, too.
-_Definition = Annotated[str, Column("barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival " "pattern: last exit - last entry; other starts likewise; imported: see below")]
-_LateBy = Annotated[float | None, Column((((("how late the pattern of --arrival lets the latest rank enter; empty: " "nobody is delayed")))), "s", later=True)]
+_Definition = Annotated[str, Column("barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")]
+_LateBy = Annotated[float | None, Column("how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed", "s", later=True)]
 _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
-_InternodeNbytes = Annotated[int | None, Column((((("bytes that the schedule sends between nodes in one call; empty " "for native")))), "bytes")]
-_CloseMoves = Annotated[int | None, Column((((("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on " "some processors; of native the ranks whose output lies so behind their input")))), later=True)]
-_UnknownMoves = Annotated[int | None, Column((((("messages of a call, over all ranks, whose places the MPI library " "chooses, since they have several ranges")))), later=True)]
-_WhyUncut = Annotated[str | None, Column((((("why a pipelined executor ran the steps without cutting them; empty: " "it cut them, or had not to")))), later=True)]
-_SameBits = Annotated[int | None, Column((((("1: on random floats all ranks got the same bits; 0: they did not; " "empty: not compared")))), kind="flag")]
-_SameBitsCalls = Annotated[int | None, Column((((("1: repeated calls gave the same bits; empty: not compared, see " "--check bits")))), kind="flag")]
-_MaxUlp = Annotated[float | None, Column((((("largest distance of rank 0's compared elements from the exactly " "rounded sum; empty: not compared")))), "ULP")]
+_InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends between nodes in one call; empty for native", "bytes")]
+_CloseMoves = Annotated[int | None, Column("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input", later=True)]
+_UnknownMoves = Annotated[int | None, Column("messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges", later=True)]
+_WhyUncut = Annotated[str | None, Column("why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to", later=True)]
+_SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
+_SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
+_MaxUlp = Annotated[float | None, Column("largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared", "ULP")]
 _MeanUlp = Annotated[float | None, Column("mean distance of the compared elements from the exactly rounded sum", "ULP")]
-_PromisedSameBits = Annotated[int | None, Column((((("1: by its schedule all ranks evaluate the same expression; " "empty: native, or not verified")))), kind="flag")]
-_PromisedRankOrder = Annotated[int | None, Column((((("1: by its schedule every reduction joins neighbouring ranks; " "empty: native, or not verified")))), kind="flag")]
-_PromisedDepth = Annotated[int | None, Column("largest number of roundings of an input by the schedule: bounds the " "error; empty: native, or not verified")]
-_OsuAvg = Annotated[float | None, Column((((("mean over ranks of exit - entry; osu_allreduce prints its mean over " "the calls")))), "s")]
-_ImbTMax = Annotated[float | None, Column((((("maximum over ranks of each rank's mean of exit - entry: t_max of the " "Intel MPI Benchmarks")))), "s")]
-_NcclTests = Annotated[float | None, Column((((("mean over ranks of a loop without a common start divided by its " "length; see --back-to-back")))), "s")]
-_Global = Annotated[float | None, Column((((("last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks " "leave the common start; empty: a single rank, or no common clock")))), "s", later=True)]
-_Completion = Annotated[float | None, Column((((("last exit - last entry on the common clock; empty: a single rank, " "or no common clock")))), "s")]
+_PromisedSameBits = Annotated[int | None, Column("1: by its schedule all ranks evaluate the same expression; empty: native, or not verified", kind="flag")]
+_PromisedRankOrder = Annotated[int | None, Column("1: by its schedule every reduction joins neighbouring ranks; empty: native, or not verified", kind="flag")]
+_PromisedDepth = Annotated[int | None, Column("largest number of roundings of an input by the schedule: bounds the error; empty: native, or not verified")]
+_OsuAvg = Annotated[float | None, Column("mean over ranks of exit - entry; osu_allreduce prints its mean over the calls", "s")]
+_ImbTMax = Annotated[float | None, Column("maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks", "s")]
+_NcclTests = Annotated[float | None, Column("mean over ranks of a loop without a common start divided by its length; see --back-to-back", "s")]
+_Global = Annotated[float | None, Column("last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks leave the common start; empty: a single rank, or no common clock", "s", later=True)]
+_Completion = Annotated[float | None, Column("last exit - last entry on the common clock; empty: a single rank, or no common clock", "s")]
 _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the common clock", "s")]
 
 
 class _LaunchColumns(TypedDict, total=False):
     """The columns that identify a launch."""
 
-    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2; where the library is told to use an " "algorithm also -forced, or the algorithm: 4r-2-forced, 4r-2-ring")]
+    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2; where the library is told to use an algorithm also -forced, or the algorithm: 4r-2-forced, 4r-2-ring")]
     attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
 
 
 class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
-    algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups " "of it; reference times: null, copy, reduce")]
-    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, " "messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the " "library; mockup, other operations of the library that together are an all-reduce; forced, the library by an " "algorithm that it is told to use, or by its own choice beside those (native:default); gloo, the all-reduce " "of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
-    segment: Annotated[int | None, Column((((("segment of a pipelined algorithm, or at which a pipelined executor " "cuts the steps; empty: whole messages")))), "elements")]
+    algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce")]
+    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; forced, the library by an algorithm that it is told to use, or by its own choice beside those (native:default); gloo, the all-reduce of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
+    segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages", "elements")]
     window: Annotated[int | None, Column("messages posted ahead by a pipelined executor; empty: other executors", "messages", later=True)]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
     nodes: Annotated[int | None, Column("number of nodes, as reported by MPI")]
@@ -126,10 +123,10 @@ class _CellColumns(TypedDict, total=False):
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
     nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
-    cache: Annotated[str, Column((((("warm: the same buffers in every call; cold: they rotate through more than the " "last-level cache")))), words=CACHES)]
-    groups: Annotated[str, Column((((("together: all groups of --groups at the same time; alone: one group while " "the others wait; empty: no groups")))), words=(TOGETHER, ALONE))]
-    arrival: Annotated[str, Column((((("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a " "trace; empty: nobody is delayed")))), later=True)]
-    placement: Annotated[str, Column((((("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts " "them; a number, so many bytes apart modulo 4096; empty: unknown")))), later=True)]
+    cache: Annotated[str, Column("warm: the same buffers in every call; cold: they rotate through more than the last-level cache", words=CACHES)]
+    groups: Annotated[str, Column("together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups", words=(TOGETHER, ALONE))]
+    arrival: Annotated[str, Column("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed", later=True)]
+    placement: Annotated[str, Column("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown", later=True)]
 
 
 class CallColumns(_LaunchColumns, _CellColumns, total=False):
@@ -140,16 +137,16 @@ class CallColumns(_LaunchColumns, _CellColumns, total=False):
     iterations: Annotated[int, Column("calls that time_s is the mean of; 1: a single timed call")]
     repetition: Annotated[int, Column("number of the call in its cell, warm-ups included, from 0")]
     warmup: Annotated[int, Column("1: a warm-up, excluded from all statistics", kind="flag")]
-    valid: Annotated[int, Column((((("0: a rank was late to the common start, or its clock ran backwards; excluded " "from all statistics")))), kind="flag")]
+    valid: Annotated[int, Column("0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics", kind="flag")]
     time_s: Annotated[float, Column("time of the call, see time_definition", "s", never_empty=True)]
-    slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the " "rank that left last")]
+    slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last")]
     shortest_s: Annotated[float, Column("minimum over ranks of exit - entry", "s")]
     osu_avg_s: _OsuAvg
     global_s: _Global
     completion_s: _Completion
     arrival_skew_s: _ArrivalSkew
     last_rank: Annotated[int, Column("the rank that entered last on the common clock")]
-    group_times_s: Annotated[str, Column((((("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty " "without groups")))), "s")]
+    group_times_s: Annotated[str, Column("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty without groups", "s")]
     schedule_digest: _Digest
 
 
@@ -157,14 +154,14 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     """A row of launches/*.cells.csv, a mark: a cell that a launch has ended."""
 
     schedule_digest: _Digest
-    state: Annotated[str, Column((((("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see " "reason); left out (no time)")))), words=STATES, never_empty=True)]
+    state: Annotated[str, Column("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)", words=STATES, never_empty=True)]
     reason: Annotated[str | None, Column("why the cell was refused or skipped, or which rank blocked it")]
     repetitions: Annotated[int, Column("timed calls without warm-ups")]
-    stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum " "per cell) or within")]
-    wrong: Annotated[int | None, Column((((("wrong elements over all ranks and checked calls, before, between and " "after timed ones; empty: unchecked")))), "elements")]
-    checks: Annotated[int | None, Column((((("calls whose whole result was checked, before, between and after the " "timed ones; empty: unknown")))), later=True)]
-    looks: Annotated[int | None, Column((((("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs " "did not change between calls")))), later=True)]
-    looked_ratio: Annotated[float | None, Column((((("median of the shortest_s of these calls over that of the " "others of their batches; empty: too few of either")))), later=True)]
+    stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within")]
+    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked", "elements")]
+    checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the timed ones; empty: unknown", later=True)]
+    looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls", later=True)]
+    looked_ratio: Annotated[float | None, Column("median of the shortest_s of these calls over that of the others of their batches; empty: too few of either", later=True)]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
     max_ulp: _MaxUlp
@@ -172,26 +169,26 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
-    bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the " "run determines")]
-    bits_of_shorter: Annotated[str | None, Column((((("the beginning of that result, as long as the next shorter vector of the run: its elements and its " "fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits")))), later=True)]
+    bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the run determines")]
+    bits_of_shorter: Annotated[str | None, Column("the beginning of that result, as long as the next shorter vector of the run: its elements and its fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits", later=True)]
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock during the cell", "s")]
     late_by_s: _LateBy
-    stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and " "ready come before them; empty: not kept")]
-    offsets: Annotated[str, Column((((("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; " "varies: in a cold cell they differ from place to place")))), "bytes", later=True)]
+    stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept")]
+    offsets: Annotated[str, Column("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place", "bytes", later=True)]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
     run_whole: _WhyUncut
-    proved: Annotated[int | None, Column((((("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; " "0: too many ranks; empty for native")))), kind="flag")]
+    proved: Annotated[int | None, Column("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native", kind="flag")]
     steps: Annotated[int | None, Column("largest number of steps of one rank")]
     sent_nbytes: Annotated[int | None, Column("largest number of bytes sent by one rank", "bytes")]
     internode_nbytes: _InternodeNbytes
-    node_nbytes: Annotated[int | None, Column((((("largest number of bytes that one node sends to or receives from " "other nodes in one call")))), "bytes", later=True)]
-    received_nbytes: Annotated[int | None, Column((((("bytes received by the rank that receives and reduces most in " "one call")))), "bytes", later=True)]
+    node_nbytes: Annotated[int | None, Column("largest number of bytes that one node sends to or receives from other nodes in one call", "bytes", later=True)]
+    received_nbytes: Annotated[int | None, Column("bytes received by the rank that receives and reduces most in one call", "bytes", later=True)]
     reduced_nbytes: Annotated[int | None, Column("bytes reduced by that rank", "bytes", later=True)]
-    wire: Annotated[str | None, Column((((("bytes that left the nodes in one timed call, by interface: hsn0=8388608 " "eth0=0")))), "bytes")]
-    path_messages: Annotated[int | None, Column("messages on the critical path of the schedule: the coefficient of " "alpha")]
+    wire: Annotated[str | None, Column("bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0", "bytes")]
+    path_messages: Annotated[int | None, Column("messages on the critical path of the schedule: the coefficient of alpha")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path: the coefficient of beta", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path: the coefficient of gamma", "bytes")]
 
@@ -204,7 +201,7 @@ class _Checksums(TypedDict, total=False):
     rows_nbytes: Annotated[int, Column("length of these rows", "bytes", later=True)]
     rows_crc32: Annotated[str, Column("CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here", later=True)]
     stamps_crc32: Annotated[str | None, Column("CRC-32 of the file that stamps names; empty: none", later=True)]
-    follows: Annotated[str, Column((((("crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, " "begun with run_crc32")))), later=True)]
+    follows: Annotated[str, Column("crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, begun with run_crc32", later=True)]
     crc32: Annotated[str, Column("CRC-32 of the row up to here, its last comma included, begun with run_crc32", later=True)]
 
 
@@ -215,7 +212,7 @@ class MarkColumns(_MarkColumns, _Checksums, total=False):
 class SummaryColumns(_CellColumns, total=False):
     """A row of summary.csv: a cell over all its launches, derived from calls and marks."""
 
-    state: Annotated[str, Column((((("done; else the reason why no launch finished it: wrong, refused, hung, " "skipped, left out or missing")))), words=(*STATES, MISSING), never_empty=True)]
+    state: Annotated[str, Column("done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing", words=(*STATES, MISSING), never_empty=True)]
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
@@ -224,14 +221,14 @@ class SummaryColumns(_CellColumns, total=False):
     launches: Annotated[int, Column("launches that finished the cell")]
     repetitions: Annotated[int, Column("timed calls over all launches, without warm-ups and invalid ones")]
     invalid: Annotated[int, Column("invalid calls over all launches, see valid in the raw times")]
-    stopped: Annotated[str | None, Column("why the timing stopped, over the launches: precision, time, iterations, " "calls, within")]
+    stopped: Annotated[str | None, Column("why the timing stopped, over the launches: precision, time, iterations, calls, within")]
     time_s: Annotated[float | None, Column("median over launches of the median over repetitions", "s")]
     time_low_s: Annotated[float, Column("lower end of the interval of time_s, see interval", "s")]
     time_high_s: Annotated[float, Column("upper end of the interval of time_s, see interval", "s")]
     spread_low_s: Annotated[float, Column("lowest launch median; with a single launch time_low_s", "s")]
     spread_high_s: Annotated[float, Column("highest launch median; with a single launch time_high_s", "s")]
-    interval: Annotated[str, Column((((("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 " "launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below " "3); range: none")))), words=INTERVALS)]
-    states: Annotated[str | None, Column((((("launches in each of two states, such as low:1,high:4; time_s then " "represents neither state; empty: one state")))), later=True)]
+    interval: Annotated[str, Column("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below 3); range: none", words=INTERVALS)]
+    states: Annotated[str | None, Column("launches in each of two states, such as low:1,high:4; time_s then represents neither state; empty: one state", later=True)]
     state_low_s: Annotated[float | None, Column("median of the launches in the fast state", "s", later=True)]
     state_high_s: Annotated[float | None, Column("median of the launches in the slow state", "s", later=True)]
     min_s: Annotated[float, Column("fastest repetition", "s")]
@@ -243,9 +240,9 @@ class SummaryColumns(_CellColumns, total=False):
     p99_s: Annotated[float | None, _quantile("p99_s")]
     p99_9_s: Annotated[float | None, _quantile("p99_9_s")]
     outliers: Annotated[int | None, Column("calls beyond Tukey's fences of their launch; counted, not removed")]
-    lag1: Annotated[float | None, Column((((("correlation of the ranks of consecutive calls within a launch, median " "over launches")))), signed=True)]
-    drift: Annotated[float | None, Column("median of the last third of a launch's calls over that of its first " "third, median over launches")]
-    first_penalty: Annotated[float | None, Column("first call of a launch over its median, median over launches; " "the warm-ups, where there are any")]
+    lag1: Annotated[float | None, Column("correlation of the ranks of consecutive calls within a launch, median over launches", signed=True)]
+    drift: Annotated[float | None, Column("median of the last third of a launch's calls over that of its first third, median over launches")]
+    first_penalty: Annotated[float | None, Column("first call of a launch over its median, median over launches; the warm-ups, where there are any")]
     osu_avg_s: _OsuAvg
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
@@ -258,12 +255,12 @@ class SummaryColumns(_CellColumns, total=False):
     copy_floor_s: Annotated[float | None, Column("reference time of a local copy of the vector, fastest call", "s")]
     reduce_floor_s: Annotated[float | None, Column("reference time of a local reduction of the vector, fastest call", "s")]
     algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
-    busbw_bytes_per_s: Annotated[float, Column((((("nbytes / time_s * 2(p-1)/p; with groups p is the number of " "ranks of one group")))), "bytes/s")]
-    speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or " "if either time is doubtful")]
-    doubt: Annotated[str | None, Column((((("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor " "(shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, " "default of forced launches (native:default), another default (in the launches of this forced algorithm than " "native)")))), later=True)]
-    standing: Annotated[str | None, Column((((("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; " "slower; empty: not ranked, or the only ranked one")))), words=STANDINGS, later=True)]
+    busbw_bytes_per_s: Annotated[float, Column("nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
+    speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
+    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)", later=True)]
+    standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one", words=STANDINGS, later=True)]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
-    looks: Annotated[int | None, Column((((("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, " "or unknown")))), later=True)]
+    looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown", later=True)]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
     max_ulp: _MaxUlp
@@ -271,25 +268,25 @@ class SummaryColumns(_CellColumns, total=False):
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
-    same_bits_launches: Annotated[int | None, Column((((("1: all launches gave the same bits; empty: not compared, " "or one launch")))), kind="flag")]
-    same_bits_lengths: Annotated[int | None, Column((((("1: the beginning of the result has the bits of the next shorter vector of the run, whose data are the same; " "0: it has others; empty: not compared, or the shortest")))), kind="flag", later=True)]
-    bits: Annotated[str | None, Column("fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is " "unknown")]
-    oversubscribed: Annotated[int | None, Column((((("1: more ranks than cores on some node, so the times do not " "apply to other machines")))), kind="flag")]
+    same_bits_launches: Annotated[int | None, Column("1: all launches gave the same bits; empty: not compared, or one launch", kind="flag")]
+    same_bits_lengths: Annotated[int | None, Column("1: the beginning of the result has the bits of the next shorter vector of the run, whose data are the same; 0: it has others; empty: not compared, or the shortest", kind="flag", later=True)]
+    bits: Annotated[str | None, Column("fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is unknown")]
+    oversubscribed: Annotated[int | None, Column("1: more ranks than cores on some node, so the times do not apply to other machines", kind="flag")]
     internode_nbytes: _InternodeNbytes
-    wire: Annotated[str | None, Column((((("bytes that left the nodes in one timed call, by interface, median over " "launches")))), "bytes")]
-    limit_s: Annotated[float | None, Column((((("lower bound: between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the " "network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell")))), "s")]
-    limit_by: Annotated[str | None, Column("what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy " "and reduction at the reference times)")]
+    wire: Annotated[str | None, Column("bytes that left the nodes in one timed call, by interface, median over launches", "bytes")]
+    limit_s: Annotated[float | None, Column("lower bound: between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell", "s")]
+    limit_by: Annotated[str | None, Column("what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)")]
     of_limit: Annotated[float | None, Column("efficiency, limit_s / time_s; also empty if time_s is below limit_s")]
-    own_limit_s: Annotated[float | None, Column((((("lower bound of the schedule itself, whose busiest node or rank " "may move more than it must; empty for native")))), "s")]
-    of_own_limit: Annotated[float | None, Column("efficiency by the own bound, own_limit_s / time_s; also empty if " "time_s is below own_limit_s")]
+    own_limit_s: Annotated[float | None, Column("lower bound of the schedule itself, whose busiest node or rank may move more than it must; empty for native", "s")]
+    of_own_limit: Annotated[float | None, Column("efficiency by the own bound, own_limit_s / time_s; also empty if time_s is below own_limit_s")]
     group_ranks: Annotated[str, Column("number of ranks of each group; empty without groups, or with more than 256")]
-    group_times_s: Annotated[str, Column((((("median over launches of the median of each group's time, group by " "group, - for one not measured alone")))), "s")]
-    group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, " "median over launches; - for unknown")]
+    group_times_s: Annotated[str, Column("median over launches of the median of each group's time, group by group, - for one not measured alone", "s")]
+    group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, median over launches; - for unknown")]
     path_messages: Annotated[int | None, Column("messages on the critical path")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
     grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", words=GRADES, later=True)]
-    grade_reasons: Annotated[str | None, Column((((("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no " "reason")))), later=True)]
+    grade_reasons: Annotated[str | None, Column("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no reason", later=True)]
 # fmt: on
 
 

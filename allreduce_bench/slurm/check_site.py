@@ -87,8 +87,9 @@ def _of_topology(nodes: list[str]) -> Check:
     levels = max(path.count("/") for path in paths.values()) + 1
     least, most = min(nodes_below.values()), max(nodes_below.values())
     nodes_each = f"{least} to {most}" if least < most else f"{most}"
-    text = f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches"
-    return Check("ok", "topology", f"{text}, {levels} levels")
+    return Check(
+        "ok", "topology", f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches, {levels} levels"
+    )
 
 
 def _of_kinds(mpi: str) -> Check:

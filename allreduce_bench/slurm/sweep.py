@@ -258,8 +258,9 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
         return [f"still queued or running: job {jobs}; run collect again after it has ended"]
     if runs and overview.tasks:
         when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
-        resume = f"allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
-        return [f"to submit the missing cells again{when}: {resume}"]
+        return [
+            f"to submit the missing cells again{when}: allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
+        ]
     return [
         f"to measure the missing cells: allreduce-bench run --resume -o {shell_word(run.folder.path)}" for run in runs
     ]

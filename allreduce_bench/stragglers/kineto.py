@@ -273,8 +273,7 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
         )
     if absent:
         named = format_ranges(set(range(ranks)) - {part.rank for part in parts})
-        value = "s" * (absent > 1)
-        warnings.warn(f"no file of rank{value} {named}", LogWarning, stacklevel=2)
+        warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
 
 
 def _kind(parts: Sequence[TracedRank]) -> str:
@@ -473,9 +472,8 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
     step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
     if ahead_s > MOST_AHEAD * step_s:
         raise LogError(
-            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step "
-            f"takes {format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be "
-            "late"
+            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step takes "
+            f"{format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be late"
         )
 
 

@@ -180,8 +180,7 @@ def answer(result: Result, outcome: Outcome) -> str:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
-    hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
-    told = f"{title}: {subject} {step}, {waits}; {hidden}"
+    told = f"{title}: {subject} {step}, {waits}; {line.overlap_share:.0%} of the communication runs beside computation"
     most = " or less" if outcome.is_lower_bound else ""
     return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 

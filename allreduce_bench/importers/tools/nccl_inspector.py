@@ -240,8 +240,7 @@ def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
     """Warn of ranks without a file, or with fewer calls than there were."""
     absent = sorted(set(range(communicator.ranks)) - set(communicator.of_rank))
     if absent:
-        value = "s" * (len(absent) > 1)
-        _say(f"communicator {communicator.id}: no file of rank{value} {format_ranges(absent)}")
+        _say(f"communicator {communicator.id}: no file of rank{'s' * (len(absent) > 1)} {format_ranges(absent)}")
     calls = len(_numbers(communicator, collectives))
     fewer = []
     for rank, part in communicator.of_rank.items():
@@ -391,12 +390,7 @@ class _Reader:
         """Warn how many further lines were left out."""
         if self.damaged > MOST_DAMAGED:
             more = self.damaged - MOST_DAMAGED
-            value = "s" * (more > 1)
-            dropped(
-                self.file,
-                LogLine(1, "", True),
-                f"{more} further line{value} below are damaged",
-            )
+            dropped(self.file, LogLine(1, "", True), f"{more} further line{'s' * (more > 1)} below are damaged")
 
     def _take(self, record: Mapping[str, Any], number: int) -> None:
         own = {name: record[name] for name in ("header", "metadata") if name in record}
