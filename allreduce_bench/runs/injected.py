@@ -144,13 +144,9 @@ def late_by_of(word: str) -> LateBy:
     return LateBy(factor=float(word[:-1])) if word.endswith("x") else LateBy(seconds=float(word[:-1]))
 
 
-def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> None:
-    """Raise ValueError if patterns have nothing to delay, ambiguous names, or work that makes ranks late."""
-    if not arrivals:
-        if late_by != "1x":
-            raise ValueError("--late-by is how late the patterns of --arrival are; name one, such as one-late")
-        return
-    if compute_s:
+def refuse_arrivals(compute_s: float, arrivals: Sequence[str]) -> None:
+    """Raise ValueError if patterns have ambiguous names, or stand beside work that makes ranks late."""
+    if arrivals and compute_s:
         raise ValueError("--compute lets ranks become late, --arrival delays them; use one of the two")
     names = [Path(name).name for name in arrivals]
     if twice := [name for name in names if names.count(name) > 1]:

@@ -86,6 +86,7 @@ DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 DEFAULT_WINDOW = 4  # messages
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only if named
 INPUTS = ("changing", "same")  # of consecutive calls
+UNTIL = ("precision", "cell_time_s", "min_time_s")  # choices that end a cell, unless `iters` does
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
@@ -532,7 +533,7 @@ class Plan:
         self._refuse_arithmetic()
         self._refuse_repeating()
         self._refuse_executors()
-        if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
+        if self.compute_s or self.inject_slowdown or self.arrival:
             self._refuse_injected()
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
@@ -599,7 +600,7 @@ class Plan:
             raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
-            injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
+            injected.refuse_arrivals(self.compute_s, self.arrival)
         except ValueError as error:
             raise PlanError(str(error)) from error
 
