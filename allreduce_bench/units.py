@@ -153,6 +153,11 @@ def in_ranks(counts: Iterable[int]) -> str:
     return ", ".join(map(str, ordered)) + (" rank" if ordered == [1] else " ranks")
 
 
+def counted(number: int, noun: str) -> str:
+    """Format `1 launch`, `2 launches`."""
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
 def format_size(nbytes: float) -> str:
     """Format `128 KiB` for 131072: four significant digits; below 1 KiB bytes."""
     for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):

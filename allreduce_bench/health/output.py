@@ -10,7 +10,7 @@ import numpy as np
 from ..runs.json_schema.build import Format, fields, flag, items, number, of_type, or_null, text, whole
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import few, three_digits
+from ..units import counted, few, three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
 # Sentences
@@ -247,7 +247,7 @@ def _node_table(health: Health, screen: Screen) -> list[str]:
         rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
     lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
     hidden = len(order) - len(shown)
-    return [*lines, *([f"and {hidden} nodes without findings"] if hidden else [])]
+    return [*lines, *([f"and {counted(hidden, 'node')} without findings"] if hidden else [])]
 
 
 def _worst_z(health: Health, name: str) -> float:

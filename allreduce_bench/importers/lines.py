@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
-from ..units import MAX_RANKS, few, printable
+from ..units import MAX_RANKS, counted, few, printable
 from .row import LogError, LogWarning
 
 # files
@@ -208,6 +208,12 @@ def shown(text: str) -> str:
     return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
 
 
+def shown_value(value: object) -> str:
+    """Format a value of JSON as it stands there, short and in one line: a text has quotes, a number none."""
+    line = printable(repr(value))
+    return f"{line[:40]}..." if len(line) > 40 else line
+
+
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Format `a, b, c`, or the first of them `and 12 more`."""
     return few(names, most)
@@ -290,7 +296,9 @@ def timed(time_s: float, printed: str) -> dict[str, object]:
 def wrong_elements(text: str, place: str) -> dict[str, object]:
     """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
     count = int(min(real(text, "the number of wrong elements", place), LARGEST))
-    return {"wrong": count} | ({"state": "wrong", "reason": f"the log says: {count} wrong elements"} if count else {})
+    return {"wrong": count} | (
+        {"state": "wrong", "reason": f"the log says: {counted(count, 'wrong element')}"} if count else {}
+    )
 
 
 def head_of(path: Path) -> bytes:
@@ -348,9 +356,7 @@ def whole_of(
     if isinstance(value, str) and value.lstrip("-").isdecimal() and value.isascii() and len(value) < 20:
         value = int(value)
     if type(value) is not int or not least <= value <= most:
-        raise LogError(
-            f"{place}: {name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}"
-        )
+        raise LogError(f"{place}: {name} is {shown_value(value)}, expected a whole number from {least} to {most:.15g}")
     return value
 
 

@@ -21,6 +21,7 @@ from ..schedule.distance import distance
 from ..schedule.draw import rounds
 from ..schedule.price import border
 from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
+from ..units import counted
 from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def _as_text(asked: Asked) -> str:
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
         raise OneLineError(
-            f"--map {asked.map}: names {len(switches)} hosts, but {size} ranks are on {len(topology.nodes)} nodes; "
-            "use another -n or --ranks-per-node"
+            f"--map {asked.map}: names {counted(len(switches), 'host')}, but {size} ranks are on "
+            f"{len(topology.nodes)} nodes; use another -n or --ranks-per-node"
         )
     count = size if asked.count is None else asked.count
     segment = asked.segment or max(count, 1)

@@ -17,6 +17,7 @@ from typing import IO
 from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.findings import Check
+from ..units import counted
 from . import commands
 from .commands import Partition, SlurmError
 
@@ -88,7 +89,9 @@ def _of_topology(nodes: list[str]) -> Check:
     least, most = min(nodes_below.values()), max(nodes_below.values())
     nodes_each = f"{least} to {most}" if least < most else f"{most}"
     return Check(
-        "ok", "topology", f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches, {levels} levels"
+        "ok",
+        "topology",
+        f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches, {counted(levels, 'level')}",
     )
 
 

@@ -12,7 +12,7 @@ from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import SCHEMA_VERSION
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_ranges, shell_word
+from ..units import counted, format_ranges, shell_word
 from . import job_states
 from .commands import SlurmJob, duration
 from .job_files import JOBS, StartRecord, Submission, read_records, read_submissions, runs_of
@@ -210,7 +210,7 @@ def next_step(overview: Overview, collected: bool) -> str:
     if active := overview.active():
         waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
         follow_up = waiting or f"then: allreduce-bench collect {sweep}"
-        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
+        return f"{progress}; {counted(len(active), 'job')} unfinished; {follow_up}"
     if collecting:
         return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..importers.common_ends import aligned_by_common_end
-from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown, text_of, whole_of
+from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown_value, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
@@ -189,7 +189,7 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
     if not all(map(_is_time, times_us)) or times_us[1] < 0:  # type: ignore[operator]
-        raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds, dur 0 or more")
+        raise LogError(f"{place}: ts and dur are {shown_value(times_us)}, expected microseconds, dur 0 or more")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
     size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")) if is_comms else ""
