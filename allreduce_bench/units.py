@@ -94,8 +94,9 @@ def parse_rate(text: str) -> float:
     """Parse `200Gbit`, `100mbit/s`, `12.5GB/s` to bytes/s: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        wanted = "a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
-        raise ValueError(f"'{text}' is not a rate; expected {wanted}")
+        raise ValueError(
+            f"'{text}' is not a rate; expected a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        )
     in_bits = match[3] != "B"
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 
@@ -156,6 +157,11 @@ def in_ranks(counts: Iterable[int]) -> str:
     """Format `1 rank`, `2 ranks`, `2, 4, 8 ranks`."""
     ordered = sorted(set(counts))
     return ", ".join(map(str, ordered)) + (" rank" if ordered == [1] else " ranks")
+
+
+def counted(number: int, noun: str) -> str:
+    """Format `1 launch`, `2 launches`."""
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def format_size(nbytes: float) -> str:

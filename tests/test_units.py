@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from allreduce_bench.units import (
     algbw,
     busbw,
+    counted,
     format_duration,
     format_long_time,
     format_ranges,
@@ -233,3 +234,11 @@ def test_ranges_are_written_as_the_system_writes_them():
 )
 def test_a_path_is_one_word_of_a_proposed_command_and_no_option(path, word):
     assert shlex.split(f"report {shell_word(path)}") == ["report", word]
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(1, "launch", "1 launch"), (2, "launch", "2 launches"), (0, "row", "0 rows"), (3, "more rank", "3 more ranks")],
+)
+def test_one_thing_is_not_called_many(number, noun, text):
+    assert counted(number, noun) == text

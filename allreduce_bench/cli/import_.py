@@ -13,7 +13,7 @@ from ..launching.tied_process import interrupt_when_asked_to_end
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
-from ..units import MAX_RANKS, format_size, in_ranks, printable, shell_word
+from ..units import MAX_RANKS, counted, format_size, in_ranks, printable, shell_word
 from .sections import examples
 from .terminal import echo_result
 from .types import OneLineError, errors_in_one_line, kept_command, talk, told_warnings
@@ -148,7 +148,9 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
 def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
     """Return one value per log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
-        raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
+        raise OneLineError(
+            f"--{name}: {len(values)} numbers for {counted(len(logs), 'log')}; expected one, or one for each"
+        )
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
 
 
@@ -239,7 +241,7 @@ def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     missing = [name for name in ("nodes", "dtype", "op") if all(getattr(row, name) is None for row in rows)]
     untimed = sum(row.time_s is None for row in rows)
     facts = [
-        f"{len(rows)} row{'s' if len(rows) != 1 else ''}",
+        counted(len(rows), "row"),
         *([f"{untimed} without a time"] if untimed else []),
         in_ranks(row.ranks for row in rows if row.ranks) + _on_nodes(nodes),
         *([f"{len(launches)} launches"] if len(launches) > 1 else []),

@@ -37,7 +37,7 @@ from ..runs.injected import TRACE, digest_of_trace, longest_delay_s, longest_pha
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
-from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
+from ..runs.plan import OPS, UNTIL, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import Start, read_hostfile, split_variables
@@ -239,6 +239,8 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
             if not request.control.resume:
                 raise
             return planned_run(request)
+        if request.control.resume:
+            talk(f"{folder.path}: no run to continue; this is a new one")
     return folder, plan
 
 
@@ -253,7 +255,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     from ..evaluation.acceptance import refuse_unplanned  # late: of the ranks only the first opens the run
 
     control = request.control
-    _refuse_contradictions(control)
+    _refuse_contradictions(control, request.asked)
     is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
         raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
@@ -271,9 +273,15 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     return folder, plan
 
 
-def _refuse_contradictions(control: Control) -> None:
+def _refuse_contradictions(control: Control, asked: Collection[str]) -> None:
     if control.resume and not control.output:
         raise PlanError("--resume needs the folder of the run: -o FOLDER")
+    if control.skip_hung and not control.resume:
+        raise PlanError("--skip-hung skips what hung in a run that --resume continues; add --resume -o FOLDER")
+    if "late_by" in asked and "arrival" not in asked and not control.resume:
+        raise PlanError("--late-by is how late the patterns of --arrival are; name one, such as one-late")
+    if "iters" in asked and (others := [OPTIONS[name].name for name in UNTIL if name in asked]):
+        raise PlanError(f"--iters ends a cell after so many calls, whatever {others[0]} says; leave out one of them")
     if control.within_s is not None and control.within_s <= 0:
         raise PlanError("--within: expected a time above 0, such as 90s or 2m")
     if control.wait_idle_s is not None and control.wait_idle_s <= 0:

@@ -24,7 +24,7 @@ from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.plan import Launch, Plan, PlanError
 from ..runs.start import split_variables
-from ..units import in_ranks
+from ..units import counted, in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
 from ..watching.unattended import fuse
@@ -156,7 +156,7 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
         names = ", ".join(launch.name for launch in left)
         reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
         talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
-    return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
+    return failures or (f"left: {counted(len(left), 'launch')}" if warning.is_set and left else "")
 
 
 def _identify(

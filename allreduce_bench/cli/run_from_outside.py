@@ -155,8 +155,7 @@ def _left_out(driven: Driven) -> str:
     """Return the launches for which --within left no time, or too little, with advice; empty: none."""
     if not (driven.left_out or driven.in_vain):
         return ""
-    names = _names([*driven.in_vain, *driven.left_out])
-    words = f"not measured: launches {names}: time ran out (--within)"
+    words = f"not measured: launches {_names([*driven.in_vain, *driven.left_out])}: time ran out (--within)"
     if driven.in_vain:
         ranks = max(launch.ranks for launch in driven.in_vain)
         start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(driven.in_vain)}"

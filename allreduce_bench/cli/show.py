@@ -99,8 +99,9 @@ def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
     """Return the runs of RESULTS, the newest first. Raises OneLineError if there are fewer than `least`."""
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
-        found = f"{RESULTS}/: expected {wanted}, found {len(runs)}"
-        raise OneLineError(f"{found}; name it, or measure one: allreduce-bench run")
+        raise OneLineError(
+            f"{RESULTS}/: expected {wanted}, found {len(runs)}; name it, or measure one: allreduce-bench run"
+        )
     return runs
 
 

@@ -127,8 +127,9 @@ def _read(
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
     named = (*baselines, *new_runs)
     if absent := [path for path in named if not path.exists()]:
-        expected = "expected a run, a log of another tool, or a folder of such logs"
-        raise OneLineError(f"{absent[0]}: no such file or folder; {expected}")
+        raise OneLineError(
+            f"{absent[0]}: no such file or folder; expected a run, a log of another tool, or a folder of such logs"
+        )
     logs = [path for path in dict.fromkeys(named) if is_log(path)]
     if not logs and (given := given_option(of_logs)):
         raise OneLineError(f"{given} is about logs, but only runs are compared; leave it out")

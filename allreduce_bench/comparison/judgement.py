@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..runs.rows import RunError
-from ..units import as_printed, few, in_ranks, significant
+from ..units import as_printed, counted, few, in_ranks, significant
 from .conditions import (
     OF_TIME,
     ComparedRun,
@@ -225,7 +225,7 @@ class Comparison(NamedTuple):
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
-        cells = "1 cell" if len(self.cells) == 1 else f"{len(self.cells)} cells"
+        cells = counted(len(self.cells), "cell")
         return f"{cells}: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
 
 

@@ -14,7 +14,7 @@ from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
 from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, join_values, state_words
 from ..stats import median
-from ..units import format_size, in_ranks, spans
+from ..units import counted, format_size, in_ranks, spans
 from .cell_times import known_median
 from .summary_row import Accident, SummaryRow, cell_of
 
@@ -192,7 +192,7 @@ def _group_launches(planned_cells: Sequence[Cell], cells_of: dict[int, set[Cell]
 def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> str:
     """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` that are `planned` in a launch."""
     if cells == set(planned):
-        return f"all {len(cells)} cells"
+        return f"all {counted(len(cells), 'cell')}" if len(cells) > 1 else "the only cell"
     sizes = [nbytes // plan.itemsize for nbytes in plan.sizes]
     sizes_of: dict[str, list[int]] = {}
     for cell in planned:

@@ -20,8 +20,7 @@ Mark = Callable[[str], None]  # called at the end of each phase: notice, revoke,
 def why_unavailable(environ: Mapping[str, str]) -> str:
     """Return why these ranks cannot outlive one of them by ULFM; empty: they can."""
     if len({MPI.ERR_PROC_FAILED, MPI.ERR_REVOKED, MPI.ERR_UNKNOWN}) < 3:
-        library = library_name(MPI.Get_library_version())
-        return f"{library} has no ULFM, so its ranks end with the one that is lost"
+        return f"{library_name(MPI.Get_library_version())} has no ULFM, so its ranks end with the one that is lost"
     return (
         ""
         if environ.get(ENABLED) in ("1", "true")

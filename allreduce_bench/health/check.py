@@ -22,7 +22,7 @@ from ..launching.tied_process import end_process, interrupt_when_asked_to_end, i
 from ..machine.node import drop_values
 from ..measuring.startup import thread_level, under_launcher
 from ..runs.start import Start, expand, slots_of
-from ..units import format_rate, shell_word
+from ..units import counted, format_rate, shell_word
 from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
@@ -255,7 +255,9 @@ def measured_health(
         raise OneLineError(f"interrupted; measured rounds are kept; {advice}", exit_code=INTERRUPTED) from None
     left = sum(map(len, check.left()))
     if check.warning.is_set and left:
-        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", exit_code=1)
+        raise OneLineError(
+            f"the job is near its time limit: {counted(left, 'pair')} not measured; {advice}", exit_code=1
+        )
     return found._replace(left=left)
 
 
@@ -371,10 +373,9 @@ def _announce(check: "PairCheck") -> None:
     time_s = estimated_s(len(check.nodes), number, check.asked, rate)
     again = ", then suspects alone" if check.has_two_rounds else ""
     duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
-    rounds_said = "1 round" if number == 1 else f"{number} rounds"
     talk(
-        f"{len(check.nodes)} nodes: {rounds_said} of up to {len(rounds[0])} pairs at the same time{again}; about "
-        f"{duration} if a link carries {format_rate(rate)}"
+        f"{len(check.nodes)} nodes: {counted(number, 'round')} of up to {counted(len(rounds[0]), 'pair')} at the same "
+        f"time{again}; about {duration} if a link carries {format_rate(rate)}"
     )
 
 
@@ -392,7 +393,7 @@ def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
     repeated = pairs_to_repeat(found.results)
     if not repeated:
         return found
-    talk(f"{len(repeated)} pairs are measured again, one after the other")
+    talk(f"measured again, one after the other: {counted(len(repeated), 'pair')}")
     measure_pairs(check, repeated)
     return without_crowded(found, check.asked, check.folder.rows())
 

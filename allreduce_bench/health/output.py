@@ -9,7 +9,7 @@ import numpy as np
 
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import few, three_digits
+from ..units import counted, few, three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
 # Sentences
@@ -67,8 +67,7 @@ def _summary(health: Health) -> str:
     ]
     if not links and not any(result.slow_nodes or result.group for result in health.results):
         scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
-        peers = f"{scope} node and no link is slower than its peers by"
-        parts.append(f"{peers} {health.threshold:.0%} or more")
+        parts.append(f"{scope} node and no link is slower than its peers by {health.threshold:.0%} or more")
     if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
         parts.append(", ".join(counts))
     return ". ".join(parts)
@@ -88,11 +87,7 @@ def _cut(lines: list[str], kind: str, every_link: bool) -> list[str]:
     more = len(lines) - MOST_LINKS
     if every_link or more <= 0:
         return lines
-    either = "link" if more == 1 else "links"
-    return [
-        *lines[:MOST_LINKS],
-        f"{more} more {kind} {either}; --all names every link",
-    ]
+    return [*lines[:MOST_LINKS], f"{more} more {kind} link{'s' * (more > 1)}; --all names every link"]
 
 
 def _counted(number: int, noun: str) -> str:
@@ -120,10 +115,9 @@ def _slow_links(health: Health) -> list[str]:
             f"; {result.link_ratio(other):.2f} times in {result.table.name} (z = {result.link_z[other]:.1f})"
             for result, other in further
         ]
-        way = _one_way(first, *pair)
         lines.append(
             f"link {name}: slow in {where}: {first.link_ratio(pair):.2f} times as long as its nodes take with "
-            f"others{which} (z = {first.link_z[pair]:.1f}){way}{''.join(others)}"
+            f"others{which} (z = {first.link_z[pair]:.1f}){_one_way(first, *pair)}{''.join(others)}"
         )
     return lines
 
@@ -252,7 +246,7 @@ def _node_table(health: Health, screen: Screen) -> list[str]:
         rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
     lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
     hidden = len(order) - len(shown)
-    return [*lines, *([f"and {hidden} nodes without findings"] if hidden else [])]
+    return [*lines, *([f"and {counted(hidden, 'node')} without findings"] if hidden else [])]
 
 
 def _worst_z(health: Health, name: str) -> float:

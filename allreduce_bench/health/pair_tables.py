@@ -21,7 +21,7 @@ import numpy as np
 from ..importers.row import LogError
 from ..runs.files import read_given
 from ..runs.start import HOST, compress, expand
-from ..units import printable
+from ..units import counted, printable
 from .judgement import PairTable, Setting, robust_sd, tables_of_rows
 from .pairs import PairFolder, PairRow, failed_pairs
 
@@ -46,10 +46,7 @@ UNIT = re.compile(
 )
 MOST_SETTINGS = 8  # values of a column that divides the lines
 NO_SETTING = re.compile(  # counters of repetitions, and outcomes
-    (
-        r""
-        r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date"
-    ),
+    r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
     re.IGNORECASE,
 )
 LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors
@@ -113,7 +110,9 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     except csv.Error as error:
         raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
-        raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
+        raise LogError(
+            f"{path}: expected a CSV with a header and a line per pair of nodes; found {counted(len(lines), 'line')}"
+        )
     head = [printable(name.strip()) for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
     read = [_line(number, fields, head, layout, path) for number, fields in lines[1:]]

@@ -96,8 +96,9 @@ class PairFolder:
         except OSError as error:
             if error.errno in (EAGAIN, EACCES):
                 os.close(handle)
-                way = "wait for its end, or choose another folder with -o"
-                raise RunError(f"{self.path}: another check is at work in it; {way}") from None
+                raise RunError(
+                    f"{self.path}: another check is at work in it; wait for its end, or choose another folder with -o"
+                ) from None
         self._is_held = True
         weakref.finalize(self, os.close, handle)
 

@@ -162,8 +162,7 @@ def _members(path: Path) -> Iterator[LogFile]:
         raise
     except DAMAGED as error:
         if isinstance(error, OSError) and error.filename:  # it could not be opened
-            reason = (error.strerror or str(error)).lower()
-            raise LogError(f"{path}: {reason}; {EXPECTED}") from error
+            raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
         raise _cut_off(path, count) from error
 
 

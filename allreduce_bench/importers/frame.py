@@ -51,8 +51,11 @@ def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
     rows = [row for row in every if row.time_s is not None]
     if len(rows) < len(every):
         first = next(row for row in every if row.time_s is None)
-        words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
-        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=4)
+        warnings.warn(
+            f"{path}: {len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out",
+            LogWarning,
+            stacklevel=4,
+        )
     return rows
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
-from ..units import MAX_RANKS, few, printable
+from ..units import MAX_RANKS, counted, few, printable
 from .row import LogError, LogWarning
 
 # files
@@ -140,8 +140,7 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     try:
         content = read()
     except OSError as error:
-        strerror = (error.strerror or str(error)).lower()
-        raise LogError(f"{path}: {strerror}; {EXPECTED}") from error
+        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
     except LogError:
         raise
     except ValueError as error:  # a null byte in its name
@@ -207,6 +206,12 @@ def shown(text: str) -> str:
     """Format `'text'`, short and in one line, for a message."""
     line = printable(text.strip())
     return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
+
+
+def shown_value(value: object) -> str:
+    """Format a value of JSON as it stands there, short and in one line: a text has quotes, a number none."""
+    line = printable(repr(value))
+    return f"{line[:40]}..." if len(line) > 40 else line
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
@@ -291,7 +296,9 @@ def timed(time_s: float, printed: str) -> dict[str, object]:
 def wrong_elements(text: str, place: str) -> dict[str, object]:
     """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
     count = int(min(real(text, "the number of wrong elements", place), LARGEST))
-    return {"wrong": count} | ({"state": "wrong", "reason": f"the log says: {count} wrong elements"} if count else {})
+    return {"wrong": count} | (
+        {"state": "wrong", "reason": f"the log says: {counted(count, 'wrong element')}"} if count else {}
+    )
 
 
 def head_of(path: Path) -> bytes:
@@ -349,9 +356,7 @@ def whole_of(
     if isinstance(value, str) and value.lstrip("-").isdecimal() and value.isascii() and len(value) < 20:
         value = int(value)
     if type(value) is not int or not least <= value <= most:
-        raise LogError(
-            f"{place}: {name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}"
-        )
+        raise LogError(f"{place}: {name} is {shown_value(value)}, expected a whole number from {least} to {most:.15g}")
     return value
 
 

@@ -270,8 +270,7 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
             return Room(Lab(rates, tuple(map(int, lines))), first, as_user, holder)
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
-    number = len(lines) + 1
-    raise LabError(f"virtual host h{number} of {len(rates)} could not be made: {_cause(said)}")
+    raise LabError(f"virtual host h{len(lines) + 1} of {len(rates)} could not be made: {_cause(said)}")
 
 
 def _cause(said: Sequence[str]) -> str:
@@ -348,9 +347,9 @@ def _exit_status(status: int, made: Room) -> int:
         what = (
             "the virtual hosts were ended from outside, and the command on them" if made.has_ended() else "the command"
         )
-        signal_name = signal.Signals(-status).name
         raise LabEnded(
-            f"{what} was killed by {signal_name}; 'run --resume -o FOLDER' continues a run", exit_code=128 - status
+            f"{what} was killed by {signal.Signals(-status).name}; 'run --resume -o FOLDER' continues a run",
+            exit_code=128 - status,
         )
     return status
 

@@ -195,6 +195,8 @@ def _mpirun(library: str) -> str:
     others = [f"{program} ({family or _first_line(said[program])})" for program, family in family_of.items()]
     what = f"mpi4py uses {library}, but no launcher says that it is of that MPI: {', '.join(others)}"
     mend = f"mend what '{shlex.quote(unknown[0])} --version' says, or " if unknown else ""
+    if unknown and "HOME" not in os.environ:  # Open MPI's does not start without
+        mend = "set HOME, or "
     raise LaunchError(what, replaced or mend + "put the mpirun of that library first in PATH")
 
 

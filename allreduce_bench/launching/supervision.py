@@ -26,7 +26,7 @@ from ..runs.folder import RunFolder
 from ..runs.library_algorithms import variables_at_start
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
-from ..units import format_time, shell_word
+from ..units import counted, format_time, shell_word
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
@@ -416,7 +416,7 @@ class SupervisedLaunch:
             ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
             raise LaunchFailed(f"launch {self.launch.name} {ending}", chance=bool(self.patience.ranks))
         elif missing := self._missing():
-            reason = f"its launcher reported success, but {missing} cells are missing: a node may have failed"
+            reason = f"its launcher reported success, but without {counted(missing, 'cell')}: a node may have failed"
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")
 
     def _missing(self) -> int:

@@ -37,12 +37,7 @@ VARIABLE_NAMES = frozenset(
 )
 NOT_STORED = "not_stored"
 KEY_OF_JOB = "OMPI_MCA_orte_precondition_transports"  # a secret of Open MPI's own
-NAME_AND_VALUE = (
-    "-env",
-    "--env",
-    "-genv",
-    "--genv",
-)  # options of launchers, followed by the name of a variable and its value
+NAME_AND_VALUE = ("-env", "--env", "-genv", "--genv")  # options of launchers: name and value of a variable follow
 SETTING = re.compile(r"(^|[,;])([A-Za-z_]\w*)=((?:(?![,;][A-Za-z_]\w*=).)*)", re.DOTALL)  # also several in a word
 
 
@@ -305,5 +300,4 @@ def describe(rates_bytes_per_s: Sequence[float]) -> str:
     rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
     hosts = len(rates_bytes_per_s)
     links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
-    value = "s" * (hosts > 1)
-    return f"{hosts} virtual host{value} of one machine, links of {links}"
+    return f"{hosts} virtual host{'s' * (hosts > 1)} of one machine, links of {links}"

@@ -24,7 +24,7 @@ from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
-from ..units import few, format_ranges
+from ..units import counted, few, format_ranges
 from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
@@ -239,8 +239,8 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
         return
     expected, ranks_of_host = -(-launch.ranks // ranks_per_node), Counter(hosts)
     named = few((f"{host} ({number})" for host, number in ranks_of_host.items()), MOST_NAMED)
-    nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
-    each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
+    nodes = counted(len(real.nodes), "node")
+    each = counted(ranks_per_node, "rank")
     raise RunError(
         f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; start "
         "it on enough nodes, or check how the launcher places ranks"

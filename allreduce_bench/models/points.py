@@ -19,7 +19,7 @@ from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.plan import Plan
 from ..stats import median
-from ..units import format_ranges
+from ..units import counted, format_ranges
 from .forms import Observations
 from .model import LEAST_S
 
@@ -184,7 +184,7 @@ def refuse_too_little(observed: Observations) -> None:
             "beta cannot be separated; measure 3 sizes or more"
         )
     if cells < FEWEST_CELLS:
-        raise TooFewPoints(f"{cells} points are not enough for two parameters: measure {FEWEST_CELLS} or more")
+        raise TooFewPoints(f"{counted(cells, 'point')} cannot determine two parameters: measure {FEWEST_CELLS} or more")
     if np.ptp(observed.log_time) == 0:
         raise TooFewPoints(
             f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: they "

@@ -391,8 +391,11 @@ def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicte
     if modelled.time_s < lowest_s * (1 - EQUAL):
         limit = LIMITS[least.index(lowest_s)]
         if modelled.unidentified:
-            reason = f"{modelled.unidentified} not identified, and its model below the bound"
-            return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
+            return predicted._replace(
+                prediction=None,
+                cannot=f"{predicted.series}: {modelled.unidentified} not identified, and its model below the bound",
+                limit=limit,
+            )
     raised = modelled.changed(lambda time_s: max(time_s, lowest_s))
     low_s = None if modelled.low_s is None else max(modelled.low_s, max(low_end))
     return predicted._replace(prediction=raised._replace(low_s=low_s), limit=limit)

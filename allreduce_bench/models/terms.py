@@ -94,8 +94,9 @@ def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, 
     try:
         return algorithm.cost(ranks, topology, count, segment)
     except Exception as error:  # a user's function may fail in any way
-        where = f"{ranks} ranks, {count} elements"
-        raise AlgorithmError(f"{algorithm.name}: {where}: its cost failed: {type(error).__name__}: {error}") from error
+        raise AlgorithmError(
+            f"{algorithm.name}: {ranks} ranks, {count} elements: its cost failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> int:

@@ -21,6 +21,7 @@ from ..schedule.distance import distance
 from ..schedule.draw import rounds
 from ..schedule.price import border
 from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
+from ..units import counted
 from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def _as_text(asked: Asked) -> str:
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
         raise OneLineError(
-            f"--map {asked.map}: names {len(switches)} hosts, but {size} ranks are on {len(topology.nodes)} nodes; "
-            "use another -n or --ranks-per-node"
+            f"--map {asked.map}: names {counted(len(switches), 'host')}, but {size} ranks are on "
+            f"{len(topology.nodes)} nodes; use another -n or --ranks-per-node"
         )
     count = size if asked.count is None else asked.count
     segment = asked.segment or max(count, 1)
@@ -286,8 +287,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     if output:
         refuse_given(output)
     if library := next(filter(is_of_library, algorithms), None):
-        words = "the steps of a library are not known; 'which' says which algorithm it runs"
-        raise OneLineError(f"{library}: {words}")
+        raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     try:
         with generators_that_end(find(list(algorithms)).values()):
             made = ENDINGS[ending](Asked(algorithms, size, **others))

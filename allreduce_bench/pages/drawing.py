@@ -13,6 +13,7 @@ from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.verify import Case, Proof, proof_of
+from ..units import counted
 
 LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper
 SATURATION = 0.62
@@ -323,8 +324,8 @@ def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
 
 def title(drawing: Drawing) -> str:
     """Return `ring on 4 ranks, 6 rounds`."""
-    ranks = "1 rank" if drawing.ranks == 1 else f"{drawing.ranks} ranks"
-    rounds = "1 round" if len(drawing.rounds) == 1 else f"{len(drawing.rounds)} rounds"
+    ranks = counted(drawing.ranks, "rank")
+    rounds = counted(len(drawing.rounds), "round")
     return f"{drawing.algorithm} on {ranks}, {rounds}"
 
 

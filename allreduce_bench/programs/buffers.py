@@ -222,8 +222,9 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
     elif hasattr(buffer, "__array_interface__") or hasattr(buffer, "__array__"):
         array = np.asarray(buffer)
         if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
-            found = type(buffer).__name__
-            raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
+            raise TypeError(
+                f"Allreduce: {name} is of type {type(buffer).__name__}, of which numpy makes a copy; expected an array"
+            )
     else:
         array = _of_memory(buffer, name)
     if array is None:

@@ -24,7 +24,7 @@ from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
 from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
 from ..schedule.algorithm import Algorithm, Topology
-from ..units import shell_word
+from ..units import counted, shell_word
 from .agreement import Shape
 from .candidates import Candidate
 
@@ -246,7 +246,7 @@ def _tell_losses(folder: "RunFolder") -> None:
     """Warn on stderr if cells of the run are damaged or missing: others might be the fastest."""
     plan, damages = folder.plan(), len(folder.damages())
     missing = sum(folder.cells_left(plan, launch) for launch in plan.planned_launches())
-    found = [f"{missing} cells are not measured"] * bool(missing) + [f"{damages} damages"] * bool(damages)
+    found = [f"{counted(missing, 'cell')} not measured"] * bool(missing) + [counted(damages, "damage")] * bool(damages)
     if found:
         words = f"Allreduce: choice={folder.path}: {', '.join(found)}; it chooses among the other cells"
         print(

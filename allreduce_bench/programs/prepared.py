@@ -427,8 +427,9 @@ class PreparedAllreduces:
         topology = self._site().topology
         chosen = self._choice_file.chosen(self.around, shape, topology)
         if chosen is None:
-            layout = topology.describe()
-            self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
+            self._say(
+                f"found no choice for {shape.words} on {self.around.size} ranks ({topology.describe()}); tries instead"
+            )
             return None
         self._from_file[shape] = chosen
         return chosen.candidate

@@ -542,8 +542,7 @@ def faster_than(row: SummaryRow) -> str:
 def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     """Return the finding about rows of one number of ranks, at least one, all with times below the lower bound."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
-    cells = cells_text(passing)
-    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
+    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells_text(passing)}"
     refuting = [row for row in passing if refutes_limit(row)]
     said = "the intervals contain the lower bound, so this may be noise"
     if refuting:

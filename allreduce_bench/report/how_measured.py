@@ -28,7 +28,7 @@ from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values, time_definition
 from ..stats import LEAST_FOR_INTERVAL
-from ..units import few, format_size, format_time, in_ranks
+from ..units import counted, few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
 
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
@@ -223,7 +223,7 @@ def _lateness_text(plan: Plan) -> str:
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     """Describe the checks, and the probability of detecting ranks that are missing, doubled or mixed up."""
     wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
-    found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
+    found = f"{counted(len(wrong), 'cell')}, {counted(sum(int(str(count)) for count in wrong), 'wrong element')}"
     checks = sum(row.get("checks") or 0 for row in rows)
     if not checks:  # a run older than the counting of checks
         return f"exact vectors before and after the timed calls of {found}"
@@ -440,7 +440,7 @@ def source(imported: Mapping[str, Any]) -> str:
     """Return `OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
     return f"{_tool_and_version(imported)}, {names[0]}" + (
-        f" and {len(names) - 1} more files" if len(names) > 1 else ""
+        f" and {counted(len(names) - 1, 'more file')}" if len(names) > 1 else ""
     )
 
 

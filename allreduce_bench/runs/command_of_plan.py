@@ -11,7 +11,7 @@ from ..units import shell_word
 from .competitor import FORCED_DEFAULT, NATIVE, WAYS, Competitor, competitor
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
-from .plan import NOMINAL, Plan
+from .plan import NOMINAL, UNTIL, Plan
 from .start import Start
 
 
@@ -76,5 +76,6 @@ def said_otherwise(plan: Plan) -> dict[str, Any]:
         "segment_nbytes": None if prices else plan.segment_nbytes,  # chosen again
         "cut_prices": prices.source if prices and prices != NOMINAL else None,
         "link_rate_bytes_per_s": link_rates if all(link_rates) else None,
+        **(dict.fromkeys(UNTIL) if plan.iters else {}),
         **(of_hosts if virtual else {}),  # virtual hosts have their own names, shell and interface
     }

@@ -144,10 +144,8 @@ def late_by_of(word: str) -> LateBy:
     return LateBy(factor=float(word[:-1])) if word.endswith("x") else LateBy(seconds=float(word[:-1]))
 
 
-def refuse_arrival(compute_s: float, arrival: str, late_by: str) -> None:
-    """Raise ValueError if nothing is delayed, or work already makes ranks late."""
-    if not arrival and late_by != "1x":
-        raise ValueError("--late-by is how late the pattern of --arrival is; name one, such as one-late")
+def refuse_arrival(compute_s: float, arrival: str) -> None:
+    """Raise ValueError if work already makes ranks late."""
     if arrival and compute_s:
         raise ValueError("--compute lets ranks become late, --arrival delays them; use one of the two")
 

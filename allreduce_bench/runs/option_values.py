@@ -4,6 +4,7 @@ What few ranks need is imported late: a rank that this program started is given 
 """
 
 import re
+from collections.abc import Sequence
 from types import ModuleType
 
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, short_size, unknown_word
@@ -24,10 +25,11 @@ _NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return the competitors of `ring,ring@pipelined,./mine.py`. Raises ValueError for none, and for a wrong way."""
+    """Return the competitors of `ring,ring@pipelined,./mine.py`. Raises ValueError for none, one twice, a wrong way."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
         raise ValueError(f"'{text}': expected names of algorithms")
+    _refuse_twice(names)
     for name in names:
         split_way(name)
     return names
@@ -38,7 +40,13 @@ def parse_executors(text: str) -> tuple[str, ...]:
     names = tuple(word.strip() for word in text.split(","))
     if unknown := [name for name in names if name not in (*WAYS, AUTO)]:
         raise ValueError(unknown_word("executor", unknown[0], (*WAYS, AUTO)))
+    _refuse_twice(names)
     return names
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"'{twice[0]}' is named twice; name it once")
 
 
 def dtype_named(text: str) -> str:

@@ -70,6 +70,7 @@ DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 DEFAULT_WINDOW = 4  # messages
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only if named
 INPUTS = ("changing", "same")  # of consecutive calls
+UNTIL = ("precision", "cell_time_s", "min_time_s")  # choices that end a cell, unless `iters` does
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
@@ -324,8 +325,7 @@ class Plan:
             section=Section.DEFINED,
             condition=True,
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
-            "is "
-            "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
+            "is left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
             after="cache",
             earlier="same",
         ),
@@ -486,7 +486,7 @@ class Plan:
         self._refuse_repeating()
         if self.window is not None and not any(name.is_pipelined for name in map(Competitor, self.competitors)):
             raise PlanError(f"a window belongs to {' and '.join(PIPELINED)}; name one, such as ring@pipelined")
-        if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
+        if self.compute_s or self.inject_slowdown or self.arrival:
             self._refuse_injected()
         if self.placement not in (PAGE, UNKNOWN_PLACEMENT):
             self._refuse_placement()
@@ -568,7 +568,7 @@ class Plan:
             raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
-            injected.refuse_arrival(self.compute_s, self.arrival, self.late_by)
+            injected.refuse_arrival(self.compute_s, self.arrival)
         except ValueError as error:
             raise PlanError(str(error)) from error
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from ..units import few
+from ..units import counted, few
 from .files import read_given
 from .start import HOST
 
@@ -73,17 +73,15 @@ def ranks_in_order(order: Sequence[str], host_of_rank: Sequence[str]) -> tuple[i
             f"{few(ranks_of, MOST_NAMED)}"
         )
     if left_out := [host for host in ranks_of if host not in named]:
-        raise OrderError(
-            f"the order leaves out host {left_out[0]}, on which {len(ranks_of[left_out[0]])} ranks were started; name "
-            "every host"
-        )
+        ranks = counted(len(ranks_of[left_out[0]]), "rank")
+        raise OrderError(f"the order leaves out host {left_out[0]}, which has {ranks}; name every host")
     if len(named) == len(order):
         return tuple(chain.from_iterable(ranks_of[host] for host in order))
     for host, times in named.items():
         if times != len(ranks_of[host]):
             raise OrderError(
-                f"the order names host {host} {times} times, and {len(ranks_of[host])} ranks were started there; name "
-                "each host once, or as often as it has ranks"
+                f"the order names host {host} {counted(times, 'time')}, for {counted(len(ranks_of[host]), 'rank')} "
+                "there; name each host once, or as often as it has ranks"
             )
     waiting = {host: iter(ranks) for host, ranks in ranks_of.items()}
     return tuple(next(waiting[host]) for host in order)

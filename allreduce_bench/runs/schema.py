@@ -69,10 +69,7 @@ class Column(NamedTuple):
 
 def _quantile(name: Quantile) -> Column:
     return Column(
-        (
-            f"{QUANTILES[name]:g} % of the calls took no longer, with all launches scaled to one median; empty: too "
-            "few calls"
-        ),
+        f"{QUANTILES[name]:g} % of the calls took no longer, with all launches scaled to one median; empty: too few calls",
         "s",
     )
 

@@ -127,8 +127,9 @@ class Algorithm(NamedTuple):
             yield from drop_empty(generated)
         except Exception as error:
             line = (_failing_line(error, self.file) or _yielding_line(generated, self.file)) if self.file else ""
-            place = f"{line}rank {rank} of {size}, {count} elements"
-            raise AlgorithmError(f"{self.name}: {place}: failed: {type(error).__name__}: {error}") from error
+            raise AlgorithmError(
+                f"{self.name}: {line}rank {rank} of {size}, {count} elements: failed: {type(error).__name__}: {error}"
+            ) from error
 
     def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
         """Return the steps of `rank` as a list. Raises AlgorithmError if there are more than MAX_STEPS."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..tables import columns_of, fitted
+from ..units import counted
 from . import Parts, Schedule, contribution, elements, letter
 from .verify import rendezvous
 
@@ -99,7 +100,7 @@ def _drawn_message(
 
 def _title(name: str, size: int, parts: Parts) -> str:
     lengths = [len(parts.span(part)) for part in range(len(parts))] or [0]
-    number = "1 part" if len(lengths) == 1 else f"{len(lengths)} parts"
+    number = counted(len(lengths), "part")
     each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
     element = "element" if set(lengths) == {1} else "elements"
     finished = ", S1 the finished sum of part 1" if size > 1 else ""

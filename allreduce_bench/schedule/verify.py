@@ -322,8 +322,7 @@ def _proof_line(name: str, algorithm: Algorithm, of_sizes: Iterable[_Proved], le
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
-    costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    line = f"{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}"
+    line = f"{len(proofs):>9}  {case.size:>8}  {proof.steps:>6}  {sent:>8}  {proof.depth:>5}  {ordered:<10}  {same}"
     line = f"{line:<{len(line) + 9 - len(same)}}  {_how_often(at_any)}" if lengths else line
     return ProofLine(name, line, len(proofs))
 

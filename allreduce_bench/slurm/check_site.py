@@ -17,6 +17,7 @@ from typing import IO
 from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.findings import Check
+from ..units import counted
 from . import commands
 from .commands import Partition, SlurmError
 
@@ -87,8 +88,11 @@ def _of_topology(nodes: list[str]) -> Check:
     levels = max(path.count("/") for path in paths.values()) + 1
     least, most = min(nodes_below.values()), max(nodes_below.values())
     nodes_each = f"{least} to {most}" if least < most else f"{most}"
-    text = f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches"
-    return Check("ok", "topology", f"{text}, {levels} levels")
+    return Check(
+        "ok",
+        "topology",
+        f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches, {counted(levels, 'level')}",
+    )
 
 
 def _of_kinds(mpi: str) -> Check:

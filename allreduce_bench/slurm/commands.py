@@ -394,8 +394,9 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
     try:
         process = subprocess.run(command, env=environ, timeout=patience_s, check=False, **captured)
     except subprocess.TimeoutExpired:
-        advice = "check the controller (scontrol ping)"
-        raise NoAnswer(f"{program}: no response within {patience_s:.0f} s; {advice}") from None
+        raise NoAnswer(
+            f"{program}: no response within {patience_s:.0f} s; check the controller (scontrol ping)"
+        ) from None
     if process.returncode:
         complaint = _complaint_sentence(process.stderr) or _complaint_sentence(process.stdout)
         habit = complaint or f"exit status {process.returncode}"

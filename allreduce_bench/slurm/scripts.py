@@ -420,8 +420,7 @@ class Rendering:
     def _rendered(self, template: Template, directives: dict, assignments: dict) -> str:
         text = template.render(directives, assignments, self.system.modules, self.system.variables)
         first, rest = text.split("\n", 1)
-        command = escaped(shlex.join(self.command))
-        return f"{first}\n# Rendered from {escaped(template.name)} by:\n#   {command}\n{rest}"
+        return f"{first}\n# Rendered from {escaped(template.name)} by:\n#   {escaped(shlex.join(self.command))}\n{rest}"
 
 
 # The output about a submission: its jobs as a table, their node-hours, and the facts kept of them

@@ -132,8 +132,9 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
     """Return how many nodes so many ranks fill. Raises PlanError if that is no integer."""
     ranks_per_node = plan.start.ranks_per_node
     if not ranks_per_node or ranks % ranks_per_node:
-        per_node = f"{ranks_per_node} on each node"
-        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
+        layout = (
+            f"{ranks} ranks, {ranks_per_node} on each node" if ranks_per_node else "a plan without --ranks-per-node"
+        )
         raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node
 
@@ -404,8 +405,9 @@ def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseExce
     try:
         commands.cancel(ids)
     except SlurmError as refused:
-        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
-        raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
+        raise RuntimeError(
+            f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}): scancel {' '.join(ids)}"
+        ) from error
     for path in made:
         rmtree(path, ignore_errors=True)
 

@@ -10,7 +10,7 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_ranges, shell_word
+from ..units import counted, format_ranges, shell_word
 from . import job_states
 from .commands import SlurmJob, duration
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
@@ -208,7 +208,7 @@ def next_step(overview: Overview, collected: bool) -> str:
     if active := overview.active():
         waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
         follow_up = waiting or f"then: allreduce-bench collect {sweep}"
-        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
+        return f"{progress}; {counted(len(active), 'job')} unfinished; {follow_up}"
     if collecting:
         return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
@@ -256,8 +256,9 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
         return [f"still queued or running: job {jobs}; run collect again after it has ended"]
     if runs and overview.tasks:
         when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
-        resume = f"allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
-        return [f"to submit the missing cells again{when}: {resume}"]
+        return [
+            f"to submit the missing cells again{when}: allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
+        ]
     return [
         f"to measure the missing cells: allreduce-bench run --resume -o {shell_word(run.folder.path)}" for run in runs
     ]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..importers.common_ends import aligned_by_common_end
-from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown, text_of, whole_of
+from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown_value, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
@@ -189,7 +189,7 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
     if not all(map(_is_time, times_us)) or times_us[1] < 0:  # type: ignore[operator]
-        raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds, dur 0 or more")
+        raise LogError(f"{place}: ts and dur are {shown_value(times_us)}, expected microseconds, dur 0 or more")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
     size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")) if is_comms else ""
@@ -273,8 +273,7 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
         )
     if absent:
         named = format_ranges(set(range(ranks)) - {part.rank for part in parts})
-        value = "s" * (absent > 1)
-        warnings.warn(f"no file of rank{value} {named}", LogWarning, stacklevel=2)
+        warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
 
 
 def _kind(parts: Sequence[TracedRank]) -> str:
@@ -473,9 +472,8 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
     step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
     if ahead_s > MOST_AHEAD * step_s:
         raise LogError(
-            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step "
-            f"takes {format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be "
-            "late"
+            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step takes "
+            f"{format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be late"
         )
 
 

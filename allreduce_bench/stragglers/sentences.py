@@ -10,7 +10,7 @@ import numpy as np
 from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..runs.folder import RunFolder
 from ..tables import Column, Screen, columns_of, fitted
-from ..units import format_ranges, format_time, three_digits
+from ..units import counted, format_ranges, format_time, three_digits
 from .arrivals import Arrivals
 from .localise import GROUP, NODE, RANK, nodes_of
 from .of_run import Injected, NodeState, of_run
@@ -124,12 +124,14 @@ def z_words(z: float, digits: str = ".3g") -> str:
 def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
     if not report.steps and len(arrivals.step_s):
         return "no step has the arrivals of two ranks or more"
-    return f"{report.steps} steps are too few to tell a slow rank from chance"
+    return f"{counted(report.steps, 'step')} cannot tell a slow rank from chance"
 
 
 def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
     known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
-    times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
+    times = (
+        f" ({counted(len(known_s), 'step')}, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
+    )
     return (
         "no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are "
         f"known{times}"
@@ -475,7 +477,7 @@ def _wait_sentences(report: StragglerReport) -> list[str]:
     if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
         return []
     share = f" ({percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
-    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
+    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {counted(report.steps, 'step')}"]
 
 
 def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
@@ -579,7 +581,7 @@ def _signed_time(time_s: float) -> str:
 
 def left_words(judged: Judged, left: int) -> str:
     """Describe the ranks without a row: `48 ranks more, all less late`; those of a group may be as late."""
-    return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
+    return counted(left, "more rank") + ", all less late" * (not judged.report.groups)
 
 
 def rank_table(judged: Judged, screen: Screen) -> list[str]:

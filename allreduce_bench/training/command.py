@@ -39,7 +39,7 @@ from ..runs.competitor import COMPILED, WAYS, competitor
 from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
-from ..units import format_size, format_time, in_ranks, unknown_word
+from ..units import counted, format_size, format_time, in_ranks, unknown_word
 from .input_files import read_calls
 from .measured import Measured, calls_request, measured_calls, measured_of, modelled_calls, modelled_of, step_request
 from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
@@ -120,7 +120,7 @@ def replay_calls(path: Path, options: dict[str, Any]) -> Replay:
     _refuse_long_computation(asked, "cut the file")
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_calls(found, calls, measuring.ranks, measuring.name)
-    title = f"{path}, {len(calls)} call{'s' if len(calls) != 1 else ''}"
+    title = f"{path}, {counted(len(calls), 'call')}"
     return Replay(measured_result(title, modelled_calls(measured, calls)), measured, measuring.how)
 
 

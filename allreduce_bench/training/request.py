@@ -15,7 +15,7 @@ from ..report.forecast import port_in_words
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
-from ..units import format_rate, format_size, unknown_word
+from ..units import counted, format_rate, format_size, unknown_word
 from .architectures import ARCHITECTURES, known_model
 from .buckets import NEWEST, Caps
 from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
@@ -182,7 +182,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         doubts = doubts_of(sourced.costs, number, named)
         is_lower_bound = any_lower_bound(sourced.costs, number, named)
         outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
-    title = f"{options['calls']}, {len(calls)} calls"
+    title = f"{options['calls']}, {counted(len(calls), 'call')}"
     result = Result(title, sourced.source, sourced.network, tuple(outcomes))
     return result._replace(grade=sourced.grade, placement=sourced.placement)
 

@@ -2,7 +2,7 @@
 
 from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import format_size, format_time, in_ranks
+from ..units import counted, format_size, format_time, in_ranks
 from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
 from .measured import Measured, overlap_share
 from .result import Result, batch_rule, memory_of, narrow_elements
@@ -48,22 +48,21 @@ def model_sentence(setup: Setup) -> str:
     """Return `ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
     dtypes = " and ".join(model.dtypes(setup.dtype))
-    counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{model.label}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
+    parameters = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
+    return f"{model.label}: {parameters}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
 
 
 def packing_sentence(setup: Setup) -> str:
     """Say whose buckets these are, and how many."""
-    number = len(buckets_of(setup))
-    counted = f"{number} bucket{'s' if number != 1 else ''}"
+    buckets = counted(len(buckets_of(setup)), "bucket")
     first, cap = map(format_size, setup.packing.limits)
     version = "torch " + ".".join(map(str, setup.packing.torch))
     if setup.stage == FIRST:
         later = len(ddp_buckets(setup.model, setup.packing, REBUILT, setup.dtype))
-        return f"PyTorch DDP ({version}), {counted} in the first step; {later} in all others (--stage rebuilt)"
+        return f"PyTorch DDP ({version}), {buckets} in the first step; {later} in all others (--stage rebuilt)"
     now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
     return (
-        f"PyTorch DDP ({version}), caps {first} and {cap}, {counted} from the second step on; {now} in the first step"
+        f"PyTorch DDP ({version}), caps {first} and {cap}, {buckets} from the second step on; {now} in the first step"
     )
 
 
@@ -180,8 +179,7 @@ def answer(result: Result, outcome: Outcome) -> str:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
-    hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
-    told = f"{title}: {subject} {step}, {waits}; {hidden}"
+    told = f"{title}: {subject} {step}, {waits}; {line.overlap_share:.0%} of the communication runs beside computation"
     most = " or less" if outcome.is_lower_bound else ""
     return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 
@@ -286,7 +284,7 @@ def sizes_sentence(measured: Measured) -> str:
     lengths = measured.alone_nbytes
     least, most, number = min(lengths), max(lengths), len({*lengths})
     span = f"{number} lengths from {format_size(least)} to {format_size(most)}" if number > 1 else "one length"
-    return f"{format_size(sum(lengths))} of each rank are reduced, in {len(lengths)} calls of {span}"
+    return f"{format_size(sum(lengths))} of each rank are reduced, in {counted(len(lengths), 'call')} of {span}"
 
 
 def beside_sentence(measured: Measured) -> str:

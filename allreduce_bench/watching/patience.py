@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
-from ..units import few
+from ..units import counted, few
 from .watch import START_FACTOR
 
 ANSWER_S = 3.0  # until an answer arrives; also until a launcher ends the ranks left behind by a death
@@ -255,7 +255,7 @@ class Patience:
         return self._trouble(reason)._replace(hung=self.cell)
 
     def _trouble(self, reason: str) -> Trouble:
-        ranks = "1 rank" if self.size == 1 else f"{self.size} ranks"
+        ranks = counted(self.size, "rank")
         return Trouble(f"{self.cell['words']}, {ranks}" if self.cell else f"start of {ranks}", reason)
 
     def _confirmed_suspect(self) -> Rank | None:

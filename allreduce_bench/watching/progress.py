@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..units import format_duration
+from ..units import counted, format_duration
 
 
 class LaunchPosition(NamedTuple):
@@ -56,7 +56,7 @@ class ProgressLines:
 
     def where(self) -> str:
         """Return `launch 2/3 (4 ranks)`."""
-        ranks = "1 rank" if self.position.ranks == 1 else f"{self.position.ranks} ranks"
+        ranks = counted(self.position.ranks, "rank")
         return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:

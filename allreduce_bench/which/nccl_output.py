@@ -56,8 +56,7 @@ def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
     for one in verdicts:
         if one.state == NO:
             ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.nbytes)))
-            size = format_size(one.nbytes)
-            sentences.append(f"expected {one.name} at {size}, found {ran}")
+            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {ran}")
     return sentences
 
 

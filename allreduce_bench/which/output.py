@@ -42,8 +42,7 @@ class Result(NamedTuple):
 def result_lines(result: Result, screen: Screen = UNBOUNDED) -> tuple[list[str], list[str]]:
     """Return the lines of the tables, and sentences below them."""
     found = result.found
-    nodes = f"{found.nodes} node{'s' if found.nodes != 1 else ''}"
-    lines = [f"{result.library}, {in_ranks([found.ranks])} on {nodes}", ""]
+    lines = [f"{result.library}, {in_ranks([found.ranks])} on {found.nodes} node{'s' if found.nodes != 1 else ''}", ""]
     if result.settings:
         lines += [*fitted(_settings_columns(result), screen), ""]
     lines += fitted(_sizes_columns(result), screen)
@@ -123,8 +122,7 @@ def _sentences(result: Result) -> list[str]:
         sentences.append(result.found.not_counted)
     for one in result.verdicts:
         if one.state == NO:
-            ran = answers[one.nbytes].words
-            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {ran}")
+            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {answers[one.nbytes].words}")
     return sentences
 
 

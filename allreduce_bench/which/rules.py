@@ -83,8 +83,7 @@ def _text(path: Path) -> str:
     try:
         return read_given_text(path, LONGEST)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise RulesError(f"ignored: rules file {path}: {why}") from error
+        raise RulesError(f"ignored: rules file {path}: {(error.strerror or str(error)).lower()}") from error
     except ValueError as error:
         raise RulesError(f"ignored: rules file {path}: no text") from error
 

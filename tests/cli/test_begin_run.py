@@ -1,5 +1,6 @@
 """The plan of a run that is new is written once; one that is there is gone on with, or refused in a sentence."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,23 @@ from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
 
 PLAN = Plan(("ring",), (8,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--late-by 1x", "--late-by.*--arrival"),
+        ("--skip-hung", "--skip-hung.*--resume"),
+        ("--iters 3 --cell-time 1s", "--iters.*--cell-time"),
+        ("--iters 3 --min-time 1s", "--iters.*--min-time"),
+        ("-a ring,ring", "'ring'.*twice"),
+        ("--executor compiled,compiled", "'compiled'.*twice"),
+    ],
+)
+def test_a_choice_that_would_change_nothing_is_refused(words, why):
+    result = CliRunner().invoke(main, ["run", "-n", "2", *words.split()])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1) and re.search(why, result.stderr)
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize(
@@ -36,6 +54,13 @@ def test_a_control_that_makes_no_sense_is_refused(control, why):
         planned_run(Request(lambda: PLAN, control))
     with pytest.raises(PlanError, match="would end"):
         refuse_short_timeout(0.5)
+
+
+def test_a_run_that_is_not_there_begins_and_says_so(tmp_path, capsys):
+    resuming = Request(lambda: PLAN, Control(output=tmp_path / "run", resume=True))
+    for said in (f"{tmp_path / 'run'}: no run to continue; this is a new one\n", ""):
+        open_run(resuming)
+        assert capsys.readouterr().err == said
 
 
 def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import interpreters
-from measured_runs import with_package
+from measured_runs import here, with_package
 from places import ROOT
 
 JOBS = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}
@@ -89,13 +89,14 @@ def test_no_launch_starts_none():
 
 
 def test_a_word_that_salloc_would_run_is_refused_before_anything_is_asked():
-    result = doctor("--slurm", "extra")
+    result = here("doctor", "--slurm", "extra")
     assert result.returncode == 2 and not result.stdout
     assert "error: " in result.stderr and "doctor: 'extra'" in result.stderr
 
 
-def test_as_a_rank_it_refuses():
-    result = doctor(OMPI_COMM_WORLD_SIZE="2")
+def test_as_a_rank_it_refuses(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    result = here("doctor")
     assert result.returncode == 2 and not result.stdout
     assert "doctor starts" in result.stderr
 

@@ -1,7 +1,9 @@
 """`report`: which files it writes, what it refuses before it loads what draws, and what it says when it takes long."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,13 +16,18 @@ from allreduce_bench.watching import progress
 
 HEAVY = ("pandas", "matplotlib", "scipy")
 TOLD_LOADED = f"""
-import sys
+import json, sys
+from click.testing import CliRunner
 from allreduce_bench.cli import main
-try:
-    main(sys.argv[1:])
-finally:
-    print("loaded:", *[name for name in {HEAVY} if name in sys.modules])
+for words in json.load(sys.stdin):
+    result = CliRunner().invoke(main, words.split())
+    print(json.dumps([result.exit_code, [name for name in {HEAVY} if name in sys.modules], result.stderr]))
 """
+UNREADABLE = [f"{command} {path}" for command in ("report", "show") for path in ("none", "empty")]
+ABSENT = ["compare absent", "fit absent", "import absent", "report absent", "show absent", "stragglers absent"]
+ABSENT += ["workload --log absent"]
+WRONG = ["predict", "predict -n 4 -m absent", "workload absent", "explain absent", "fit . --format xml"]
+WRONG += ["report . --figures pdf --width 84"]
 
 
 def run(*words):
@@ -36,10 +43,19 @@ def folder(tmp_path, monkeypatch):
     return build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2, 4)).path
 
 
-def loaded(*words) -> tuple[int, list[str], str]:
-    """Exit status, what of HEAVY the command loaded, and its words on stderr."""
-    ended = subprocess.run([sys.executable, "-c", TOLD_LOADED, *map(str, words)], capture_output=True, text=True)
-    return ended.returncode, ended.stdout.partition("loaded:")[2].split(), ended.stderr
+def loaded(*commands: str, cwd: Path | None = None) -> dict[str, tuple[int, list[str], str]]:
+    """Of each command, one after the other in one process: exit status, what of HEAVY is loaded by then, and stderr."""
+    command = [sys.executable, "-c", TOLD_LOADED]
+    ended = subprocess.run(command, input=json.dumps(commands), capture_output=True, text=True, check=True, cwd=cwd)
+    return dict(zip(commands, map(tuple, map(json.loads, ended.stdout.splitlines())), strict=True))
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory) -> dict[str, tuple[int, list[str], str]]:
+    """What is refused, by its command, in a folder that has but an empty one."""
+    folder = tmp_path_factory.mktemp("refused")
+    (folder / "empty").mkdir()
+    return loaded(*UNREADABLE, *ABSENT, *WRONG, cwd=folder)
 
 
 def test_figures_are_files_when_asked_for(folder):
@@ -58,33 +74,26 @@ def test_another_format_and_a_width_of_nothing_are_refused(folder):
     assert result.exit_code == 2 and "add --figures" in result.stderr
 
 
-def test_what_cannot_be_read_is_said_before_anything_is_loaded(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for command in ("report", "show"):
-        for path in (tmp_path / "none", tmp_path / "empty"):
-            status, heavy, said = loaded(command, path)
-            assert (status, heavy) == (2, []) and said.startswith(f"error: {path}"), said
-    assert loaded("report", tmp_path, "--figures", "pdf", "--width", "84")[:2] == (2, [])
-    assert loaded("fit", tmp_path, "--format", "xml")[:2] == (2, [])
+@pytest.mark.parametrize("command", UNREADABLE)
+def test_what_cannot_be_read_is_said_before_anything_is_loaded(refused, command):
+    status, heavy, said = refused[command]
+    assert (status, heavy) == (2, []) and said.startswith(f"error: {command.split()[1]}"), said
 
 
-@pytest.mark.parametrize("command", [*("compare", "fit", "import", "report", "show", "stragglers"), "workload --log"])
-def test_what_is_absent_is_told_at_once(tmp_path, command):
-    status, heavy, words = loaded(*command.split(), tmp_path / "absent")
+@pytest.mark.parametrize("command", ABSENT)
+def test_what_is_absent_is_told_at_once(refused, command):
+    status, heavy, words = refused[command]
     assert (status, heavy) == (2, []) and words.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", ["predict", "predict -n 4 -m absent", "workload absent", "explain absent"])
-def test_wrong_words_are_told_at_once(words):
-    assert loaded(*words.split())[:2] == (2, [])
+@pytest.mark.parametrize("command", WRONG)
+def test_wrong_words_are_told_at_once(refused, command):
+    assert refused[command][:2] == (2, [])
 
 
-def test_help_loads_nothing_heavy():
-    assert loaded("lab", "--help")[:2] == (0, [])
-
-
-def test_a_table_needs_no_frames(folder):
-    assert loaded("show", folder)[:2] == (0, [])
+def test_neither_help_nor_a_table_loads_anything_heavy(folder):
+    help_, table = loaded("lab --help", f"show {folder}").values()
+    assert help_[:2] == table[:2] == (0, [])
 
 
 def test_a_report_that_takes_long_says_what_it_does(folder, monkeypatch):

@@ -85,3 +85,11 @@ def test_guidelines_are_native_and_all_mock_ups_and_one_mock_up_brings_native():
     assert algorithm_fields(("ring", "native", "guidelines"))["algorithms"] == ("native", *MOCKUPS, "ring")
     assert algorithm_fields(("native:reduce+bcast",))["algorithms"] == ("native", "native:reduce+bcast")
     assert not {*MOCKUPS} & {*algorithm_fields()["algorithms"]}
+
+
+def test_the_calls_that_a_profile_counted_are_what_is_measured():
+    words = "-n 4 --sizes 8,8000,4M --dtype MPI_DOUBLE --op MPI_SUM -a native"
+    plan = asked(*words.split()).make_plan()
+    launch = plan.planned_launches()[0]
+    calls = {(launch.ranks, cell.count) for cell in plan.cells(launch) if cell.algorithm == "native"}
+    assert calls == {(4, 1), (4, 1000), (4, 524288)} and (plan.dtype, plan.op) == ("float64", "sum")

@@ -16,6 +16,7 @@ from measured_runs import (
     LONG_RUN,
     bench,
     done,
+    here,
     mpirun,
     one_line_error,
     ranks,
@@ -222,11 +223,10 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
 
 
 def test_an_existing_folder_is_never_overwritten(tmp_path):
-    python = interpreters()[0]
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").touch()
-    assert "already exists" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
-    assert "no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+    assert "already exists" in one_line_error(here("run", "-o", tmp_path / "run"))
+    assert "no run.json" in one_line_error(here("run", "--resume", "-o", tmp_path / "run"))
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
@@ -242,7 +242,7 @@ def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(tmp_path, r
 def test_resuming_keeps_the_plan(tmp_path):
     python, folder = interpreters()[0], tmp_path / "run"
     assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
-    said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
+    said = one_line_error(here("run", "--resume", "-o", folder, "-d", "float64"))
     assert "--resume uses" in said and "dtype float32, found float64" in said
 
 
@@ -322,9 +322,9 @@ def test_an_algorithm_file_that_changed_is_not_resumed(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     mine.write_text(mine.read_text() + "\n")
-    assert "run began" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    assert "run began" in one_line_error(here("run", "--resume", "-o", folder))
     mine.unlink()
-    assert "No such file or directory; the run" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    assert "No such file or directory; the run" in one_line_error(here("run", "--resume", "-o", folder))
 
 
 def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_path):

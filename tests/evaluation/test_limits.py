@@ -38,7 +38,7 @@ def stated(rate: float | None, virtual: tuple[float, ...] = ()) -> Plan:
 
 def test_what_a_virtual_link_passes_at_once_is_no_part_of_the_limit():
     link = link_of(stated(12.5e6, (12.5e6, 12.5e6)), [{"wire": "e0=1000"}], [{"nodes": 2, "machines": []}])
-    assert link == NodeLink(12.5e6, ("e0, 100 Mbit/s of the virtual hosts"), 9014 + 6250)
+    assert link == NodeLink(12.5e6, "e0, 100 Mbit/s of the virtual hosts", 9014 + 6250)
     assert least_s(8192, 2, link) == 0 and least_s(8 << 20, 2, link) == ((8 << 20) - 9014 - 6250) / 12.5e6
     row = {"nodes": 2, "nbytes": 8192, "ranks": 2}
     assert limits_of(row, link, 30e-6) == {LATENCY: 30e-6} and limits_of(row, link, None) == {}

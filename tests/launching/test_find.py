@@ -55,10 +55,16 @@ def test_the_lack_of_a_launcher_is_said_with_the_remedy(tmp_path, monkeypatch, s
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", "/root")
     with pytest.raises(LaunchError) as error:
         find._mpirun("MPICH 5.0.2")
     assert what.format(folder=tmp_path) in error.value.what
     assert advice.format(folder=tmp_path) in error.value.advice
+    if advice == MEND:
+        monkeypatch.delenv("HOME")
+        with pytest.raises(LaunchError) as error:
+            find._mpirun("MPICH 5.0.2")
+        assert error.value.advice.startswith("set HOME, or ")
 
 
 @needs_mpi

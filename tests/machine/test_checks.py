@@ -44,3 +44,10 @@ def test_a_finding_takes_the_place_of_what_is_in_order(bare):
     assert bad["load"].level == "caution" and bad["load"].text == node["at_work"].words
     assert bad["frequency"].level == "caution" and "cpupower" in bad["frequency"].advice
     assert not any(check.level == "ok" for check in findings.node_checks(node) if check.name in bad)
+
+
+@pytest.mark.parametrize(("factor", "level", "advice"), [(1.4, "ok", ""), (1.6, "caution", "multiples of 64 bytes")])
+def test_copies_that_take_longer_where_vectors_lie_close_are_said_with_what_to_do(bare, factor, level, advice):
+    node = {**findings.node_of_this_process(), "copying": {"close_factor": factor, "fsrm": True, "libc": "glibc 2.36"}}
+    (found,) = (check for check in findings.node_checks(node) if check.name == "copying")
+    assert found.level == level and f"takes {factor:.2f} times as long" in found.text and advice in found.advice

@@ -43,5 +43,5 @@ def test_many_damages_are_counted(tmp_path):
 def test_version_3_is_said_once_and_plain(tmp_path):
     folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
     found = damage_report(folder)
-    assert found.damages == [] and found.unchecked == (f"{folder.path}: 2 launches were {UNCHECKED}")
+    assert found.damages == [] and found.unchecked == f"{folder.path}: 2 launches were {UNCHECKED}"
     assert [caveat.level for caveat in damage_caveats(found)] == ["info"]

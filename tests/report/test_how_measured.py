@@ -60,7 +60,7 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     assert "are detected" in said and "least 5%" in said
     former = [{"wrong": 0, "time_s": None}]
     said = _checks_text(few, former)
-    assert "vectors before" in said and "calls of 1 cells, 0 wrong elements" in said
+    assert "vectors before" in said and "calls of 1 cell, 0 wrong elements" in said
 
 
 def test_the_order_of_sizes_is_told_where_time_was_limited(tmp_path):

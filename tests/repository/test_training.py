@@ -81,16 +81,16 @@ def test_the_slowed_rank_is_named_in_torch(python):
 @needs_mpi
 @over_mpi
 @pytest.mark.parametrize(
-    "ranks, words, said",
+    "before, words, said",
     [
-        ("2", ("--lose", "1@5"), "--lose: expected a folder of checkpoints"),
-        ("2", ("--slow", "2"), "--slow: expected a rank below 2"),
-        ("1", ("--steps", "0"), "--steps and --every: expected 1 or more"),
+        ((), ("--lose", "0@5"), "--lose: expected a folder of checkpoints"),
+        (("-m", "allreduce_bench", "exec", "-n", "2", "--"), ("--slow", "2"), "--slow: expected a rank below 2"),
+        ((), ("--steps", "0"), "--steps and --every: expected 1 or more"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
+def test_what_cannot_be_trained_is_refused(python, before, words, said):
     in_turn(1, python)
-    command = [str(python), "-m", "allreduce_bench", "exec", "-n", ranks, "--", str(python), "train_numpy.py", *words]
+    command = [*([str(python), *before] if before else []), str(python), "train_numpy.py", *words]
     done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr
 

@@ -47,6 +47,11 @@ def test_algorithms_that_nobody_named_stay_unnamed():
     assert options["--executor"] == "compiled,sendrecv" and "--algorithms" not in options
 
 
+def test_a_number_of_calls_replaces_what_else_ends_a_cell():
+    options = options_of(replace(PLAN, iters=8, min_time_s=1.0))
+    assert options["--iters"] == "8" and not {"--precision", "--cell-time", "--min-time"} & set(options)
+
+
 def test_small_numbers_have_no_exponent():
     options = options_of(replace(PLAN, precision=1e-7, link_rate_bytes_per_s=12.5e9))
     assert options["--precision"] == "0.0000001" and options["--link-rate"] == "100000.0Mbit"

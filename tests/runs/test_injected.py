@@ -120,7 +120,6 @@ def test_how_long_a_rank_may_wait_is_known_where_it_is_a_time():
     ("choices", "words"),
     [
         ({"arrival": "ramp", "compute_s": 0.1}, "--compute lets"),
-        ({"late_by": "2x"}, "one-late"),
         ({"arrival": "ramp", "groups": "2"}, "leave out --groups"),
     ],
 )

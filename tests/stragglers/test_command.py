@@ -13,6 +13,8 @@ from made_runs import build_run
 from made_traces import write_traces
 
 from allreduce_bench.cli import main
+from allreduce_bench.importers import keep, read
+from allreduce_bench.runs.folder import RunFolder
 
 
 def run(*words, status=0):
@@ -48,6 +50,12 @@ def test_files_of_nccl_inspector_and_the_trace_of_them(tmp_path):
     assert "next: allreduce-bench run -n 8 --arrival" in said.stderr
     assert len((tmp_path / "t.csv").read_text().splitlines()) == 1 + 39 * 8
     assert "rank 5 arrives last" in run(tmp_path / "t.csv", "--step", "23.4ms").stdout
+
+
+def test_a_run_names_the_rank_that_the_others_wait_for(tmp_path):
+    write_job(tmp_path / "job", Job(steps=40))
+    keep(read(tmp_path / "job"), RunFolder(tmp_path / "run"), [], {})
+    assert "rank 5 on node gpu01 arrives last in" in run(tmp_path / "run").stdout
 
 
 def test_json_names_its_format(tmp_path):

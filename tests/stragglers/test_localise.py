@@ -29,5 +29,5 @@ def test_nodes_of_one_rank_are_ranks():
 def test_a_rank_of_which_nothing_is_known_does_not_hide_its_node():
     ready_s = synthetic_arrivals(9, 200, 4, [Slow((0, 1, 2), 0.3)], noise=0.02, spikes=0.0).ready_s
     ready_s[:, 2] = np.nan
-    ((only),) = localise(ready_s, (0, 0, 0, 1, 1, 1, 2, 2, 2), 1.0, 0.0)[1]
+    (only,) = localise(ready_s, (0, 0, 0, 1, 1, 1, 2, 2, 2), 1.0, 0.0)[1]
     assert only.kind == NODE and only.period.ranks == (0, 1)

@@ -55,7 +55,7 @@ def test_a_slow_node_is_named_as_one():
 def test_that_nobody_is_named_is_said_with_the_figures():
     said = verdict_sentences(judgement(slow=None))
     assert "named: ranks wait" in said[0] and "10 % or more" in said[0]
-    assert "named: 4 steps are too few to tell a slow rank from chance" in verdict_sentences(judgement(steps=4))[0]
+    assert "named: 4 steps cannot tell a slow rank from chance" in verdict_sentences(judgement(steps=4))[0]
     assert "one rank alone" in verdict_sentences(judgement(ranks=1, slow=None))[0]
     blind = arrivals()._replace(clock_error_s=0.1)
     told = verdict_sentences(judged("", blind))[0]

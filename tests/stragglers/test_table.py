@@ -25,7 +25,7 @@ def test_many_ranks_are_cut():
     one = judgement(ranks=64, steps=40, slow=63)
     lines = rank_table(one, Screen(None))
     assert len(lines) == 1 + MOST_TABLE_RANKS + 1 and lines[1].split()[0] == "63"
-    assert lines[-1].startswith(f"and {64 - MOST_TABLE_RANKS} ranks more")
+    assert lines[-1].startswith(f"and {64 - MOST_TABLE_RANKS} more ranks")
 
 
 def test_it_fits_a_terminal():

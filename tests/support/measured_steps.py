@@ -3,21 +3,22 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
+from places import RANK_PROGRAMS
 from rank_programs import launch
 
-PROGRAM = "allreduce_bench.training.measuring.training_step"
 
-
-def step_on_ranks(python: Path, request: dict, ranks: int = 2) -> dict:
-    """What rank 0 prints of a `training.measuring.request.Request`."""
+def steps_on_ranks(python: Path, requests: Iterable[dict], ranks: int = 2) -> list[dict]:
+    """What rank 0 prints of each `training.measuring.request.Request`; the ranks are started once."""
     environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": "multiple"}
-    with NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(request, file)
-        file.flush()
-        command = [*launch(python, ranks), str(python), "-m", PROGRAM, file.name]
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{number}.json" for number, _ in enumerate(requests)]
+        for file, request in zip(files, requests):
+            file.write_text(json.dumps(request))
+        command = [*launch(python, ranks), str(python), str(RANK_PROGRAMS / "several_steps.py"), *map(str, files)]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

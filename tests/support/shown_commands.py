@@ -63,7 +63,7 @@ SHORTER = {  # unless FULL
     r"^(which .*)--sizes 8,64K,1M,16M": r"\1--sizes 8,64K",
     r"^(which .*--switches)": r"\1 --sizes 8,64K",
     r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",
-    r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3 --cell-time 10ms",
+    r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3",
 }
 OF_THE_PAGE = r"results/|machine\.json"  # what the page itself made
 MAY_FAIL = r"^(compare|doctor)\b"  # exit status 1 is an answer

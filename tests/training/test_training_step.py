@@ -1,8 +1,11 @@
 """Measured steps, over MPI: every way to overlap, every kind of computation, right averages, times that add up."""
 
+from functools import cache
+from pathlib import Path
+
 import pytest
 from interpreters import in_turn, interpreters
-from measured_steps import step_on_ranks
+from measured_steps import steps_on_ranks
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 ONE_PASS = [("forward", 0.01), ("backward", 0.02)]  # of two, whose second one has the all-reduces
@@ -19,19 +22,37 @@ CASES = [
 COMPILED = [("ring", "compiled-pipelined", "thread"), ("native", "compiled", "blocking")]
 CALLS = [("native", "native", "int32", 2), ("two_tree", "sendrecv", "float64", 3)]
 CALLS += [("ring", "pipelined", "float32", 3), ("native", "native", "float32", 3)]
+CALL_ACTIONS = [("compute", 0.01), ("bucket", 0), ("bucket", 0), ("compute", 0.02), ("bucket", 0)]
+OF_CALLS = {"overlap": "between", "op": "sum", "counts": [70_000, 5, 70_000], "actions": CALL_ACTIONS}
+NAMES = ("algorithm", "executor", "overlap", "work", "dtype")
+REQUESTS: dict[tuple[str, int], tuple[int, dict]] = {  # case -> ranks, request
+    **{("step", number): (2, dict(zip(NAMES, case))) for number, case in enumerate(CASES)},
+    **{("compiled", number): (2, {**dict(zip(NAMES, case)), "work": "sleep"}) for number, case in enumerate(COMPILED)},
+    **{
+        ("calls", number): (ranks, {**OF_CALLS, "algorithm": algorithm, "executor": executor, "dtype": dtype})
+        for number, (algorithm, executor, dtype, ranks) in enumerate(CALLS)
+    },
+    ("refused", 0): (2, {"dtype": "bfloat16", "algorithm": "native", "executor": "native"}),
+}
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 
 
-def measured(python, ranks: int = 2, **more) -> dict:
-    return step_on_ranks(python, {**REQUEST, **more}, ranks)
+@cache
+def measured_by(python: Path, ranks: int) -> dict[tuple[str, int], dict]:
+    """What so many ranks, which are started once, measure of each case that is theirs."""
+    requests = {case: {**REQUEST, **request} for case, (of, request) in REQUESTS.items() if of == ranks}
+    return dict(zip(requests, steps_on_ranks(python, [*requests.values()], ranks), strict=True))
+
+
+def measured(python: Path, kind: str, case: int) -> dict:
+    return measured_by(python, REQUESTS[kind, case][0])[kind, case]
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
 @over_mpi
 def test_a_step_is_measured_with_and_without_all_reduces(python, case):
     in_turn(case, python)
-    names = ("algorithm", "executor", "overlap", "work", "dtype")
-    found = measured(python, **dict(zip(names, CASES[case])))
+    found = measured(python, "step", case)
     assert len(found["steps"]) == len(found["compute_alone_s"]) == 2
     assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
     for step in found["steps"]:
@@ -50,8 +71,7 @@ def test_a_step_is_measured_with_and_without_all_reduces(python, case):
 @over_mpi
 def test_compiled_code_takes_the_steps(python, case):
     in_turn(case, python)
-    names = dict(zip(("algorithm", "executor", "overlap"), COMPILED[case]))
-    found = measured(python, work="sleep", **names)
+    found = measured(python, "compiled", case)
     assert len(found["steps"]) == 2 and min(map(min, found["alone_s"])) > 0, found
 
 
@@ -59,9 +79,7 @@ def test_compiled_code_takes_the_steps(python, case):
 @over_mpi
 def test_the_computation_stops_for_recorded_calls(python, case):
     in_turn(case, python)
-    names = dict(zip(("algorithm", "executor", "dtype", "ranks"), CALLS[case]))
-    actions = [("compute", 0.01), ("bucket", 0), ("bucket", 0), ("compute", 0.02), ("bucket", 0)]
-    found = measured(python, overlap="between", op="sum", counts=[70_000, 5, 70_000], actions=actions, **names)
+    found = measured(python, "calls", case)
     assert "refused" not in found, found
     assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
     for step in found["steps"]:
@@ -74,10 +92,9 @@ def test_the_computation_stops_for_recorded_calls(python, case):
 @pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
 def test_a_rank_that_fails_ends_all_of_them(python):
     with pytest.raises(AssertionError, match="Error: "):
-        measured(python, counts=[1 << 50, 1, 1])
+        steps_on_ranks(python, [{**REQUEST, "counts": [1 << 50, 1, 1]}])
 
 
 @pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
 def test_what_an_mpi_cannot_do_is_said(python):
-    found = measured(python, dtype="bfloat16", algorithm="native", executor="native")
-    assert "bfloat16" in found["refused"]
+    assert "bfloat16" in measured(python, "refused", 0)["refused"]

@@ -25,9 +25,22 @@ import numpy as np
 
 from ...runs.competitor import NATIVE
 from ...runs.schema import STAMPS
-from ...units import MAX_RANKS, format_ranges, in_ranks, printable, shell_word
+from ...units import MAX_RANKS, counted, format_ranges, in_ranks, printable, shell_word
 from ..common_ends import aligned_by_common_end
-from ..lines import LARGEST, NAME_LETTERS, PEEKED_NBYTES, US, Log, LogLine, dropped, lines_of, listed, read_text, shown
+from ..lines import (
+    LARGEST,
+    NAME_LETTERS,
+    PEEKED_NBYTES,
+    US,
+    Log,
+    LogLine,
+    dropped,
+    lines_of,
+    listed,
+    read_text,
+    shown,
+    shown_value,
+)
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
 
@@ -240,8 +253,7 @@ def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
     """Warn of ranks without a file, or with fewer calls than there were."""
     absent = sorted(set(range(communicator.ranks)) - set(communicator.of_rank))
     if absent:
-        value = "s" * (len(absent) > 1)
-        _say(f"communicator {communicator.id}: no file of rank{value} {format_ranges(absent)}")
+        _say(f"communicator {communicator.id}: no file of rank{'s' * (len(absent) > 1)} {format_ranges(absent)}")
     calls = len(_numbers(communicator, collectives))
     fewer = []
     for rank, part in communicator.of_rank.items():
@@ -390,13 +402,8 @@ class _Reader:
     def tell_damaged(self) -> None:
         """Warn how many further lines were left out."""
         if self.damaged > MOST_DAMAGED:
-            more = self.damaged - MOST_DAMAGED
-            value = "s" * (more > 1)
-            dropped(
-                self.file,
-                LogLine(1, "", True),
-                f"{more} further line{value} below are damaged",
-            )
+            more = counted(self.damaged - MOST_DAMAGED, "further damaged line")
+            dropped(self.file, LogLine(1, "", True), f"{more} below")
 
     def _take(self, record: Mapping[str, Any], number: int) -> None:
         own = {name: record[name] for name in ("header", "metadata") if name in record}
@@ -479,14 +486,14 @@ def _whole(
 ) -> int:
     value = content.get(name, default)
     if type(value) is not int or not least <= value <= most:
-        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}")
+        raise _Damage(f"{name} is {shown_value(value)}, expected a whole number from {least} to {most:.15g}")
     return value
 
 
 def _real(content: Mapping[str, Any], name: str) -> float:
     value = content.get(name)
     if type(value) not in (int, float) or not 0 <= value < LONGEST_S / US:  # type: ignore[operator]
-        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected microseconds")
+        raise _Damage(f"{name} is {shown_value(value)}, expected microseconds")
     return float(value)  # type: ignore[arg-type]
 
 

@@ -44,8 +44,9 @@ class ExampleMachine(NamedTuple):
         if self.within is None:
             return text
         inside = f"a message {format_time(self.within.alpha_s)}, {format_rate(1 / self.within.beta_s_per_byte)}"
-        outside = f"between nodes, whose ranks share the port: {text}"
-        return f"{outside}; within a node of {self.ranks_per_node} ranks: {inside}"
+        return (
+            f"between nodes, whose ranks share the port: {text}; within a node of {self.ranks_per_node} ranks: {inside}"
+        )
 
 
 class WinnerMap(NamedTuple):

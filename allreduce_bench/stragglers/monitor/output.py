@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...units import counted
 from ..step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert, TooLittle
 from .watchdog import Stall, Unasked
 
@@ -147,7 +148,7 @@ def _is(ranks: Sequence[int]) -> str:
 def _listed(ranks: Sequence[int], name: Callable[[int], str]) -> str:
     named = [name(rank) for rank in ranks[:MOST_NAMED]]
     if len(ranks) > MOST_NAMED:
-        named.append(f"{len(ranks) - MOST_NAMED} more ranks")
+        named.append(counted(len(ranks) - MOST_NAMED, "more rank"))
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
 

@@ -65,8 +65,9 @@ def transport_of(comm: Any) -> Transport:
 
         return TorchTransport(comm)
     if "mpi4py" not in origins:
-        kind = type(comm).__name__
-        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
+        raise TypeError(
+            f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {type(comm).__name__}"
+        )
     from .mpi_transport import MpiTransport
 
     return MpiTransport(comm)
