@@ -8,12 +8,12 @@ from typing import Any
 
 from .command_of_plan import said_otherwise
 from .option import Option, Words, comma_separated, options_of
-from .plan import ImportedPlan, Plan
+from .plan import DEFAULT_WINDOW, ImportedPlan, Plan
 from .start import Start
 
 CONDITIONS = {name: option for name, option in options_of(Plan, Start).items() if option.condition}  # by field
 SAID_IN_TABLES = ("dtype", "op", "groups", "pretend-ranks-per-node")  # by name: beside the ranks and the operation
-DEFAULTS = {each.name: each.default for kind in (Plan, Start) for each in fields(kind)}
+DEFAULTS = {each.name: each.default for kind in (Plan, Start) for each in fields(kind)} | {"window": DEFAULT_WINDOW}
 
 
 def conditions_of(plan: Plan) -> dict[str, str]:

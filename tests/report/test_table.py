@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from made_runs import build_run
-from places import ROOT, TESTS
+from places import ROOT
 from rechecked import change_json
 
 from allreduce_bench.algorithms import builtin
@@ -77,7 +77,7 @@ def kept_runs(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("kept") / "run"
     build_run(path, algorithms=("native", *builtin()), ranks=(4,), sizes=(8, 1024, 1 << 20), outcome=outcome)
-    folders = [path, ROOT / "docs" / "example", TESTS / "data" / "run_with_dissemination"]
+    folders = [path, ROOT / "docs" / "example"]
     return [(folder.plan(), summarise(folder)) for folder in map(RunFolder, folders)]
 
 

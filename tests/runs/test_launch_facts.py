@@ -1,10 +1,8 @@
 """The JSON of a launch: what is read of it is of its type, or refused in words."""
 
-import json
 
 import pytest
 from made_runs import launch_facts
-from places import DATA
 
 from allreduce_bench.runs.kept import check_facts
 from allreduce_bench.runs.rows import RunError
@@ -12,9 +10,9 @@ from allreduce_bench.runs.rows import RunError
 HEAD = {"run_crc32": "0", "launch": "2r-1", "attempt": 1, "started": "2026-01-01T00:00:00+00:00"}
 
 
-def test_real_and_made_facts_are_let_through():
+def test_made_facts_are_let_through():
     check_facts({**HEAD, **launch_facts(2)})
-    check_facts(json.loads((DATA / "run_with_dissemination" / "launches" / "2r-1.1.json").read_text()))
+
 
 
 @pytest.mark.parametrize(
