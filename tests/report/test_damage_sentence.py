@@ -1,15 +1,12 @@
 """Damages in words: file, cell, what was found, what to do; on stderr and on the page."""
 
-import shutil
 from html import unescape
 
 from click.testing import CliRunner
 from made_runs import build_run
-from places import DATA
 
 from allreduce_bench.cli import main
-from allreduce_bench.report.damage_sentence import MOST_DAMAGES, UNCHECKED, damage_caveats, damage_report
-from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.report.damage_sentence import MOST_DAMAGES, damage_caveats, damage_report
 
 
 def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
@@ -35,13 +32,6 @@ def test_many_damages_are_counted(tmp_path):
     folder = build_run(tmp_path / "run", sizes=(8,), ranks=(2,), launches=MOST_DAMAGES + 3)
     for path in folder.launches.glob("2r-?.1.json"):
         path.write_bytes(b"")
-    (folder.launches / "2r-10.1.csv").unlink()
+    (folder.launches / "2r-10.1.cells.csv").unlink()
     found = damage_report(folder).damages
     assert len(found) == MOST_DAMAGES + 1 and found[-1].endswith("and 2 more damages")
-
-
-def test_version_3_is_said_once_and_plain(tmp_path):
-    folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
-    found = damage_report(folder)
-    assert found.damages == [] and found.unchecked == f"{folder.path}: 2 launches were {UNCHECKED}"
-    assert [caveat.level for caveat in damage_caveats(found)] == ["info"]

@@ -1,6 +1,5 @@
 """The JSON of a launch: what is read of it is of its type, or refused in words."""
 
-
 import pytest
 from made_runs import launch_facts
 
@@ -12,7 +11,6 @@ HEAD = {"run_crc32": "0", "launch": "2r-1", "attempt": 1, "started": "2026-01-01
 
 def test_made_facts_are_let_through():
     check_facts({**HEAD, **launch_facts(2)})
-
 
 
 @pytest.mark.parametrize(
