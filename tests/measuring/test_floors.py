@@ -255,7 +255,7 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
     assert bench(python, "run", *words, "-o", folder).returncode == 0
     (path,) = folder.glob("launches/*.cells.csv")
     lines = path.read_text().splitlines(keepends=True)
-    lost = [line for line in lines if ",copy,floor," in line or (",null,floor," in line and ",cold," in line)]
+    lost = [line for line in lines if ",floor:copy," in line or (",floor:null," in line and ",cold," in line)]
     assert len(lost) == 5
     path.write_text("".join(line for line in lines if line not in lost))
     assert any(row["copy_floor_s"] is None for row in summarise(RunFolder(folder)))
@@ -263,7 +263,8 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
     assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
     found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
     assert sorted((mark["competitor"], mark["nbytes"], mark["cache"]) for mark in found) == sorted(
-        [("copy", nbytes, cache) for nbytes in ("8", "4096") for cache in ("warm", "cold")] + [("null", "8", "cold")]
+        [("floor:copy", nbytes, cache) for nbytes in ("8", "4096") for cache in ("warm", "cold")]
+        + [("floor:null", "8", "cold")]
     )
     assert all(row[column] > 0 for row in summarise(RunFolder(folder)) for column in COLUMNS.values())
 
