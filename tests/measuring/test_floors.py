@@ -194,7 +194,7 @@ def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, ca
     for mark in found:
         own = not mark["competitor"].startswith("floor:")
         assert own == (mark["wrong"] == "0") == (mark["same_bits"] in ("0", "1")), mark
-        assert mark["repetitions"] == "3"
+        assert mark["calls"] == "4"
     rows = summarise(RunFolder(tmp_path / "run"))
     assert len(rows) == len(numbers) * 6
     assert all(row[column] > 0 for row in rows for column in COLUMNS.values())
