@@ -81,10 +81,10 @@ def test_a_plan_draws_its_own_seed():
 
 
 def test_guidelines_are_native_and_all_mock_ups_and_one_mock_up_brings_native():
-    assert algorithm_fields(("guidelines",))["algorithms"] == ("native", *MOCKUPS)
-    assert algorithm_fields(("ring", "native", "guidelines"))["algorithms"] == ("native", *MOCKUPS, "ring")
-    assert algorithm_fields(("native:reduce+bcast",))["algorithms"] == ("native", "native:reduce+bcast")
-    assert not {*MOCKUPS} & {*algorithm_fields()["algorithms"]}
+    assert algorithm_fields(("guidelines",))["competitors"] == ("native", *MOCKUPS)
+    assert algorithm_fields(("ring", "native", "guidelines"))["competitors"] == ("native", *MOCKUPS, "ring")
+    assert algorithm_fields(("native:reduce+bcast",))["competitors"] == ("native", "native:reduce+bcast")
+    assert not {*MOCKUPS} & {*algorithm_fields()["competitors"]}
 
 
 def test_the_calls_that_a_profile_counted_are_what_is_measured():

@@ -97,14 +97,14 @@ def test_counts_below_which_open_mpi_takes_another_one():
 )
 def test_what_is_proposed_for_an_unknown_name_the_library_has(word, library, meant):
     with pytest.raises(ValueError) as refused:
-        algorithm_fields((word,), (lambda: library) if library else None)
+        algorithm_fields((word,), (), (lambda: library) if library else None)
     said = str(refused.value)
     assert f"did you mean {meant}?" in said if meant else "did you mean" not in said and library[:5] in said
 
 
 def test_they_are_named_on_the_command_line_beside_native():
-    assert algorithm_fields(("native:ring", "ring"))["algorithms"] == ("native", "native:ring", "ring")
-    assert not {*NAMES} & {*algorithm_fields()["algorithms"]}
+    assert algorithm_fields(("native:ring", "ring"))["competitors"] == ("native", "native:ring", "ring")
+    assert not {*NAMES} & {*algorithm_fields()["competitors"]}
     with pytest.raises(ValueError) as unknown:
         algorithm_fields(("native:foo",))
     assert "unknown algorithm" in str(unknown.value)

@@ -117,7 +117,7 @@ def test_nothing_is_left_of_a_run_that_is_killed(python, tmp_path):
     process.kill()
     process.wait(timeout=20)
     nobody_is_left(folder)
-    assert interfaces() == before and json.loads((folder / "run.json").read_text())["plan"]["algorithms"] == ["ring"]
+    assert interfaces() == before and json.loads((folder / "run.json").read_text())["plan"]["competitors"] == ["ring"]
 
 
 def interfaces() -> list[str]:

@@ -30,7 +30,7 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
 
 def rows_of(folder: Path) -> dict[tuple[str, int], dict]:
     with open(folder / "summary.csv", newline="") as file:
-        return {(line["algorithm"], int(line["nbytes"])): line for line in csv.DictReader(file)}
+        return {(line["competitor"], int(line["nbytes"])): line for line in csv.DictReader(file)}
 
 
 @pytest.mark.slow

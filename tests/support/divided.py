@@ -53,7 +53,8 @@ def _times(first: str, second: str, rows: list[str]) -> Times:
     above = {match.end(): match[0] for match in re.finditer(r"\S+", first)}
     for match in re.finditer(r"\S+", second[: second.index(" best ")]):
         upper = above.get(match.end(), "")
-        name = f"{upper}{'' if upper.endswith('_') or not upper else ' '}{match[0]}"
+        is_split = upper.endswith("_") or match[0].startswith("@") or not upper
+        name = f"{upper}{'' if is_split else ' '}{match[0]}"
         for row in rows:
             time_us = row[: match.end()].split()[-1]
             if match[0] != "size" and re.fullmatch(r"[\d.]+", time_us):
