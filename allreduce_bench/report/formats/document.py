@@ -17,14 +17,14 @@ RESULT_SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`
 
 
 def json_text(result: Result) -> str:
-    """Return an object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results.
+    """Return an object with schema, layout, program, command, grades, plan, mpi, hosts, findings and results.
 
     Of a single algorithm also single_algorithm and contrasts, which are empty otherwise. Each of `results` has the
     columns of SUMMARY; numbers are numbers, flags 1 and 0, a missing value is null.
     """
     content = {
         "schema": RESULT_SCHEMA,
-        **{key: result.run[key] for key in ("schema_version", "program", "command")},
+        **{key: result.run[key] for key in ("layout", "program", "command")},
         "grades": _grades(result),
         "plan": result.plan.to_json(),
         "mpi": _mpi_facts(result),

@@ -11,7 +11,7 @@ TEXT = {column.name for column in SUMMARY if column.kind == "text"}
 def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_result):
     rows, result = rows_and_result
     found = json.loads(FORMATS["json"](result))
-    keys = ["schema", "schema_version", "program", "command", "grades", "plan", "mpi", "hosts", "findings", "results"]
+    keys = ["schema", "layout", "program", "command", "grades", "plan", "mpi", "hosts", "findings", "results"]
     keys += ["single_algorithm", "contrasts"]
     assert list(found) == keys
     assert len(found["results"]) == len(rows)
