@@ -207,7 +207,7 @@ class StruckRun(Struck):
 
     def begin(self, timeout: str = "60s") -> list[str]:
         """As `Struck`."""
-        measured = ["-a", ",".join(NAMED), "--sizes", ",".join(SIZES), "--iters", "40", "--no-reference-times"]
+        measured = ["-a", ",".join(NAMED), "--sizes", ",".join(SIZES), "--iters", "5", "--no-reference-times"]
         measured += ["--segment", "1K", "--window", "2"]
         many = ["-n", str(self.ranks), "--launches", str(self.launches), "--timeout", timeout]
         return [*self.bench, "run", "-o", str(self.folder), *many, *measured, *self.options]
