@@ -41,18 +41,18 @@ def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = ""
 def parse_size(text: str) -> int:
     """Parse `8`, `4K`, `16MiB`, `1.5G` to bytes. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
-    if nbytes != int(nbytes):
+    size_bytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
+    if size_bytes != int(size_bytes):
         raise ValueError(
             f"'{text}' is not a size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M"
         )
-    return int(nbytes)
+    return int(size_bytes)
 
 
-def short_size(nbytes: int) -> str:
+def short_size(size_bytes: int) -> str:
     """Format as `16M`, the inverse of `parse_size` for sizes of few digits."""
-    shift = next(shift for shift in (30, 20, 10, 0) if nbytes % (1 << shift) == 0)
-    return f"{nbytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
+    shift = next(shift for shift in (30, 20, 10, 0) if size_bytes % (1 << shift) == 0)
+    return f"{size_bytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
 
 
 def parse_duration(text: str) -> float:
@@ -164,13 +164,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
-def format_size(nbytes: float) -> str:
+def format_size(size_bytes: float) -> str:
     """Format `128 KiB` for 131072: four significant digits; below 1 KiB bytes."""
     for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
-        if nbytes >= factor:
-            number = nbytes / factor
+        if size_bytes >= factor:
+            number = size_bytes / factor
             return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.4g} {unit}"
-    return f"{nbytes:.0f} B"
+    return f"{size_bytes:.0f} B"
 
 
 def format_time(time_s: float) -> str:
@@ -245,11 +245,11 @@ def few(words: Iterable[object], most: int, comma: str = ", ", more: str = " and
     return comma.join(every[:most]) + (more.format(more=len(every) - most) if len(every) > most else "")
 
 
-def algbw(nbytes: float, time_s: float) -> float:
+def algbw(size_bytes: float, time_s: float) -> float:
     """Return the algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
-    return nbytes / time_s
+    return size_bytes / time_s
 
 
-def busbw(nbytes: float, time_s: float, ranks: int) -> float:
+def busbw(size_bytes: float, time_s: float, ranks: int) -> float:
     """Return the bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
-    return nbytes / time_s * 2 * (ranks - 1) / ranks
+    return size_bytes / time_s * 2 * (ranks - 1) / ranks

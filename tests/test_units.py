@@ -31,7 +31,7 @@ from allreduce_bench.units import (
 
 
 @pytest.mark.parametrize(
-    "text, nbytes",
+    "text, size_bytes",
     [
         ("0", 0),
         ("8", 8),
@@ -43,8 +43,8 @@ from allreduce_bench.units import (
         (" 2 MB ", 2 << 20),
     ],
 )
-def test_sizes_are_in_powers_of_1024(text, nbytes):
-    assert parse_size(text) == nbytes
+def test_sizes_are_in_powers_of_1024(text, size_bytes):
+    assert parse_size(text) == size_bytes
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf", "9" * 400])
@@ -61,10 +61,10 @@ def test_a_formatted_size_is_read_back(unit, factor, number):
 
 
 @pytest.mark.parametrize(
-    "nbytes, text", [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (1 << 31, "2 GiB")]
+    "size_bytes, text", [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (1 << 31, "2 GiB")]
 )
-def test_sizes_are_printed_with_the_largest_unit_that_fits(nbytes, text):
-    assert format_size(nbytes) == text
+def test_sizes_are_printed_with_the_largest_unit_that_fits(size_bytes, text):
+    assert format_size(size_bytes) == text
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ OPTIONS = (
         multiple=True,
         callback=_named_values,
         metavar="NAME=COLUMN",
-        help="CSV column for ranks, nbytes, time_us, busbw_GBps, ...; may be repeated.",
+        help="CSV column for ranks, size_bytes, time_us, busbw_GBps, ...; may be repeated.",
     ),
     click.option(
         "--where",
@@ -233,7 +233,7 @@ def _on_nodes(nodes: Sequence[int]) -> str:
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     """Format `19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
-    sizes = sorted({row.nbytes for row in rows})
+    sizes = sorted({row.size_bytes for row in rows})
     smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
     nodes = sorted({row.nodes for row in rows if row.nodes})
     versions = sorted({row.version for row in rows if row.version})

@@ -77,7 +77,7 @@ def _refuse_bad_times(folder: RunFolder) -> None:
         for block in blocks:
             calls = zip(valid_calls(block), block["call"], block["time_s"])
             if bad := next(((call, text) for valid, call, text in calls if valid and not _is_time(text)), None):
-                cell = f"{mark['competitor']} {mark['nbytes']} B, launch {mark['launch']}, call {bad[0]}"
+                cell = f"{mark['competitor']} {mark['size_bytes']} B, launch {mark['launch']}, call {bad[0]}"
                 problem = f"time_s is '{bad[1]}', expected seconds above 0"
                 raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
 

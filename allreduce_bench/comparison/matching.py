@@ -105,7 +105,7 @@ class Adopted(NamedTuple):
     name: str  # dtype or op
     value: str
     run: str  # the first one of the side
-    nbytes: int | None  # of an element; None: it is not about the type
+    size_bytes: int | None  # of an element; None: it is not about the type
 
     def __str__(self) -> str:
         what = {"dtype": "type of the elements", "op": "operation"}[self.name]
@@ -121,7 +121,7 @@ def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) 
         values = [{row[name] or None for row in of_side} for of_side in rows]
         for side, other in ((0, 1), (1, 0)):
             if values[side] == {None} and len(values[other]) == 1 and (value := min(values[other], key=str)):
-                element = next((row["nbytes"] // row["count"] for row in rows[other] if row["count"]), None)
+                element = next((row["size_bytes"] // row["count"] for row in rows[other] if row["count"]), None)
                 adopted.append(Adopted(side, name, value, sides[side][0].name, element if name == "dtype" else None))
     return adopted
 
@@ -168,10 +168,10 @@ def _rows_by_key(
     for run in side:
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
-            if is_named and (not sizes or row["nbytes"] in sizes):
+            if is_named and (not sizes or row["size_bytes"] in sizes):
                 own = _with_adopted(_key_of(row), row, adopted)
                 left_out = {"count"} | {*ignored}
-                common = (row["nbytes"], *(value for name, value in vars(own).items() if name not in left_out))
+                common = (row["size_bytes"], *(value for name, value in vars(own).items() if name not in left_out))
                 rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
 
@@ -192,8 +192,8 @@ def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) ->
     for value in adopted:
         if value.name == "op":
             key = replace(key, op=value.value)
-        elif value.nbytes and row["nbytes"] % value.nbytes == 0:
-            key = replace(key, dtype=value.value, count=row["nbytes"] // value.nbytes)
+        elif value.size_bytes and row["size_bytes"] % value.size_bytes == 0:
+            key = replace(key, dtype=value.value, count=row["size_bytes"] // value.size_bytes)
     return key
 
 
@@ -256,14 +256,14 @@ def _segment_text(key: MatchKey) -> str:
 
 def _short_name(row: SummaryRow) -> str:
     """Format `ring 64 KiB, 4 ranks`."""
-    return f"{row['competitor']} {format_size(row['nbytes'])}, {in_ranks([row['ranks']])}"
+    return f"{row['competitor']} {format_size(row['size_bytes'])}, {in_ranks([row['ranks']])}"
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
     """Return the error for a side without any of the named cells, with the cells that it has."""
     rows = [row for run in side for row in run.rows]
     algorithms = ", ".join(dict.fromkeys(row["competitor"] for row in rows))
-    sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
+    sizes = ", ".join(map(format_size, sorted({row["size_bytes"] for row in rows})))
     return f"{side[0].name} has no cell that matches -a and --sizes; it has: {algorithms}; {sizes}"
 
 
@@ -279,7 +279,7 @@ def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, li
 
 
 def _format_sizes(side: dict[MatchKey, list]) -> str:
-    return ", ".join(dict.fromkeys(format_size(rows[0][1]["nbytes"]) for rows in side.values()))
+    return ", ".join(dict.fromkeys(format_size(rows[0][1]["size_bytes"]) for rows in side.values()))
 
 
 def _format_values(side: dict[MatchKey, list], name: str) -> str:

@@ -24,7 +24,7 @@ class AcceptanceLimit(NamedTuple):
     """A limit at one size."""
 
     quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds; efficiency: lower bound / time
-    nbytes: int
+    size_bytes: int
     value: float
     competitor: str | None = None  # None: the fastest must meet it
 
@@ -36,7 +36,7 @@ class AcceptanceLimit(NamedTuple):
             "time": f"{self.value:.12f}s",
             "efficiency": f"{100 * self.value:.9g}%",
         }[self.quantity]
-        return f"{self.competitor}:{self.nbytes}:{value}" if self.competitor else f"{self.nbytes}:{value}"
+        return f"{self.competitor}:{self.size_bytes}:{value}" if self.competitor else f"{self.size_bytes}:{value}"
 
 
 class Judgement(NamedTuple):
@@ -95,10 +95,10 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
     """Raise PlanError for a limit that no cell of the plan can meet."""
     for limit in limits:
         option = OPTION[limit.quantity]
-        if limit.nbytes not in plan.sizes:
-            nearest = min(plan.sizes, key=lambda nbytes: abs(nbytes - limit.nbytes))
+        if limit.size_bytes not in plan.sizes:
+            nearest = min(plan.sizes, key=lambda size_bytes: abs(size_bytes - limit.size_bytes))
             raise PlanError(
-                f"{option}: the run does not measure {format_size(limit.nbytes)} (nearest size: "
+                f"{option}: the run does not measure {format_size(limit.size_bytes)} (nearest size: "
                 f"{format_size(nearest)}); add it to --sizes"
             )
         if limit.competitor not in (None, *plan.competitors):
@@ -121,14 +121,14 @@ def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryR
 
 
 def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
-    cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
+    cells = [row for row in rows if (row["ranks"], row["size_bytes"]) == (ranks, limit.size_bytes)]
     if limit.competitor is None:
         cells = competing(cells)  # the others are judged only where they are named
     cells = [row for row in cells if limit.competitor in (None, row["competitor"])]
     measured = [row for row in cells if row["time_s"] is not None]
     trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one
     measured = trusted or measured
-    where = f"{format_size(limit.nbytes)}, {ranks} ranks"
+    where = f"{format_size(limit.size_bytes)}, {ranks} ranks"
     if not measured:
         cell = f"{limit.competitor or 'every algorithm'} {where}"
         states = ", ".join(dict.fromkeys(f"{row['state']} ({row['reason']})" for row in cells))

@@ -53,7 +53,7 @@ class WrongCluster(NamedTuple):
     """One value at which wrong results cluster."""
 
     kind: str  # SIZE or BYTES_PER_RANK
-    nbytes: Fraction  # the value
+    size_bytes: Fraction  # the value
     wrong: int  # results there
     checked: int
     all_wrong: int  # results everywhere
@@ -98,7 +98,7 @@ def _series_key(row: SummaryRow) -> tuple:
 
 def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
     first = alike[0]
-    timed = max((row for row in alike if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
+    timed = max((row for row in alike if row["time_s"] is not None), key=lambda row: row["size_bytes"], default=None)
     return Agreement(
         first["ranks"],
         first["competitor"],
@@ -107,13 +107,13 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
         {name: first.get(name) for name in BETWEEN},
         min((same for row in alike if (same := row.get("same_bits_lengths")) is not None), default=None),
         sharing,
-        f"{format_time(time_of(timed))} at {format_size(timed['nbytes'])}" if timed else "",
+        f"{format_time(time_of(timed))} at {format_size(timed['size_bytes'])}" if timed else "",
     )
 
 
 def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """Format the other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
-    rivals = [other for other in compared if (other["ranks"], other["nbytes"]) == (row["ranks"], row["nbytes"])]
+    rivals = [other for other in compared if (other["ranks"], other["size_bytes"]) == (row["ranks"], row["size_bytes"])]
     others = {other["competitor"]: other["bits"] for other in rivals if other["competitor"] != row["competitor"]}
     names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
@@ -121,7 +121,7 @@ def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
 
 def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
     """Format `every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
-    every, own = (sorted({row["nbytes"] for row in rows}) for rows in (compared, alike))
+    every, own = (sorted({row["size_bytes"] for row in rows}) for rows in (compared, alike))
     if own == every and len(own) > 1:
         return every_size
     ends = [(every[first], every[last]) for first, last in spans(map(every.index, own))]
@@ -189,7 +189,7 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
     """Format `ring = native` for algorithms with the same results at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
-        bits_of.setdefault(row["competitor"], {})[row["nbytes"]] = row["bits"]
+        bits_of.setdefault(row["competitor"], {})[row["size_bytes"]] = row["bits"]
     classes: dict[tuple, list[str]] = {}
     for name, bits in bits_of.items():
         if None not in bits.values():
@@ -252,7 +252,7 @@ def chance(wrong: int, checked: int, all_wrong: int, all_checked: int) -> float:
 
 
 def _value(row: SummaryRow, kind: str) -> Fraction:
-    return Fraction(row["nbytes"], 1 if kind == SIZE else row["ranks"])
+    return Fraction(row["size_bytes"], 1 if kind == SIZE else row["ranks"])
 
 
 def _results(rows: Sequence[SummaryRow], cluster: WrongCluster) -> set[int]:
@@ -260,5 +260,5 @@ def _results(rows: Sequence[SummaryRow], cluster: WrongCluster) -> set[int]:
     return {
         number
         for number, row in enumerate(rows)
-        if row["wrong_launches"] and _value(row, cluster.kind) == cluster.nbytes
+        if row["wrong_launches"] and _value(row, cluster.kind) == cluster.size_bytes
     }

@@ -230,19 +230,19 @@ def competitor_names(rows: Iterable[SummaryRow], order: Sequence[str]) -> list[s
 
 
 def by_size(rows: Iterable[SummaryRow]) -> dict[tuple[int, int], list[SummaryRow]]:
-    """Return the measured rows that compete, by (ranks, nbytes)."""
+    """Return the measured rows that compete, by (ranks, size_bytes)."""
     rows_by_size = defaultdict(list)
     for row in competing(rows):
         if row["time_s"] is not None:
-            rows_by_size[row["ranks"], row["nbytes"]].append(row)
+            rows_by_size[row["ranks"], row["size_bytes"]].append(row)
     return dict(rows_by_size)
 
 
 def tables(rows: Iterable[SummaryRow]) -> dict[int, dict[int, list[SummaryRow]]]:
-    """Return the same by table: ranks -> nbytes, ascending -> rows."""
+    """Return the same by table: ranks -> size_bytes, ascending -> rows."""
     sizes_of_table: dict[int, dict[int, list[SummaryRow]]] = {}
-    for (ranks, nbytes), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
-        sizes_of_table.setdefault(ranks, {})[nbytes] = rows_of_size
+    for (ranks, size_bytes), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
+        sizes_of_table.setdefault(ranks, {})[size_bytes] = rows_of_size
     return sizes_of_table
 
 
@@ -277,7 +277,7 @@ def passed_floors(row: SummaryRow) -> dict[str, float]:
     They are an empty call and, between ranks, a copy of the vector.
     """
     floors = {"call_floor_s": row.get("call_floor_s")}
-    if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
+    if row["ranks"] > 1 and row["size_bytes"] >= COPIES_FROM:
         floors["copy_floor_s"] = row.get("copy_floor_s")
     return {name: floor_s for name, floor_s in floors.items() if floor_s and time_of(row) < floor_s}
 

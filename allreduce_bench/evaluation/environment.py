@@ -86,7 +86,7 @@ def _governors(fact: Mapping[str, Any]) -> list[str]:
 
 def _memory(fact: Mapping[str, Any]) -> list[str]:
     """Format memory with a few digits: kernels reserve a varying number of pages."""
-    return [format_size(nbytes) for nbytes in _machine_fact("memory_nbytes")(fact) if nbytes]
+    return [format_size(size_bytes) for size_bytes in _machine_fact("memory_nbytes")(fact) if size_bytes]
 
 
 def _variables(fact: Mapping[str, Any]) -> list[tuple[str, str]]:

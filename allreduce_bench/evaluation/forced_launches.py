@@ -37,4 +37,4 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
 
 def _place(row: SummaryRow) -> tuple[int, int]:
     """Return what times have in common that are compared."""
-    return row["ranks"], row["nbytes"]
+    return row["ranks"], row["size_bytes"]

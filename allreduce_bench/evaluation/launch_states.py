@@ -143,7 +143,7 @@ def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]]
     `attempts`: the facts of each launch, in which the cause may be found.
     """
     facts_of = {facts["launch"]: facts for facts in attempts if "launch" in facts}
-    timed = {(_series_of(row), row["nbytes"]): row for row in rows if row["time_s"] is not None}
+    timed = {(_series_of(row), row["size_bytes"]): row for row in rows if row["time_s"] is not None}
     for cell, said in find_states({cell: row["launch_medians"] for cell, row in timed.items()}).items():
         row = timed[cell]
         if isinstance(said, Suspicion):
@@ -169,9 +169,9 @@ def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
         if row["time_s"] is not None:
             rows_of[_series_of(row)].append(row)
     for of_series in rows_of.values():
-        ascending = sorted(of_series, key=lambda row: row["nbytes"])
+        ascending = sorted(of_series, key=lambda row: row["size_bytes"])
         if told := tuple(row for row in ascending if row.get("launch_states") or row.get("suspected_states")):
-            yield StatesOfSeries(told, tuple(row["nbytes"] for row in ascending))
+            yield StatesOfSeries(told, tuple(row["size_bytes"] for row in ascending))
 
 
 def find_states(medians: Mapping[CellOfSeries, Mapping[str, float]]) -> dict[CellOfSeries, LaunchStates | Suspicion]:

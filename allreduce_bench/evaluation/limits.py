@@ -55,7 +55,7 @@ def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mappin
             row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
             row["link"] = link.words if link else None
             time_s = row["time_s"]
-            has_none = plan.groups or plan.arrival or not time_s or not row["nbytes"]
+            has_none = plan.groups or plan.arrival or not time_s or not row["size_bytes"]
             limits = {} if has_none else limits_of(row, link, alpha_s)
             if not limits or not time_s:
                 continue
@@ -71,7 +71,7 @@ def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> 
     """Return the known ones of LIMITS: seconds of any all-reduce of the row's ranks and vector."""
     limits: dict[str, float] = {}
     nodes = row.get("nodes") or 1
-    if link and nodes > 1 and (links_s := least_s(row["nbytes"], nodes, link)):
+    if link and nodes > 1 and (links_s := least_s(row["size_bytes"], nodes, link)):
         limits[LINKS] = links_s
     if alpha_s and nodes > 1:
         limits[LATENCY] = ceil(log2(nodes)) * alpha_s
@@ -89,7 +89,7 @@ def own_limits_of(row: SummaryRow, link: NodeLink | None) -> list[float]:
     work = local_work(row)
     received_nbytes, reduced_nbytes = row.get("received_nbytes"), row.get("reduced_nbytes")
     if work and received_nbytes is not None and reduced_nbytes is not None:
-        copied, reduced = received_nbytes / row["nbytes"], reduced_nbytes / row["nbytes"]
+        copied, reduced = received_nbytes / row["size_bytes"], reduced_nbytes / row["size_bytes"]
         limits.append(copied * work.copy_s + reduced * work.reduce_s)
     return limits
 
@@ -118,14 +118,14 @@ def message_s(attempts: Iterable[Mapping]) -> float | None:
     return min(trips) / 2 if trips else None
 
 
-def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
-    """Return the least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
-    return link_s(2 * (nodes - 1) / nodes * nbytes, link)
+def least_s(size_bytes: int, nodes: int, link: NodeLink) -> float:
+    """Return the least seconds of an all-reduce of `size_bytes` between `nodes` nodes."""
+    return link_s(2 * (nodes - 1) / nodes * size_bytes, link)
 
 
-def link_s(nbytes: float, link: NodeLink) -> float:
-    """Return the seconds that a node's link needs for `nbytes` in one direction."""
-    return max(0.0, nbytes - link.free_nbytes) / link.rate_bytes_per_s
+def link_s(size_bytes: float, link: NodeLink) -> float:
+    """Return the seconds that a node's link needs for `size_bytes` in one direction."""
+    return max(0.0, size_bytes - link.free_nbytes) / link.rate_bytes_per_s
 
 
 def share_of_limit(limit_s: float, time_s: float) -> float | None:
@@ -173,7 +173,7 @@ def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:
     counts = total_traffic(parse_traffic(mark["wire"]) for mark in marks)
     counts.pop(LOOPBACK, None)
     most = max(counts.values(), default=0)
-    return [name for name, nbytes in sorted(counts.items()) if nbytes and nbytes >= USED * most]
+    return [name for name, size_bytes in sorted(counts.items()) if size_bytes and size_bytes >= USED * most]
 
 
 def _slowest_rate(name: str, attempts: Sequence[Mapping]) -> float | None:

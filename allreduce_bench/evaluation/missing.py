@@ -88,8 +88,8 @@ def _described_columns(mark: Row) -> SummaryRow:
         "path_nbytes": _whole_or_none(mark["path_nbytes"]),
         "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
     }
-    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have an unknown size
-        row["nbytes"] = nbytes
+    if size_bytes := _whole_or_none(mark["size_bytes"]):  # an imported type may have an unknown size
+        row["size_bytes"] = size_bytes
     return row
 
 
@@ -193,7 +193,7 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
     """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` that are `planned` in a launch."""
     if cells == set(planned):
         return f"all {counted(len(cells), 'cell')}" if len(cells) > 1 else "the only cell"
-    sizes = [nbytes // plan.itemsize for nbytes in plan.sizes]
+    sizes = [size_bytes // plan.itemsize for size_bytes in plan.sizes]
     sizes_of: dict[str, list[int]] = {}
     for cell in planned:
         if cell in cells:

@@ -50,19 +50,19 @@ class Contrast(NamedTuple):
 
 def performance(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
     """Return the performance on one number of ranks; None: it has several algorithms, or no ranked time."""
-    rows = [row for of_size in rows_by_size.values() for row in of_size if row["nbytes"]]
+    rows = [row for of_size in rows_by_size.values() for row in of_size if row["size_bytes"]]
     names = {row["competitor"] for row in rows}
     ranked = [row for row in rows if not row.get("doubt")]
     if len(names) != 1 or not ranked:
         return None
-    first = min(ranked, key=lambda row: row["nbytes"])
+    first = min(ranked, key=lambda row: row["size_bytes"])
     peak = max(ranked, key=lambda row: row["busbw_bytes_per_s"])
     return Performance(
         ranks=ranks,
         algorithm=names.pop(),
-        latency_nbytes=first["nbytes"],
+        latency_nbytes=first["size_bytes"],
         latency_s=time_of(first),
-        peak_nbytes=peak["nbytes"],
+        peak_nbytes=peak["size_bytes"],
         peak_busbw_bytes_per_s=peak["busbw_bytes_per_s"],
         sizes=len(rows),
         ranked=len(ranked),
@@ -78,13 +78,13 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
     if len({row["competitor"] for row in rows}) != 1:
         return []
     rows_of = {
-        ranks: {nbytes: row for nbytes, (row, *_) in sizes.items() if nbytes and not row.get("doubt")}
+        ranks: {size_bytes: row for size_bytes, (row, *_) in sizes.items() if size_bytes and not row.get("doubt")}
         for ranks, sizes in sorted(tables(rows).items())
     }
     found = []
     if len(rows_of) > 1:
         ends = min(rows_of), max(rows_of)
-        times = [{nbytes: time_of(row) for nbytes, row in rows_of[ranks].items()} for ranks in ends]
+        times = [{size_bytes: time_of(row) for size_bytes, row in rows_of[ranks].items()} for ranks in ends]
         found.append(_contrast(f"{ends[0]} ranks", f"{ends[1]} ranks", *times))
     for of_table in rows_of.values():
         launches = sorted({name for row in of_table.values() for name in row["launch_medians"]})
@@ -97,15 +97,17 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
 
 def _of_launch(rows: Mapping[int, SummaryRow], launch: str) -> dict[int, float]:
     """Return the medians of one launch, by size."""
-    return {nbytes: medians[launch] for nbytes, row in rows.items() if launch in (medians := row["launch_medians"])}
+    return {
+        size_bytes: medians[launch] for size_bytes, row in rows.items() if launch in (medians := row["launch_medians"])
+    }
 
 
 def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mapping[int, float]) -> Contrast:
-    """Compare two series (nbytes -> seconds), by the times as tables print them."""
+    """Compare two series (size_bytes -> seconds), by the times as tables print them."""
     ratios = {
-        format_size(nbytes): as_printed(other_s[nbytes]) / as_printed(base_s[nbytes])
-        for nbytes in base_s
-        if nbytes in other_s
+        format_size(size_bytes): as_printed(other_s[size_bytes]) / as_printed(base_s[size_bytes])
+        for size_bytes in base_s
+        if size_bytes in other_s
     }
     return Contrast(base, other, directions(ratios, NEGLIGIBLE - 1))
 

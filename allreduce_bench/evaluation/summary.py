@@ -103,13 +103,15 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
 
 def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
     """Set what the library ran at the size of a row, and between it and the next smaller size."""
-    if ran := found.at(Competitor(row["competitor"]).algorithm, row["nbytes"]):
+    if ran := found.at(Competitor(row["competitor"]).algorithm, row["size_bytes"]):
         row["ran"] = ran
-    smaller = max((nbytes for nbytes in plan.sizes if nbytes < row["nbytes"]), default=row["nbytes"])
+    smaller = max(
+        (size_bytes for size_bytes in plan.sizes if size_bytes < row["size_bytes"]), default=row["size_bytes"]
+    )
     row["ran_below"] = [
         ran
         for ran in found.ran
-        if ran.algorithm == Competitor(row["competitor"]).algorithm and smaller < ran.nbytes < row["nbytes"]
+        if ran.algorithm == Competitor(row["competitor"]).algorithm and smaller < ran.size_bytes < row["size_bytes"]
     ]
 
 
@@ -137,7 +139,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "dtype": plan.dtype or None,
         "op": plan.op or None,
         "count": cell.count,
-        "nbytes": cell.count * plan.itemsize,
+        "size_bytes": cell.count * plan.itemsize,
         "launches": len(timed),
         "groups_in_words": describe(plan.groups, ranks) if plan.groups else "",
         "time_s": None,
@@ -148,8 +150,8 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
     if row["state"] not in missing.FINAL and (timed or row["state"] == "done"):
         row |= cell_times.statistics(timed) | missing.statistics(ended)
     if (time_s := row["time_s"]) is not None:
-        row["algbw_bytes_per_s"] = algbw(row["nbytes"], time_s)
-        row["busbw_bytes_per_s"] = busbw(row["nbytes"], time_s, plan.group_size(ranks))
+        row["algbw_bytes_per_s"] = algbw(row["size_bytes"], time_s)
+        row["busbw_bytes_per_s"] = busbw(row["size_bytes"], time_s, plan.group_size(ranks))
     return row
 
 

@@ -114,7 +114,7 @@ def number_of(row: SummaryRow, column: str) -> float | None:
 def time_of(row: SummaryRow) -> float:
     """Return the time of a cell that has one, seconds. Raises ValueError if it has none."""
     if (time_s := row["time_s"]) is None:
-        raise ValueError(f"{row['competitor']} of {row['nbytes']} bytes has no time")
+        raise ValueError(f"{row['competitor']} of {row['size_bytes']} bytes has no time")
     return time_s
 
 

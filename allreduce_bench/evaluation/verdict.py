@@ -61,9 +61,11 @@ UNRELIABLE = "not reliable"  # as the grade says
 DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
 NOISE = "noise"  # launches differ by more than algorithms do
 
-Pair = tuple[int, str, str]  # nbytes, algorithm of the numerator, algorithm of the denominator
+Pair = tuple[int, str, str]  # size_bytes, algorithm of the numerator, algorithm of the denominator
 Question = tuple[str, str, Sequence[int]]  # algorithms of numerator and denominator, sizes taken together
-Sizes = Mapping[int, Mapping[str, SummaryRow]]  # nbytes, ascending -> algorithm -> its row, of those that are ranked
+Sizes = Mapping[
+    int, Mapping[str, SummaryRow]
+]  # size_bytes, ascending -> algorithm -> its row, of those that are ranked
 
 
 class Contest(NamedTuple):
@@ -86,7 +88,7 @@ class HandOver(NamedTuple):
     after: str
     low: int  # bytes: the last size at which the second one is shown to be slower
     high: int  # the first size at which the first one is shown to be slower
-    nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
+    size_bytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
 
 
 class Advantage(NamedTuple):
@@ -148,7 +150,11 @@ def add_standings(rows: Sequence[SummaryRow]) -> None:
     for row in rows:
         row["standing"] = None
     for sizes in tables(rows).values():
-        contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
+        contests = {
+            size_bytes: contest
+            for size_bytes, of_size in sizes.items()
+            if size_bytes and (contest := contest_of(of_size))
+        }
         _add_standings_of_table(contests)
 
 
@@ -157,58 +163,58 @@ def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
     told = compared_pairs(contests)
     winning = _sizes_with_winner(contests, told)
     slower = _shown_slower(contests, told)
-    for nbytes, contest in contests.items():
+    for size_bytes, contest in contests.items():
         standings = {}
         for name in contest.others:
-            difference = told.get((nbytes, name, contest.lowest))
-            if nbytes in winning:
+            difference = told.get((size_bytes, name, contest.lowest))
+            if size_bytes in winning:
                 standings[name] = SLOWER
             elif difference and difference.is_equal:
                 standings[name] = EQUAL
-            elif (nbytes, name) in slower or _is_far(contest, name):
+            elif (size_bytes, name) in slower or _is_far(contest, name):
                 standings[name] = SLOWER
             else:
                 standings[name] = UNCLEAR
         is_equal = EQUAL in standings.values() and contest.is_open
-        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
+        standings[contest.lowest] = FASTEST if size_bytes in winning else EQUAL if is_equal else UNCLEAR
         for name, standing in standings.items():
             contest.rows[name]["standing"] = standing
 
 
 def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
     """Return the sizes at which the lowest time is shown to be the fastest."""
-    tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
+    tries = [(size_bytes, _p_value_of_size(size_bytes, contest, told)) for size_bytes, contest in contests.items()]
     for reach in REACHES:
         tries += _tries_with_neighbours(contests, reach)
     answered = significant([p_value for _, p_value in tries])
-    return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
+    return {size_bytes for (size_bytes, _), is_answered in zip(tries, answered) if is_answered}
 
 
-def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
+def _p_value_of_size(size_bytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
     """Return the p-value of the lowest time being the fastest; 1 if unknown."""
     if not contest.is_open:
         return 1.0
-    return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
+    return _largest_p_value([told.get((size_bytes, name, contest.lowest)) for name in contest.others])
 
 
 def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
     """Return the p-values of sizes with `reach` neighbours on each side, where these are near and within the table."""
     sizes = list(contests)
     asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
-    for i, nbytes in enumerate(sizes):
+    for i, size_bytes in enumerate(sizes):
         below, above = sizes[max(0, i - reach) : i + 1], sizes[i : i + reach + 1]
         near = all(later <= NEIGHBOUR * earlier for earlier, later in pairwise([*below, *above[1:]]))
-        if near and contests[nbytes].is_open and len(below) == len(above) == reach + 1:
-            asked.append((nbytes, below, above))
+        if near and contests[size_bytes].is_open and len(below) == len(above) == reach + 1:
+            asked.append((size_bytes, below, above))
     questions = [
-        (name, contests[nbytes].lowest, side)
-        for nbytes, *sides in asked
-        for name in contests[nbytes].others
+        (name, contests[size_bytes].lowest, side)
+        for size_bytes, *sides in asked
+        for name in contests[size_bytes].others
         for side in sides
     ]
     told = iter(compared_means(contests, questions))
-    for nbytes, *_ in asked:
-        yield nbytes, _largest_p_value([next(told) for _ in range(2 * len(contests[nbytes].others))])
+    for size_bytes, *_ in asked:
+        yield size_bytes, _largest_p_value([next(told) for _ in range(2 * len(contests[size_bytes].others))])
 
 
 def _largest_p_value(known: Sequence[Difference | None]) -> float:
@@ -217,12 +223,12 @@ def _largest_p_value(known: Sequence[Difference | None]) -> float:
 
 
 def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
-    """Return (nbytes, algorithm) of those that are shown to be slower than the lowest time."""
+    """Return (size_bytes, algorithm) of those that are shown to be slower than the lowest time."""
     questions, p_values = [], []
-    for nbytes, contest in contests.items():
+    for size_bytes, contest in contests.items():
         for name in contest.others:
-            if difference := told.get((nbytes, name, contest.lowest)):
-                questions.append((nbytes, name))
+            if difference := told.get((size_bytes, name, contest.lowest)):
+                questions.append((size_bytes, name))
                 is_beyond = difference.ratio > NEGLIGIBLE
                 p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
     return {question for question, is_answered in zip(questions, significant(p_values)) if is_answered}
@@ -254,9 +260,11 @@ def compared_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
     """Compare the pairs of each size, both ways; all pairs share their prior."""
     ratios = _ratios_of_pairs(contests)
     told: dict[Pair, Difference] = {}
-    for (nbytes, first, second), difference in zip(ratios, differences([list(of.values()) for of in ratios.values()])):
+    for (size_bytes, first, second), difference in zip(
+        ratios, differences([list(of.values()) for of in ratios.values()])
+    ):
         if difference:
-            told |= {(nbytes, first, second): difference, (nbytes, second, first): difference.inverse}
+            told |= {(size_bytes, first, second): difference, (size_bytes, second, first): difference.inverse}
     return told
 
 
@@ -283,8 +291,8 @@ def compared_means(contests: Mapping[int, Contest], questions: Sequence[Question
 def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, float]]:
     """Return the ratios of each pair with enough calls, in one order: launch -> ratio."""
     return {
-        (nbytes, first, second): launch_ratios(contest.rows[first], contest.rows[second])
-        for nbytes, contest in contests.items()
+        (size_bytes, first, second): launch_ratios(contest.rows[first], contest.rows[second])
+        for size_bytes, contest in contests.items()
         for first, second in combinations(contest.rows, 2)
         if has_enough_calls(contest.rows[first]) and has_enough_calls(contest.rows[second])
     }
@@ -293,7 +301,7 @@ def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, fl
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """Return one verdict per number of ranks above 1; rows have a `standing`."""
     return [
-        _verdict(ranks, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})._replace(
+        _verdict(ranks, {size_bytes: rows for size_bytes, rows in sizes.items() if size_bytes})._replace(
             changes=tuple(_changes(sizes)), native=_ran_throughout(sizes)
         )
         for ranks, sizes in sorted(tables(rows).items())
@@ -318,15 +326,17 @@ def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tupl
     """Return what native can have run, by size, also between those of the run; left out: where that is unknown."""
     natives = (row for rows in sizes.values() for row in rows if Competitor(row["competitor"]).is_native)
     ran = (one for row in natives for one in (*row.get("ran_below", ()), row.get("ran")))
-    return {one.nbytes: one.names for one in ran if one and one.names}
+    return {one.size_bytes: one.names for one in ran if one and one.names}
 
 
 def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:
     grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
-    contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
-    sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
+    contests = {size_bytes: contest for size_bytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
+    sizes = {size_bytes: contest.rows for size_bytes, contest in contests.items()}
     names = {row["competitor"] for rows in rows_by_size.values() for row in rows}
-    leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
+    leaders = {
+        size_bytes: _leaders(contest.rows, names) for size_bytes, contest in contests.items() if _is_told(contest)
+    }
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
         alone = performance(ranks, rows_by_size)
@@ -391,13 +401,13 @@ def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[
     """
     group: list[int] = []
     common: frozenset[str] = frozenset()
-    for nbytes, names in leaders.items():
+    for size_bytes, names in leaders.items():
         if group and not common & names:
             yield group, common
             group = []
-        ranked = names & sizes[nbytes].keys()
+        ranked = names & sizes[size_bytes].keys()
         common = common & names if group else ranked
-        group.append(nbytes)
+        group.append(size_bytes)
     yield group, common
 
 
@@ -405,7 +415,7 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
     """Sort algorithms: those that are the fastest at some size first, then by the geometric mean over their sizes."""
 
     def key(name: str) -> tuple[bool, float]:
-        rows = [(sizes[nbytes][name], sizes[nbytes]) for nbytes in group if name in sizes[nbytes]]
+        rows = [(sizes[size_bytes][name], sizes[size_bytes]) for size_bytes in group if name in sizes[size_bytes]]
         wins = any(row["standing"] == FASTEST for row, _ in rows)
         slowdown = [time_of(row) / min(map(time_of, others.values())) for row, others in rows]
         return not wins, geometric_mean(slowdown)
@@ -416,9 +426,13 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
 def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
     """Return the stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
     first = part.names[0]
-    won = [nbytes for nbytes in part.sizes if first in sizes[nbytes] and sizes[nbytes][first]["standing"] == FASTEST]
-    shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
-    rows_shown = {nbytes: sizes[nbytes] for nbytes in shown}
+    won = [
+        size_bytes
+        for size_bytes in part.sizes
+        if first in sizes[size_bytes] and sizes[size_bytes][first]["standing"] == FASTEST
+    ]
+    shown = won or [size_bytes for size_bytes in part.sizes if first in sizes[size_bytes]]
+    rows_shown = {size_bytes: sizes[size_bytes] for size_bytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
     names = dict.fromkeys(row["competitor"] for rows in measured.values() for row in rows)
     return Stretch(
@@ -427,7 +441,9 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
         (first,) if won else part.names,
         is_won=bool(won),
         is_equal=not won and len(part.names) > 1 and UNCLEAR not in standings,
-        exceptions=tuple(nbytes for nbytes in measured if shown[0] < nbytes < shown[-1] and nbytes not in shown),
+        exceptions=tuple(
+            size_bytes for size_bytes in measured if shown[0] < size_bytes < shown[-1] and size_bytes not in shown
+        ),
         advantage=_advantage((first,) if won else part.names, rows_shown),
         time_s=time_of(sizes[shown[-1]][first]),
         absent=tuple(name for name in names if any(name not in rows for rows in rows_shown.values())),
@@ -476,18 +492,18 @@ def hand_over(
 
     None: one of the two is not shown to be slower in the other's stretch, so there is no crossover.
 
-    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: algorithms not shown to be slower at
+    `sizes`: bytes -> algorithm -> its row, of those that are ranked; `leaders`: algorithms not shown to be slower at
     the sizes of stretches.
     """
     (earlier, its_sizes), (later, later_sizes) = before, after
-    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
-    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=None)
+    low = max((size_bytes for size_bytes in its_sizes if later not in leaders[size_bytes]), default=None)
+    high = min((size_bytes for size_bytes in later_sizes if earlier not in leaders[size_bytes]), default=None)
     if low is None or high is None:
         return None
     logs = {
-        nbytes: log(time_of(rows[earlier]) / time_of(rows[later]))
-        for nbytes, rows in sizes.items()
-        if low <= nbytes <= high and earlier in rows and later in rows
+        size_bytes: log(time_of(rows[earlier]) / time_of(rows[later]))
+        for size_bytes, rows in sizes.items()
+        if low <= size_bytes <= high and earlier in rows and later in rows
     }
     return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
 
@@ -509,7 +525,7 @@ def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) ->
 
     And both halves of the sizes agree; one of `leaders`, if there are any. In at most ERROR_SHARE of tables of equals.
     """
-    sizes = {nbytes: contest.rows for nbytes, contest in contests.items() if contest.is_open}
+    sizes = {size_bytes: contest.rows for size_bytes, contest in contests.items() if contest.is_open}
     ranked = list(sizes)
     if len(ranked) < LEAST_TOGETHER:
         return None
@@ -523,6 +539,6 @@ def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) ->
         return None
     if leaders and first not in leaders:
         return None
-    last = max(nbytes for nbytes, rows in sizes.items() if first in rows)
+    last = max(size_bytes for size_bytes, rows in sizes.items() if first in rows)
     advantage, time_s = _advantage((first,), sizes), time_of(sizes[last][first])
     return Stretch(ranked[0], ranked[-1], (first,), False, False, (), advantage, time_s, ())

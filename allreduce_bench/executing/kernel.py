@@ -407,10 +407,10 @@ def _run(bound):
         elif kind == DIVIDE:
             _divide(_elements(bound, into, into_offset, row[INTO_LENGTH]), bound.divisor, bound.halves)
         else:
-            nbytes = bound.element_nbytes
-            out, inward = buffers[buffer] + offset * nbytes, buffers[into] + into_offset * nbytes
+            size_bytes = bound.element_nbytes
+            out, inward = buffers[buffer] + offset * size_bytes, buffers[into] + into_offset * size_bytes
             if kind == COPY:
-                memcpy(inward, out, count * nbytes)
+                memcpy(inward, out, count * size_bytes)
             else:
                 code = _message(row, out, inward, bound)
                 if code:
@@ -419,16 +419,16 @@ def _run(bound):
 
 
 @njit
-def _bytes(address, nbytes):
-    return carray(_pointer(address, np.uint8(0)), nbytes)
+def _bytes(address, size_bytes):
+    return carray(_pointer(address, np.uint8(0)), size_bytes)
 
 
 @njit
-def _wrong_of_line(found_address, correct_address, count, nbytes):
-    """Count those of `count` elements of `nbytes` whose bits differ."""
-    found, correct, wrong = _bytes(found_address, count * nbytes), _bytes(correct_address, count * nbytes), 0
+def _wrong_of_line(found_address, correct_address, count, size_bytes):
+    """Count those of `count` elements of `size_bytes` whose bits differ."""
+    found, correct, wrong = _bytes(found_address, count * size_bytes), _bytes(correct_address, count * size_bytes), 0
     for element in range(count):
-        for i in range(element * nbytes, (element + 1) * nbytes):
+        for i in range(element * size_bytes, (element + 1) * size_bytes):
             if found[i] != correct[i]:
                 wrong += 1
                 break
@@ -444,29 +444,29 @@ def _changes_at(address):
 @njit
 def _change(bound, changes, call):
     """Restore the lines of the input, and change others, before a call."""
-    lines, nbytes, line_nbytes = changes.lines, bound.element_nbytes, changes.length * bound.element_nbytes
+    lines, size_bytes, line_nbytes = changes.lines, bound.element_nbytes, changes.length * bound.element_nbytes
     at, source, vector = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)[INPUT]
     next_at = _int64s(changes.next_at + 8 * call * lines, lines)
     next_source = _int64s(changes.next_source + 8 * call * lines, lines)
     for line in range(lines):
-        memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
+        memcpy(vector + at[line] * size_bytes, changes.kept + line * line_nbytes, line_nbytes)
     for line in range(lines):
         at[line], source[line] = next_at[line], next_source[line]
-        address = vector + at[line] * nbytes
+        address = vector + at[line] * size_bytes
         memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
-        memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
+        memcpy(address, changes.operand + source[line] * size_bytes, line_nbytes)
 
 
 @njit
 def _check_lines(bound, changes):
     """Count wrong elements after a call: at the lines of the result, and of the input, which must not change."""
-    lines, count, nbytes = changes.lines, changes.length, bound.element_nbytes
+    lines, count, size_bytes = changes.lines, changes.length, bound.element_nbytes
     at, source, vectors = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)
     wrong = _int64s(changes.wrong, 1)
     for line in range(lines):
-        offset, known = at[line] * nbytes, source[line] * nbytes
-        wrong[0] += _wrong_of_line(vectors[OUTPUT] + offset, changes.result + known, count, nbytes)
-        wrong[0] += _wrong_of_line(vectors[INPUT] + offset, changes.operand + known, count, nbytes)
+        offset, known = at[line] * size_bytes, source[line] * size_bytes
+        wrong[0] += _wrong_of_line(vectors[OUTPUT] + offset, changes.result + known, count, size_bytes)
+        wrong[0] += _wrong_of_line(vectors[INPUT] + offset, changes.operand + known, count, size_bytes)
 
 
 @njit

@@ -578,8 +578,8 @@ def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[i
     number = {name: place for place, name in enumerate(nodes)}
     times_s: dict[tuple[int, int, int], list[float]] = {}
     for row in rows:
-        if row.time_s is not None and row.nbytes in sizes and {row.source, row.dest} <= number.keys():
-            times_s.setdefault((row.nbytes, number[row.source], number[row.dest]), []).append(row.time_s)
+        if row.time_s is not None and row.size_bytes in sizes and {row.source, row.dest} <= number.keys():
+            times_s.setdefault((row.size_bytes, number[row.source], number[row.dest]), []).append(row.time_s)
     logs, least = ({size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes} for _ in range(2))
     for (size, source, dest), values in times_s.items():
         logs[size][source, dest] = log(median(values))

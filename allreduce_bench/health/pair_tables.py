@@ -34,7 +34,7 @@ NODE_COLUMNS = (
     *(("node_a", "node_b"), ("nodea", "nodeb"), ("host1", "host2"), ("host_1", "host_2"), ("a", "b")),
 )
 LIST_COLUMNS = ("nodes", "pair", "hosts", "nodelist")
-TEST_COLUMNS = ("test", "collective", "op", "g", "gpus", "nbytes", "size", "bytes", "alone")
+TEST_COLUMNS = ("test", "collective", "op", "g", "gpus", "size_bytes", "nbytes", "size", "bytes", "alone")
 RATE = re.compile(r"bw|bandwidth|throughput|rate|[kmgt]i?b(it)?_?p?/?s|[kmgt]bps", re.IGNORECASE)
 TIME = re.compile(r"time|latency|(^|_)lat(_|$)|(^|_)[mun]?s(ec)?$|usec|seconds?$|duration", re.IGNORECASE)
 MEAN = re.compile(r"avg|average|mean|median", re.IGNORECASE)
@@ -406,7 +406,7 @@ def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
     folder = PairFolder(path if path.is_dir() else path.parent)
     folder.pairs_csv = folder.pairs_csv if path.is_dir() else path
     rows = folder.rows()
-    sizes = sorted({row.nbytes for row in rows if row.nbytes is not None})
+    sizes = sorted({row.size_bytes for row in rows if row.size_bytes is not None})
     if len(sizes) != 2:
         raise LogError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
     named = {name for row in rows for name in (row.source, row.dest)}
@@ -415,7 +415,7 @@ def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
     latency, bandwidth = tables_of_rows(nodes, rows, (sizes[0], sizes[1]))
     latency_s, large_s = np.exp(latency.either_way), np.exp(bandwidth.either_way)
     time_per_byte = np.maximum(large_s - latency_s, SMALLEST) / sizes[1]
-    timed = {frozenset((row.source, row.dest)) for row in rows if row.nbytes == sizes[1] and row.time_s is not None}
+    timed = {frozenset((row.source, row.dest)) for row in rows if row.size_bytes == sizes[1] and row.time_s is not None}
     failed = frozenset(failed_pairs(rows).keys() - timed)
     return PairTimes(tuple(nodes), latency_s, time_per_byte, failed, True, str(path))
 

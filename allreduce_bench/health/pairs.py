@@ -35,7 +35,7 @@ class PairRow(NamedTuple):
     round: int  # from 1, over all launches; a repeated round gets a new number
     source: str
     dest: str
-    nbytes: int | None = None
+    size_bytes: int | None = None
     repetition: int | None = None  # from 1
     time_s: float | None = None  # half of a round trip of a small message; of a large one until its answer
     alone: bool = False  # no other pair was measured at the time
@@ -168,12 +168,12 @@ def _fields(row: PairRow) -> list[object]:
 
 def _row(line: list[str], place: str) -> PairRow:
     try:
-        round_, source, dest, nbytes, repetition, time_s, alone, failure = line
+        round_, source, dest, size_bytes, repetition, time_s, alone, failure = line
         row = PairRow(
             int(round_),
             printable(source),
             printable(dest),
-            int(nbytes) if nbytes else None,
+            int(size_bytes) if size_bytes else None,
             int(repetition) if repetition else None,
             float(time_s) if time_s else None,
             alone == "1",

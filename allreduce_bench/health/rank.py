@@ -176,8 +176,8 @@ class Check:
             return Report(self.comm.rank, [], f"{own}: {error}", partner.rank)
         sizes = ((asked.small_nbytes, small_s), (asked.large_nbytes, large_s))
         rows = [
-            PairRow(number, own, other, nbytes, repetition, time_s, alone)
-            for nbytes, times_s in sizes
+            PairRow(number, own, other, size_bytes, repetition, time_s, alone)
+            for size_bytes, times_s in sizes
             for repetition, time_s in enumerate(times_s, start=1)
         ]
         return Report(self.comm.rank, rows)

@@ -41,7 +41,7 @@ class Counted(NamedTuple):
 
     pml: str  # the layer that was watched, such as ob1; `ob1 or ucx` where the library does not tell
     messages: list[int]  # by the rank of `comm` that they went to
-    nbytes: list[int]
+    size_bytes: list[int]
 
 
 def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
@@ -64,8 +64,8 @@ def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
         raise NotCounted(f"messages were not counted ({error}); start {library} with {settings}") from error
     pmls = [pml for pml in PMLS if any(name.startswith(f"pml_{pml}_") for name in names)]
     world = _world_ranks(comm)
-    messages, nbytes = ([new[rank] - old[rank] for rank in world] for old, new in zip(before, after))
-    return Counted(" or ".join(pmls), messages, nbytes)
+    messages, size_bytes = ([new[rank] - old[rank] for rank in world] for old, new in zip(before, after))
+    return Counted(" or ".join(pmls), messages, size_bytes)
 
 
 def _world_ranks(comm: MPI.Comm) -> list[int]:

@@ -135,11 +135,11 @@ def findings(plain: Look, counted: Look | None) -> Findings:
 def _answers(plain: Look, of_plain: Mapping[int, Seen], of_counted: Mapping[int, Seen]) -> dict[int, Answer]:
     """Return what ran at each size that a launch looked at."""
     answers = {}
-    for nbytes in sorted({*of_plain, *of_counted}):
-        counted = of_counted.get(nbytes)
-        seen = of_plain.get(nbytes) or counted
+    for size_bytes in sorted({*of_plain, *of_counted}):
+        counted = of_counted.get(size_bytes)
+        seen = of_plain.get(size_bytes) or counted
         assert seen is not None
         messages = counted.messages if counted and counted.order == seen.order else seen.messages
-        sent = Bytes(messages.messages, messages.nbytes) if messages else None
-        answers[nbytes] = answer(plain.library, plain.hosts, plain.itemsize, seen.order, sent)
+        sent = Bytes(messages.messages, messages.size_bytes) if messages else None
+        answers[size_bytes] = answer(plain.library, plain.hosts, plain.itemsize, seen.order, sent)
     return answers

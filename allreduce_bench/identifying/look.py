@@ -32,8 +32,8 @@ def middle(low: int, high: int, itemsize: int, share: float) -> int | None:
     It is a multiple of a power of two, where libraries switch.
     """
     step = max(itemsize, 1 << int(share * low).bit_length() >> 1)
-    nbytes = (low + high) // 2 // step * step
-    return next((size for size in (nbytes, nbytes + step) if low < size < high), None)
+    size_bytes = (low + high) // 2 // step * step
+    return next((size for size in (size_bytes, size_bytes + step) if low < size < high), None)
 
 
 class Messages(NamedTuple):
@@ -41,7 +41,7 @@ class Messages(NamedTuple):
 
     pml: str
     messages: list[list[int]]
-    nbytes: list[list[int]]
+    size_bytes: list[list[int]]
 
 
 class Seen(NamedTuple):
@@ -84,9 +84,9 @@ def from_json(text: str) -> Look:
 
 def _sizes(seen: dict[str, Any]) -> dict[int, Seen]:
     sizes = {}
-    for nbytes, (order, messages) in seen.items():
+    for size_bytes, (order, messages) in seen.items():
         spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
-        sizes[int(nbytes)] = Seen(spans, Messages(*messages) if messages else None)
+        sizes[int(size_bytes)] = Seen(spans, Messages(*messages) if messages else None)
     return sizes
 
 

@@ -21,12 +21,12 @@ class Bytes(NamedTuple):
     """Messages and bytes of one call, from each rank to each."""
 
     messages: Table
-    nbytes: Table
+    size_bytes: Table
 
     @property
     def total(self) -> int:
         """Return the bytes of all messages."""
-        return sum(map(sum, self.nbytes))
+        return sum(map(sum, self.size_bytes))
 
     def among(self, ranks: Sequence[int]) -> "Bytes":
         """Return what these ranks sent each other."""
@@ -42,12 +42,12 @@ def fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> bool
         return False
     if counted is None or one.sent is None:
         return True
-    nbytes = [[number * itemsize for number in row] for row in one.sent.elements]
+    size_bytes = [[number * itemsize for number in row] for row in one.sent.elements]
     same = one.sent.messages == counted.messages
     more = one.name == "segmented_ring" and all(
         most >= least for row, other in zip(counted.messages, one.sent.messages) for most, least in zip(row, other)
     )
-    return nbytes == counted.nbytes and (same or more)
+    return size_bytes == counted.size_bytes and (same or more)
 
 
 # A reduction to rank 0 and a broadcast
@@ -63,16 +63,16 @@ def reduces_and_broadcasts(order: Order, counted: Bytes, itemsize: int) -> bool:
 
     Without those of the broadcast, by any of the trees that Open MPI has, each rank but rank 0 sends one vector.
     """
-    nbytes, ranks = order[-1].stop * itemsize, len(counted.nbytes)
-    if not is_one_tree(order) or any(number % nbytes for row in counted.nbytes for number in row):
+    size_bytes, ranks = order[-1].stop * itemsize, len(counted.size_bytes)
+    if not is_one_tree(order) or any(number % size_bytes for row in counted.size_bytes for number in row):
         return False
-    vectors = [[number // nbytes for number in row] for row in counted.nbytes]
+    vectors = [[number // size_bytes for number in row] for row in counted.size_bytes]
     return any(_reduces(order[0].trees[0], _less(vectors, children)) for children in _broadcasts(ranks))
 
 
 def may_reduce_and_broadcast(order: Order, counted: Bytes, itemsize: int) -> bool:
     """Return whether a reduction and a broadcast, in parts by whatever way, can have sent as many bytes."""
-    return is_one_tree(order) and counted.total >= 2 * (len(counted.nbytes) - 1) * order[-1].stop * itemsize
+    return is_one_tree(order) and counted.total >= 2 * (len(counted.size_bytes) - 1) * order[-1].stop * itemsize
 
 
 def _broadcasts(ranks: int) -> Iterator[Children]:
@@ -143,10 +143,10 @@ def _above(order: Order, nodes: Sequence[Sequence[int]]) -> Order:
 
 def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes, itemsize: int) -> str:
     """Return what is done in nodes; empty: not what han does."""
-    nbytes, sent = order[-1].stop * itemsize, [counted.among(node).total for node in nodes]
+    size_bytes, sent = order[-1].stop * itemsize, [counted.among(node).total for node in nodes]
     if not any(sent):
         return SHARED_MEMORY
-    enough = all(total >= 2 * (len(node) - 1) * nbytes for node, total in zip(nodes, sent))
+    enough = all(total >= 2 * (len(node) - 1) * size_bytes for node, total in zip(nodes, sent))
     return REDUCE_BCAST if enough else ""
 
 

@@ -41,7 +41,7 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     order than the launcher's, which the look has.
     """
     itemsize = np.dtype(dtype_for(ranks)).itemsize
-    sizes = [nbytes for nbytes in plan.sizes if nbytes and nbytes % itemsize == 0]
+    sizes = [size_bytes for size_bytes in plan.sizes if size_bytes and size_bytes % itemsize == 0]
     if ranks == 1 or not sizes or plan.groups or plan.order or NATIVE not in plan.algorithms:
         return None
     asked = Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
@@ -127,7 +127,7 @@ def identified(found: Findings, library: str) -> Identified:
     of_each: Mapping[str, Mapping[int, Answer]] = {NATIVE: found.answers, **found.forced}
     ran = []
     for name, answers in of_each.items():
-        for nbytes, one in answers.items():
+        for size_bytes, one in answers.items():
             asked = None if name == NATIVE else is_asked(one, own_name(name, library))
-            ran.append(Ran(name, nbytes, one.names, one.order, one.by_order, one.by_messages, asked))
+            ran.append(Ran(name, size_bytes, one.names, one.order, one.by_order, one.by_messages, asked))
     return Identified(found.ranks, found.nodes, library, found.dtype, "sum", found.not_counted, tuple(ran))

@@ -35,7 +35,7 @@ class Size(NamedTuple):
 
     comm: MPI.Comm  # that the library calls on
     algorithm: str  # NATIVE, or the one that it is told to use on `comm`
-    nbytes: int
+    size_bytes: int
 
 
 See = Callable[[Size], Seen | None]  # None: the library cannot, or there is no time
@@ -73,18 +73,18 @@ def _in_time(comm: MPI.Comm, within_s: float | None, see: See) -> See:
     def see_or_not(size: Size) -> Seen | None:
         nonlocal rate_s
         start = time.monotonic()
-        if within_s is not None and comm.bcast(start - begun + rate_s * size.nbytes > within_s):
+        if within_s is not None and comm.bcast(start - begun + rate_s * size.size_bytes > within_s):
             return None
         found = see(size)
-        rate_s = (time.monotonic() - start) / max(size.nbytes, SCALES_FROM)
+        rate_s = (time.monotonic() - start) / max(size.size_bytes, SCALES_FROM)
         return found
 
     return see_or_not
 
 
 def _sizes(comm: MPI.Comm, algorithm: str, sizes: Sequence[int], see: See) -> dict[int, Seen]:
-    found = {nbytes: see(Size(comm, algorithm, nbytes)) for nbytes in sizes}
-    return {nbytes: seen for nbytes, seen in found.items() if seen}
+    found = {size_bytes: see(Size(comm, algorithm, size_bytes)) for size_bytes in sizes}
+    return {size_bytes: seen for size_bytes, seen in found.items() if seen}
 
 
 def _forced(comm: MPI.Comm, algorithm: str, sizes: Sequence[int], nodes: int, see: See) -> dict[int, Seen]:
@@ -114,7 +114,7 @@ def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Call
 
 def _seen(size: Size, dtype: str, counts: bool, failures: list[str]) -> Seen | None:
     """Look at one size: the order on rank 0, and its messages."""
-    comm, count = size.comm, size.nbytes // np.dtype(dtype).itemsize
+    comm, count = size.comm, size.size_bytes // np.dtype(dtype).itemsize
     given, result = np.zeros(count, dtype), np.empty(count, dtype)
     bind = native if size.algorithm == NATIVE else partial(native_forced, size.algorithm)
     try:
@@ -135,7 +135,9 @@ def _seen(size: Size, dtype: str, counts: bool, failures: list[str]) -> Seen | N
     if missing := [rank for rank, of_rank in enumerate(everyone) if of_rank is None]:
         failures.extend([""] * (not failures and bool(missing)))
         return Seen(order)
-    return Seen(order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.nbytes for one in everyone]))
+    return Seen(
+        order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.size_bytes for one in everyone])
+    )
 
 
 def _switches(comm: MPI.Comm, seen: dict[int, Seen], middle_of: Middle, see: See) -> list[int]:
@@ -144,12 +146,12 @@ def _switches(comm: MPI.Comm, seen: dict[int, Seen], middle_of: Middle, see: See
     for low, high in zip(sorted(seen), sorted(seen)[1:]):
         if not comm.bcast(_differ(seen[low], seen[high]) if comm.rank == 0 else None):
             continue
-        while (nbytes := middle_of(low, high)) is not None and (of_middle := see(Size(comm, NATIVE, nbytes))):
-            seen[nbytes] = of_middle
+        while (size_bytes := middle_of(low, high)) is not None and (of_middle := see(Size(comm, NATIVE, size_bytes))):
+            seen[size_bytes] = of_middle
             if comm.bcast(_differ(seen[low], of_middle) if comm.rank == 0 else None):
-                high = nbytes
+                high = size_bytes
             else:
-                low = nbytes
+                low = size_bytes
         found.append(high)
     return found
 

@@ -102,16 +102,16 @@ class _Unpacked:
         """Return how many bytes were read."""
         return self.place
 
-    def read(self, nbytes: int) -> bytes:
+    def read(self, size_bytes: int) -> bytes:
         """Return the next bytes, for headers. Raises tarfile.ReadError for a header that claims an absurd length."""
-        if not 0 <= nbytes <= AT_ONCE_NBYTES:
+        if not 0 <= size_bytes <= AT_ONCE_NBYTES:
             raise tarfile.ReadError
-        self.last = self.take(nbytes)
+        self.last = self.take(size_bytes)
         return self.last
 
-    def take(self, nbytes: int) -> bytes:
+    def take(self, size_bytes: int) -> bytes:
         """Return so many of the next bytes, fewer at the end. Raises LogError above the limit of an archive."""
-        content = self._file.read(nbytes)
+        content = self._file.read(size_bytes)
         self.place += len(content)
         if self.place > MOST_UNPACKED_NBYTES:
             raise LogError(

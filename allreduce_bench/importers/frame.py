@@ -12,7 +12,7 @@ from ..models.points import TYPES
 from .reading import read
 from .row import NOTHING, Asked, Imported, LogWarning, named_by_cache
 
-KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may lack its ranks
+KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "size_bytes": "Int64"}  # a log may lack its ranks
 UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
 
 

@@ -140,7 +140,7 @@ def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
 def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
     return ImportedPlan(
         competitors=tuple(_each_once(row.competitor for row in rows)),
-        sizes=tuple(sorted({row.nbytes for row in rows})),
+        sizes=tuple(sorted({row.size_bytes for row in rows})),
         ranks=tuple(sorted({int(row.ranks or 0) for row in rows})),
         launches=max(launch.number for launch in launches),
         seed=0,
@@ -207,7 +207,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "dtype": row.dtype,
         "op": row.op,
         "count": row.count,
-        "nbytes": row.nbytes,
+        "size_bytes": row.size_bytes,
         "state": row.state,
         "reason": row.reason,
         "time_definition": join_values(sorted({timed_row.time_definition for timed_row in timed or rows})),

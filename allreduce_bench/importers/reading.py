@@ -41,7 +41,7 @@ MOST_RUNS = 3  # named of those below a folder
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (  # fields of Imported that --where may name
     *("competitor", "ranks", "nodes", "dtype", "op"),
-    *("count", "nbytes", "launch", "system", "cache", "file", "tool", "library", "ranks_per_node"),
+    *("count", "size_bytes", "launch", "system", "cache", "file", "tool", "library", "ranks_per_node"),
 )
 
 
@@ -310,9 +310,9 @@ def _with_count(row: Imported) -> Imported:
         raise LogError(f"{row.place}: {row.ranks} ranks on {row.nodes} nodes; a node has at least one rank")
     if row.count is not None:
         return row
-    count, rest = divmod(row.nbytes, itemsize_of(row.dtype))
+    count, rest = divmod(row.size_bytes, itemsize_of(row.dtype))
     if rest:
-        raise LogError(f"{row.place}: {row.nbytes} bytes are not a whole number of {row.dtype} elements")
+        raise LogError(f"{row.place}: {row.size_bytes} bytes are not a whole number of {row.dtype} elements")
     return replace(row, count=count)
 
 

@@ -61,7 +61,7 @@ class Imported:
     line: int
     tool: str  # as its authors write it: OSU Micro-Benchmarks
     launch: str  # distinguishes its launch: an allocation, a file, a table in it
-    nbytes: int
+    size_bytes: int
     time_definition: str
     version: str | None = None
     competitor: str = NATIVE
@@ -69,7 +69,7 @@ class Imported:
     nodes: int | None = None
     dtype: str | None = None
     op: str | None = None
-    count: int | None = None  # elements; None: derived from nbytes and dtype
+    count: int | None = None  # elements; None: derived from size_bytes and dtype
     segment: int | None = None  # elements
     cache: str = "warm"
     system: str | None = None

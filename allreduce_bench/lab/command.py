@@ -133,7 +133,9 @@ def measure() -> Ping:
         said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
         raise OneLineError(f"lab ping: the launcher failed: {said}", exit_code=1)
     found = json.loads(lines[-1])
-    (_, short_s), (long_nbytes, long_s) = sorted((int(nbytes), time_s) for nbytes, time_s in found["message"].items())
+    (_, short_s), (long_nbytes, long_s) = sorted(
+        (int(size_bytes), time_s) for size_bytes, time_s in found["message"].items()
+    )
     (exchange_s,) = found["exchange"].values()
     return Ping(short_s=short_s, exchange_s=exchange_s, long_s=long_s, long_nbytes=long_nbytes)
 

@@ -20,24 +20,24 @@ REPETITIONS = {SHORT: 1000, LONG: 3}
 WARM_UP = 3  # repetitions
 
 
-def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
-    """Return the median one-way time of `nbytes` between ranks 0 and 1, seconds; collective."""
-    message = [filled(PAGES.sendbuf, nbytes, np.uint8, 0), MPI.BYTE]
+def half_round_trip(comm: MPI.Comm, size_bytes: int) -> float:
+    """Return the median one-way time of `size_bytes` between ranks 0 and 1, seconds; collective."""
+    message = [filled(PAGES.sendbuf, size_bytes, np.uint8, 0), MPI.BYTE]
     here, there = (comm.Send, comm.Recv) if comm.rank == 0 else (comm.Recv, comm.Send)
 
     def round_trip() -> None:
         here(message, 1 - comm.rank)
         there(message, 1 - comm.rank)
 
-    return _median_time(round_trip, REPETITIONS[nbytes]) / 2
+    return _median_time(round_trip, REPETITIONS[size_bytes]) / 2
 
 
-def exchange(comm: MPI.Comm, nbytes: int) -> float:
-    """Return the median time of `MPI_Sendrecv` of `nbytes` both ways between ranks 0 and 1, seconds; collective."""
-    sent, received = filled(PAGES.sendbuf, nbytes, np.uint8, 0), filled(PAGES.recvbuf, nbytes, np.uint8, 0)
+def exchange(comm: MPI.Comm, size_bytes: int) -> float:
+    """Return the median time of `MPI_Sendrecv` of `size_bytes` both ways between ranks 0 and 1, seconds; collective."""
+    sent, received = filled(PAGES.sendbuf, size_bytes, np.uint8, 0), filled(PAGES.recvbuf, size_bytes, np.uint8, 0)
     other = 1 - comm.rank
     return _median_time(
-        lambda: comm.Sendrecv([sent, MPI.BYTE], other, 0, [received, MPI.BYTE], other), REPETITIONS[nbytes]
+        lambda: comm.Sendrecv([sent, MPI.BYTE], other, 0, [received, MPI.BYTE], other), REPETITIONS[size_bytes]
     )
 
 
@@ -55,7 +55,7 @@ def main() -> None:
     """Print `{"message": {"8": seconds, "1048576": seconds}, "exchange": {"8": seconds}}`."""
     comm = MPI.COMM_WORLD
     times_s = {
-        "message": {nbytes: half_round_trip(comm, nbytes) for nbytes in (SHORT, LONG)},
+        "message": {size_bytes: half_round_trip(comm, size_bytes) for size_bytes in (SHORT, LONG)},
         "exchange": {SHORT: exchange(comm, SHORT)},
     }
     if comm.rank == 0:

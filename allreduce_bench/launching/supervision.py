@@ -445,7 +445,7 @@ class SupervisedLaunch:
         done = self.run.folder.finished(self.launch, self.run.control.skip_hung)
         for cell in self.run.plan.cells(self.launch):
             if cell.key not in done:
-                facts_of_cell = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
+                facts_of_cell = {**asdict(cell), "size_bytes": cell.count * self.run.plan.itemsize}
                 facts = {**facts_of_launch, **facts_of_cell}
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}

@@ -281,13 +281,13 @@ def _cores(machine: dict) -> str | None:
 def _memory_of(machines: Sequence[dict]) -> Callable[[dict], str | None]:
     """Return a function that gives a node's memory, rounded down to the smallest node with nearly as much."""
     steps: list[int] = []
-    for nbytes in sorted(machine["memory_nbytes"] for machine in machines if machine.get("memory_nbytes")):
-        if not steps or nbytes > SAME_MEMORY * steps[-1]:
-            steps.append(nbytes)
+    for size_bytes in sorted(machine["memory_nbytes"] for machine in machines if machine.get("memory_nbytes")):
+        if not steps or size_bytes > SAME_MEMORY * steps[-1]:
+            steps.append(size_bytes)
 
     def memory_of(machine: dict) -> str | None:
-        nbytes = machine.get("memory_nbytes")
-        return format_size(max(step for step in steps if step <= nbytes)) if nbytes else None
+        size_bytes = machine.get("memory_nbytes")
+        return format_size(max(step for step in steps if step <= size_bytes)) if size_bytes else None
 
     return memory_of
 
@@ -420,9 +420,9 @@ def _page_checks(node: dict) -> Iterator[Check]:
 
 def _copy_checks(node: dict) -> Iterator[Check]:
     copying = node["copying"]
-    factor, nbytes, delta = copying["close_factor"], environment.CLOSE_NBYTES, environment.CLOSE_DELTA
+    factor, size_bytes, delta = copying["close_factor"], environment.CLOSE_NBYTES, environment.CLOSE_DELTA
     flag = {True: "has fsrm", False: "has no fsrm", None: "fsrm unknown"}[copying["fsrm"]]
-    where = f"a copy of {format_size(nbytes)} to a place {delta} bytes behind modulo {PAGE_NBYTES}"
+    where = f"a copy of {format_size(size_bytes)} to a place {delta} bytes behind modulo {PAGE_NBYTES}"
     text = f"{where} takes {three_digits(factor)} times as long; processor {flag}, {copying['libc'] or 'libc unknown'}"
     if factor < SLOW_COPY:
         yield Check("ok", "copying", text)

@@ -143,7 +143,7 @@ def sent_bytes() -> dict[str, int]:
         words, parts = kernel.read_int(path), path.split("/")
         if words is not None:
             sent_nbytes[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
-    return {name: nbytes for name, nbytes in sent_nbytes.items() if name not in _counted_elsewhere(kernel.ROOT)}
+    return {name: size_bytes for name, size_bytes in sent_nbytes.items() if name not in _counted_elsewhere(kernel.ROOT)}
 
 
 @cache
@@ -171,21 +171,21 @@ def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Return the sum over nodes of the counts of each interface."""
     total: dict[str, int] = {}
     for counts in nodes:
-        for name, nbytes in counts.items():
-            total[name] = total.get(name, 0) + nbytes
+        for name, size_bytes in counts.items():
+            total[name] = total.get(name, 0) + size_bytes
     return total
 
 
 def format_traffic(counts: Mapping[str, int]) -> str:
     """Return `hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
-    names = [name for name, nbytes in counts.items() if nbytes or not VIRTUAL_INTERFACE.match(name)]
+    names = [name for name, size_bytes in counts.items() if size_bytes or not VIRTUAL_INTERFACE.match(name)]
     return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
 
 
 def parse_traffic(text: str | None) -> dict[str, int]:
     """Parse the output of `format_traffic`; unreadable words are left out."""
     pairs = [word.rpartition("=") for word in (text or "").split()]
-    return {name: int(nbytes) for name, _, nbytes in pairs if name and nbytes.isdigit()}
+    return {name: int(size_bytes) for name, _, size_bytes in pairs if name and size_bytes.isdigit()}
 
 
 def way_between(machines: Sequence[dict]) -> str | None:
@@ -336,8 +336,8 @@ def watch_ports() -> Callable[[], dict]:
         ports: dict[str, dict] = {}
         for port, counts in _counts().items():
             grown = {name: n for name, now in counts.items() if (n := now - before.get(port, {}).get(name, now)) > 0}
-            nbytes = grown.pop("nbytes", LEAST_NBYTES)
-            if grown and nbytes >= LEAST_NBYTES:
+            size_bytes = grown.pop("size_bytes", LEAST_NBYTES)
+            if grown and size_bytes >= LEAST_NBYTES:
                 ports.setdefault(port, {})["counted"] = grown
         for port, words in _degraded(rates):
             ports.setdefault(port, {}).setdefault("degraded", []).append(words)
@@ -418,7 +418,7 @@ def _texts(nodes: Iterable[tuple[dict, list[str]]], most: int = 4) -> str:
 
 
 def _counts() -> Counts:
-    """Return all counters of ports and interfaces so far; for an interface also `nbytes`, received and sent."""
+    """Return all counters of ports and interfaces so far; for an interface also `size_bytes`, received and sent."""
     counts: Counts = {}
     for folder in kernel.matching_paths(PORTS):
         of_port = counts.setdefault(_name(folder), {})
@@ -432,7 +432,7 @@ def _counts() -> Counts:
         if len(fields) > SENT and all(map(str.isdecimal, fields)) and not VIRTUAL_INTERFACE.match(name.strip()):
             values = list(map(int, fields))
             errors = {error: values[place] for error, place in INTERFACE_ERRORS.items()}
-            counts[name.strip()] = errors | {"nbytes": values[RECEIVED] + values[SENT]}
+            counts[name.strip()] = errors | {"size_bytes": values[RECEIVED] + values[SENT]}
     return counts
 
 

@@ -150,21 +150,21 @@ class Cache(NamedTuple):
     """Data caches of one level."""
 
     level: int
-    nbytes: int  # of each
+    size_bytes: int  # of each
     number: int  # count in this node
 
 
-UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # if the cache sizes are unknown
+UNKNOWN = Cache(level=3, size_bytes=64 * 1024**2, number=1)  # if the cache sizes are unknown
 
 
 def caches() -> list[Cache]:
     """Return the data caches of this node from level 2 up, the last level at the end; empty if unknown."""
     cpus_of_cache: dict[tuple[int, int], set[str]] = {}
     for folder in matching_paths(CACHE_FOLDERS):
-        level, nbytes = read_int(f"{folder}/level") or 0, _parsed_nbytes(read(f"{folder}/size"))
-        if level >= 2 and nbytes and read(f"{folder}/type") != "Instruction":
-            cpus_of_cache.setdefault((level, nbytes), set()).add(read(f"{folder}/shared_cpu_list") or folder)
-    return [Cache(level, nbytes, len(cpus)) for (level, nbytes), cpus in sorted(cpus_of_cache.items())]
+        level, size_bytes = read_int(f"{folder}/level") or 0, _parsed_nbytes(read(f"{folder}/size"))
+        if level >= 2 and size_bytes and read(f"{folder}/type") != "Instruction":
+            cpus_of_cache.setdefault((level, size_bytes), set()).add(read(f"{folder}/shared_cpu_list") or folder)
+    return [Cache(level, size_bytes, len(cpus)) for (level, size_bytes), cpus in sorted(cpus_of_cache.items())]
 
 
 def _parsed_nbytes(text: str | None) -> int:
@@ -179,14 +179,14 @@ def cold_region(node_caches: list[Cache], ranks: int) -> int:
 
     The level with the largest share counts. If `node_caches` is empty, UNKNOWN is assumed.
     """
-    return max(TOUCHED_TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
+    return max(TOUCHED_TIMES * cache.size_bytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
 
 
 def cache_findings(node_caches: list[Cache]) -> list[dict]:
     """Return the finding for cold calls on a node with unknown caches; empty if they are known."""
     if node_caches:
         return []
-    size = format_size(UNKNOWN.nbytes)
+    size = format_size(UNKNOWN.size_bytes)
     return [
         {
             "code": "caches",

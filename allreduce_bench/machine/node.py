@@ -212,9 +212,9 @@ def memory() -> int | None:
 def free_memory() -> int | None:
     """Return the bytes available to new buffers without swapping and within the control group; None: unknown."""
     limits_nbytes = [
-        nbytes
-        for nbytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), kernel.memory_left())
-        if nbytes is not None
+        size_bytes
+        for size_bytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), kernel.memory_left())
+        if size_bytes is not None
     ]
     return min(limits_nbytes, default=None)
 

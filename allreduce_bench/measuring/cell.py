@@ -215,7 +215,7 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: in
     if plan.check != "bits":
         facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op)
     else:
-        counts = [nbytes // plan.itemsize for nbytes in plan.sizes]
+        counts = [size_bytes // plan.itemsize for size_bytes in plan.sizes]
         shorter = max((count for count in counts if count < recvbuf.size), default=0)
         facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op, shorter)
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)

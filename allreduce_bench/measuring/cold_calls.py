@@ -85,19 +85,19 @@ class Rotation:
             place.call.close()
 
 
-def places_for(nbytes: int, region_nbytes: int, steps: int) -> int:
-    """Return the number of places of `nbytes` vectors that touch `region_nbytes` between two uses of one; at least two.
+def places_for(size_bytes: int, region_nbytes: int, steps: int) -> int:
+    """Return the number of places of vectors that touch `region_nbytes` between two uses of one; at least two.
 
     At most MOST_PLACES, and at most MOST_STEPS in total at `steps` each.
     """
-    enough = 1 + -(-region_nbytes // (2 * max(1, nbytes)))
+    enough = 1 + -(-region_nbytes // (2 * max(1, size_bytes)))
     return max(2, min(enough, MOST_PLACES, MOST_STEPS // max(1, steps)))
 
 
-def memory_for(nbytes: int, region_nbytes: int) -> int:
+def memory_for(size_bytes: int, region_nbytes: int) -> int:
     """Return the most bytes that the rotation of a rank takes."""
-    places = places_for(nbytes, region_nbytes, 1)
-    return places * VECTORS_OF_A_PLACE * (max(nbytes, PAGE_NBYTES) + 2 * PAGE_NBYTES) + region_nbytes
+    places = places_for(size_bytes, region_nbytes, 1)
+    return places * VECTORS_OF_A_PLACE * (max(size_bytes, PAGE_NBYTES) + 2 * PAGE_NBYTES) + region_nbytes
 
 
 def _copy(vector: np.ndarray, allocate: Allocate) -> np.ndarray:
@@ -122,6 +122,6 @@ def _objects_read_by(run: Callable[[], object]) -> list[object]:
     return list(objects.values())
 
 
-def _needs_scratch(nbytes: int, region_nbytes: int, places: int) -> bool:
-    """Return whether `places` places of `nbytes` vectors touch less than `region_nbytes` between two uses of one."""
-    return 2 * nbytes * (places - 1) < region_nbytes
+def _needs_scratch(size_bytes: int, region_nbytes: int, places: int) -> bool:
+    """Return whether `places` places of vectors touch less than `region_nbytes` between two uses of one."""
+    return 2 * size_bytes * (places - 1) < region_nbytes

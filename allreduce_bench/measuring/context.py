@@ -110,11 +110,11 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
         return {"state": "left out", "reason": f"no time left for {' and '.join(YARDSTICKS)} at this size"}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
-    nbytes, time_s = context.first_calls.get(cell.competitor, (0, 0.0))
-    call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
+    size_bytes, time_s = context.first_calls.get(cell.competitor, (0, 0.0))
+    call_s = time_s * cell.count * context.plan.itemsize / size_bytes if size_bytes >= SCALES_FROM else 0.0
     if call_s > time_s:
         return _too_long(
-            context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}"
+            context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(size_bytes)}"
         )
     return None
 
@@ -137,13 +137,13 @@ def unfit(context: Context, cell: Cell) -> str | None:
 
 def _memory(context: Context, cell: Cell) -> int:
     """Return the bytes of a rank's buffers at its peak."""
-    nbytes = cell.count * context.plan.itemsize
+    size_bytes = cell.count * context.plan.itemsize
     scratch = (cell.window or 0) * min(cell.segment or 0, cell.count) * context.plan.itemsize
     if context.plan.cache == "warm":
-        return VECTORS * nbytes + scratch
+        return VECTORS * size_bytes + scratch
     from .cold_calls import memory_for  # late: few runs are cold
 
-    return VECTORS * nbytes + scratch + memory_for(nbytes, context.cold_nbytes)
+    return VECTORS * size_bytes + scratch + memory_for(size_bytes, context.cold_nbytes)
 
 
 def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dict | None:
@@ -168,10 +168,10 @@ def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dic
 
 def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
     """Record the first call's `time_s` for larger sizes; return state and reason if the cell is not repeated."""
-    nbytes = cell.count * context.plan.itemsize
+    size_bytes = cell.count * context.plan.itemsize
     name = cell.competitor
-    if nbytes > context.first_calls.get(name, (0, 0.0))[0]:
-        context.first_calls[name] = nbytes, time_s
+    if size_bytes > context.first_calls.get(name, (0, 0.0))[0]:
+        context.first_calls[name] = size_bytes, time_s
     too_long = _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")
     if cell.algorithm in YARDSTICKS and not too_long:
         context.begun.add(cell.count)

@@ -70,7 +70,7 @@ def measure_cells(
             break
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm.removeprefix(FLOOR_PREFIX)] if cell.competitor.is_reference else cell.competitor
-        label = f"{name} {format_size(facts['nbytes'])}"
+        label = f"{name} {format_size(facts['size_bytes'])}"
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = outcome_of(context, cell, all_reduces_left)
@@ -96,7 +96,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "dtype": plan.dtype,
         "op": plan.op,
         "count": cell.count,
-        "nbytes": cell.count * plan.itemsize,
+        "size_bytes": cell.count * plan.itemsize,
     }
 
 

@@ -46,7 +46,7 @@ _rates: list[float] = []  # operations per second of the median rank of this lau
 MEDIAN_OF = 15  # calls of the library's own all-reduce
 SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay sleeps, except near its end
 DRAWN = 1000  # calls with random delays before they repeat: as many as an unlimited cell has
-_native_s: dict[int, float] = {}  # nbytes -> median time in this launch
+_native_s: dict[int, float] = {}  # size_bytes -> median time in this launch
 
 
 class Work:
@@ -186,10 +186,10 @@ def late_entry(context: Context, cell: Cell) -> LateEntry:
     if plan.arrival.endswith(TRACE):
         delays_s = _trace(context)
     else:
-        nbytes = cell.count * plan.itemsize
+        size_bytes = cell.count * plan.itemsize
         late_by = late_by_of(plan.late_by)
-        late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, nbytes)
-        seed = crc32(f"{plan.seed} {context.launch.name} {nbytes}".encode())
+        late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, size_bytes)
+        seed = crc32(f"{plan.seed} {context.launch.name} {size_bytes}".encode())
         delays_s = pattern_delays_s(plan.arrival, late_by_s, comm.size, seed)
     return LateEntry(delays_s[:, comm.rank], is_completion=True, late_by_s=float(delays_s.max()))
 
@@ -209,10 +209,10 @@ def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np
 
 
 @doing("timing the library's all-reduce")
-def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
+def _median_of_native_s(comm: MPI.Comm, size_bytes: int) -> float:
     """Return the median over MEDIAN_OF calls of the maximum over ranks, seconds; float32, which every MPI supports."""
-    if nbytes not in _native_s:
-        count = max(1, nbytes // 4)
+    if size_bytes not in _native_s:
+        count = max(1, size_bytes // 4)
         send, recv = filled(PAGES.sendbuf, count, np.float32, 0), PAGES.recvbuf(count, np.float32)
         run, spent_s = native(send, recv, comm, "sum").run, np.empty(MEDIAN_OF)
         for call in range(-1, MEDIAN_OF):  # the first one is not timed
@@ -221,8 +221,8 @@ def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
             run()
             spent_s[max(0, call)] = perf_counter() - begun
         comm.Allreduce(MPI.IN_PLACE, spent_s, MPI.MAX)
-        _native_s[nbytes] = float(np.sort(spent_s)[MEDIAN_OF // 2])
-    return _native_s[nbytes]
+        _native_s[size_bytes] = float(np.sort(spent_s)[MEDIAN_OF // 2])
+    return _native_s[size_bytes]
 
 
 def _trace(context: Context) -> np.ndarray:

@@ -91,13 +91,13 @@ def merged(findings: Sequence[Finding], sizes: Sequence[int]) -> list[Finding]:
 
 def winner_map(group: CompetingModels, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
     """Return the series with the least time [ranks, sizes], `ring =` if another equals it; None if none is known."""
-    return [[named(group, number, nbytes) for nbytes in sizes] for number in ranks]
+    return [[named(group, number, size_bytes) for size_bytes in sizes] for number in ranks]
 
 
-def named(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
+def named(group: CompetingModels, ranks: int, size_bytes: int) -> str | None:
     """Return the series with the least time, with ` =` if another equals it; None: not known."""
-    winner = _winner(group, ranks, nbytes)
-    return f"{winner} =" if winner and group.equals(ranks, nbytes) else winner
+    winner = _winner(group, ranks, size_bytes)
+    return f"{winner} =" if winner and group.equals(ranks, size_bytes) else winner
 
 
 def over_sizes(
@@ -105,12 +105,12 @@ def over_sizes(
 ) -> list[Crossing]:
     """Return the crossings on `ranks` ranks between two sizes in bytes; the sizes `shown` are evaluated, too."""
     grid = sorted({smallest, *(1 << n for n in range(smallest.bit_length(), largest.bit_length())), largest, *shown})
-    changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), grid, _between_sizes)
+    changes = _changes(lambda size_bytes: _winner(group, ranks, size_bytes), grid, _between_sizes)
     crossings = []
     for change, start, until in _told(changes, grid[0]):
 
-        def is_open(nbytes: int, change: ToldChange = change) -> bool:
-            return group.is_open(change.before, group.at(change.after, ranks, nbytes))
+        def is_open(size_bytes: int, change: ToldChange = change) -> bool:
+            return group.is_open(change.before, group.at(change.after, ranks, size_bytes))
 
         open_range = _open_range(is_open, grid, start, change.low, until or largest, _between_sizes)
         if open_range is not None:
@@ -121,9 +121,9 @@ def over_sizes(
 
 
 def over_ranks(
-    group: CompetingModels, nbytes: int, fewest: int, most: int, shown: Iterable[int] = ()
+    group: CompetingModels, size_bytes: int, fewest: int, most: int, shown: Iterable[int] = ()
 ) -> list[Crossing]:
-    """Return the crossings at `nbytes` between two numbers of ranks; the ranks `shown` are evaluated, too.
+    """Return the crossings at `size_bytes` between two numbers of ranks; the ranks `shown` are evaluated, too.
 
     Skips powers of two and, with several ranks per node, numbers that leave a node partly empty. A power of two right
     at a crossing belongs to the series that is fastest there.
@@ -135,7 +135,7 @@ def over_ranks(
     numbers = sorted(number for number in filled | {*shown} if fewest <= number <= most and not _is_power(number))
 
     def winner(ranks: int) -> str | None:
-        return _winner(group, ranks, nbytes)
+        return _winner(group, ranks, size_bytes)
 
     def between(low: int, high: int) -> int | None:
         return _between_ranks(low, high, step)
@@ -145,7 +145,7 @@ def over_ranks(
     for change, start, until in _told(changes, numbers[0] if numbers else fewest):
 
         def is_open(ranks: int, change: ToldChange = change) -> bool:
-            return group.is_open(change.before, group.at(change.after, ranks, nbytes))
+            return group.is_open(change.before, group.at(change.after, ranks, size_bytes))
 
         end = until or most
         open_range = _open_range(is_open, numbers, start, change.low, end, between)
@@ -155,36 +155,42 @@ def over_ranks(
         powers = [power for power in _powers(change.low + 1, end) if power % step == 0]
         settled = [power for power in powers if low is None or high is None or not low <= power <= high]
         aside = any(winner(power) != change.after for power in powers) or any(map(is_open, settled))
-        far = _is_speculative(group, change.after, change.before, change.low, nbytes)
-        found = Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside)
+        far = _is_speculative(group, change.after, change.before, change.low, size_bytes)
+        found = Crossing(change.after, change.before, "ranks", change.low, size_bytes, size_bytes, far, until, aside)
         crossings.append(found._replace(open_from=low, open_to=high))
     return crossings
 
 
-def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Stretch]:
+def at_powers_of_two(group: CompetingModels, size_bytes: int, fewest: int, most: int) -> list[Stretch]:
     """Return the powers of two of ranks whose fastest series is not that of the numbers just below or above."""
     stretches: list[Stretch] = []
     for ranks in _powers(max(4, fewest), most):
-        winner = _winner(group, ranks, nbytes)
+        winner = _winner(group, ranks, size_bytes)
         between = [number for number in (ranks - group.step, ranks + group.step) if fewest <= number <= most]
-        others = [_winner(group, number, nbytes) for number in between]
-        if ranks % group.step or not any(others) or winner is None or winner in others or group.equals(ranks, nbytes):
+        others = [_winner(group, number, size_bytes) for number in between]
+        if (
+            ranks % group.step
+            or not any(others)
+            or winner is None
+            or winner in others
+            or group.equals(ranks, size_bytes)
+        ):
             continue
-        far = _is_speculative(group, winner, winner, ranks, nbytes)
+        far = _is_speculative(group, winner, winner, ranks, size_bytes)
         if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
             stretches[-1] = stretches[-1]._replace(final=ranks, speculative=stretches[-1].speculative and far)
         else:
-            stretches.append(Stretch(winner, ranks, ranks, nbytes, nbytes, far))
+            stretches.append(Stretch(winner, ranks, ranks, size_bytes, size_bytes, far))
     return stretches
 
 
-def _winner(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
-    fastest = group.winner(ranks, nbytes)
+def _winner(group: CompetingModels, ranks: int, size_bytes: int) -> str | None:
+    fastest = group.winner(ranks, size_bytes)
     return fastest.series if fastest else None
 
 
-def _is_speculative(group: CompetingModels, faster: str, slower: str, ranks: int, nbytes: int) -> bool:
-    predictions = [group.at(series, ranks, nbytes).prediction for series in (faster, slower)]
+def _is_speculative(group: CompetingModels, faster: str, slower: str, ranks: int, size_bytes: int) -> bool:
+    predictions = [group.at(series, ranks, size_bytes).prediction for series in (faster, slower)]
     return any(prediction.speculative for prediction in predictions if prediction)
 
 
@@ -289,8 +295,8 @@ def _sizes(first: int, last: int) -> str:
     return format_size(first) + (f" to {format_size(last)}" if last > first else "")
 
 
-def _size(nbytes: int) -> str:
+def _size(size_bytes: int) -> str:
     """Format a size with three digits, its precision."""
-    exact = format_size(nbytes)
+    exact = format_size(size_bytes)
     number, unit = exact.split()
     return f"{float(number):.3g} {unit}" if unit != "B" and float(number) < 1000 else exact

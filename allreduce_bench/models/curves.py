@@ -13,19 +13,19 @@ from .model import Bounds, Model, Prediction, bounds
 from .terms import listed_steps, terms
 
 SERIES = ["competitor"]
-AT = ["ranks", "nbytes"]
+AT = ["ranks", "size_bytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
 BEATEN = 0.9  # of a bound: shorter times are no noise
 REACH = 4  # curves extend to this multiple of the largest measured number of ranks
-HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "standing"]
-CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
+HELD = [*SERIES, "ranks", "size_bytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "standing"]
+CURVE = [*SERIES, "size_bytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
 
 
 def predicted_at(
     model: Model,
     ranks: int,
     nodes: int | None,
-    nbytes: int,
+    size_bytes: int,
     segment: int | None = None,
     own: Mapping[str, Algorithm] = NO_OWN,
 ) -> Prediction | None:
@@ -40,10 +40,10 @@ def predicted_at(
         return None
     cut = segment or model.segment
     paths = [
-        terms(one, ranks, nodes, nbytes, model.itemsize, cut, listed_steps(one) if ranks in model.ranks else 0)
+        terms(one, ranks, nodes, size_bytes, model.itemsize, cut, listed_steps(one) if ranks in model.ranks else 0)
         for one in algorithms
     ]
-    return model.predict(ranks, nbytes, paths)
+    return model.predict(ranks, size_bytes, paths)
 
 
 def held_against_models(
@@ -57,12 +57,12 @@ def held_against_models(
     rows = rows[rows["states"].isna()]
     model_of = {model.competitor: model for model in models}
     records = []
-    for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
+    for row in rows[rows["time_s"].notna() & (rows["size_bytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
         model = model_of.get(row["competitor"])
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])
-        predicted = predicted_at(model, row["ranks"], nodes, row["nbytes"], segment, own)
+        predicted = predicted_at(model, row["ranks"], nodes, row["size_bytes"], segment, own)
         if predicted and predicted.time_s > 0:
             records.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
     return pd.DataFrame(records, columns=HELD)
@@ -80,12 +80,12 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
             continue
         least, most = int(min(model.ranks)), int(max(model.ranks))
         doubled = {most * 2, most * REACH, *(1 << n for n in range(1, 60) if least <= 1 << n <= most * REACH)}
-        for nbytes in sizes:
+        for size_bytes in sizes:
             for ranks in sorted({*map(int, model.ranks), *doubled}):
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
-                if predicted := predicted_at(model, ranks, nodes, nbytes, own=own):
+                if predicted := predicted_at(model, ranks, nodes, size_bytes, own=own):
                     time_s, low_s, high_s, speculative = predicted[:4]
-                    key = (model.competitor, nbytes, ranks)
+                    key = (model.competitor, size_bytes, ranks)
                     points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
     curves = pd.DataFrame(points, columns=CURVE)
     return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
@@ -101,8 +101,8 @@ def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bound
     for ranks, nodes in layouts(rows).items():
         candidates = [bounds(models, ranks, number, 1) for number in nodes]
         bound, cells = Bounds(*map(min, zip(*candidates))), rows[rows["ranks"] == ranks]
-        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["nbytes"])
-        beaten = (cells["time_s"] < BEATEN * limits_s) & (cells["nbytes"] > 0)
+        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["size_bytes"])
+        beaten = (cells["time_s"] < BEATEN * limits_s) & (cells["size_bytes"] > 0)
         if any(bound) and not beaten.any():
             least[ranks] = bound
     return least
@@ -115,8 +115,8 @@ def passed_bounds(least: Mapping[int, Bounds], rows: pd.DataFrame) -> frozenset[
     """
     passed = set()
     for ranks, bound in least.items():
-        cells = rows[(rows["ranks"] == ranks) & (rows["nbytes"] > 0)]
-        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["nbytes"])
+        cells = rows[(rows["ranks"] == ranks) & (rows["size_bytes"] > 0)]
+        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["size_bytes"])
         if (cells[["time_s", "spread_low_s"]].min(axis="columns") < limits_s).any():
             passed.add(ranks)
     return frozenset(passed)
@@ -132,7 +132,7 @@ def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
 
 
 def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """Return the choices of models: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
+    """Return the choices of models: columns ranks, size_bytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
     `compared` is from `held_against_models(rows)`. Only cells with two models or
     more; the choice is among what was measured there. `fastest` and its `time_s` are the lowest of all that can be

@@ -89,12 +89,12 @@ class Fit(NamedTuple):
 
     def on_trend(self, observed: Observations) -> np.ndarray:
         """Return bool [cell]: whether the trend knows its size."""
-        known = [line.nbytes for line in self.lines]
-        return (observed.nbytes >= min(known)) & (observed.nbytes <= max(known))
+        known = [line.size_bytes for line in self.lines]
+        return (observed.size_bytes >= min(known)) & (observed.size_bytes <= max(known))
 
     def log_trend(self, observed: Observations) -> np.ndarray:
         """Return float64 [cell]: log seconds by the trend."""
-        return np.log(trend_s(self.lines, observed.log_ranks, observed.nbytes))
+        return np.log(trend_s(self.lines, observed.log_ranks, observed.size_bytes))
 
 
 def soft_l1(residual: np.ndarray) -> np.ndarray:
@@ -360,7 +360,7 @@ def _half_widths(observed: Observations, branch: Branch, own: np.ndarray, tails:
     """
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
     unknown = np.full((len(tails), matrix.shape[1] + 1), inf)
-    groupings = [_groups(observed.ranks[own], len(own)), _groups(observed.nbytes[own], MOST_GROUPS)]
+    groupings = [_groups(observed.ranks[own], len(own)), _groups(observed.size_bytes[own], MOST_GROUPS)]
     groupings = [groups for groups in groupings if len(groups) > 1]
     if not groupings:
         return unknown
@@ -562,7 +562,7 @@ def _of_parameters(observed: Observations, fit: Fit, estimated: Estimates) -> li
         *_contention(fit, estimated),
         (
             f"parameters: 95 % intervals by leaving out each number of ranks ({len(observed.counts)}) and each size "
-            f"({len(set(observed.nbytes.tolist()))}), and by other forms that are nearly as good"
+            f"({len(set(observed.size_bytes.tolist()))}), and by other forms that are nearly as good"
         ),
     ]
 
@@ -572,9 +572,9 @@ def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
     for part in estimated.parts:
         for parameter in part.parameters:
             names[parameter.identified].add(parameter.name.split("_")[0])
-    if len(set(observed.nbytes.tolist())) == 1:
+    if len(set(observed.size_bytes.tolist())) == 1:
         only = " and ".join(sorted(names[True])) or "the sum of all"
-        return [f"one size ({observed.nbytes[0]} bytes): only {only} can be estimated, and no time at another size"]
+        return [f"one size ({observed.size_bytes[0]} bytes): only {only} can be estimated, and no time at another size"]
     hard = f" (condition number {estimated.condition:.2g})" if estimated.condition > HARD else ""
     return [f"not identified, only bounded: {', '.join(sorted(names[False]))}{hard}"] if names[False] else []
 

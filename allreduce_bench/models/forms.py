@@ -79,9 +79,9 @@ def _coefficients(form: Form, terms: Terms) -> list[float]:
     for link in LINKS if form.levels == 2 else ("",):
         messages = [message for message in terms.messages if not link or message.between == (link == "between")]
         for low, high in zip(edges, edges[1:]):
-            reaching = [message for message in messages if message.nbytes >= low]
+            reaching = [message for message in messages if message.size_bytes >= low]
             row.append(sum(message.number for message in reaching))
-            row.append(sum(message.number * (min(message.nbytes, high) - low) for message in reaching))
+            row.append(sum(message.number * (min(message.size_bytes, high) - low) for message in reaching))
     return row + ([terms.reduced_nbytes] if form.reduced else [])
 
 
@@ -96,20 +96,20 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
 class SizeLine(NamedTuple):
     """One size of a trend."""
 
-    nbytes: Positive
+    size_bytes: Positive
     base_s: float  # seconds of the line at one rank
     slope_s: float  # seconds that each doubling of the ranks adds
     least_s: NotNegative  # seconds that no time of the trend is below: half of the least measured one
 
 
-def trend_s(lines: Sequence[SizeLine], log_ranks: np.ndarray, nbytes: np.ndarray) -> np.ndarray:
+def trend_s(lines: Sequence[SizeLine], log_ranks: np.ndarray, size_bytes: np.ndarray) -> np.ndarray:
     """Return float64 [cell]: seconds of a trend, whose `lines` ascend in size; beyond these, those of the last one."""
     base_s, slope_s, least_s = (np.array([line[field] for line in lines]) for field in (1, 2, 3))
     doublings = log_ranks / np.log(2)
     least_s = np.maximum(least_s, TINY_S)
     logs = np.log(np.maximum(base_s[:, None] + slope_s[:, None] * doublings, least_s[:, None]))  # [line, cell]
-    known = np.log([line.nbytes for line in lines])
-    return np.exp([np.interp(at, known, column) for at, column in zip(np.log(nbytes), logs.T)])
+    known = np.log([line.size_bytes for line in lines])
+    return np.exp([np.interp(at, known, column) for at, column in zip(np.log(size_bytes), logs.T)])
 
 
 class TermColumns:
@@ -118,12 +118,12 @@ class TermColumns:
     def __init__(self, terms: Sequence[Terms]):
         self.terms = tuple(terms)
         most = max((len(cell_terms.messages) for cell_terms in terms), default=0)
-        self.nbytes, self.number = np.zeros((2, len(terms), most))  # [cell, message]
+        self.size_bytes, self.number = np.zeros((2, len(terms), most))  # [cell, message]
         self.between = np.zeros((len(terms), most), dtype=bool)
         self.reduced = np.array([cell_terms.reduced_nbytes for cell_terms in terms], dtype=float)
         for row, cell_terms in enumerate(terms):
             for index, message in enumerate(cell_terms.messages):
-                self.nbytes[row, index], self.number[row, index] = message.nbytes, message.number
+                self.size_bytes[row, index], self.number[row, index] = message.size_bytes, message.number
                 self.between[row, index] = message.between
         self.links_apart = np.array([cell_terms.links_apart for cell_terms in terms], dtype=bool)
         self._known: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
@@ -131,7 +131,7 @@ class TermColumns:
     @cached_property
     def largest(self) -> np.ndarray:
         """Return float64 [cell]: bytes of the largest message."""
-        return (self.nbytes * (self.number > 0)).max(axis=1, initial=0.0)
+        return (self.size_bytes * (self.number > 0)).max(axis=1, initial=0.0)
 
     @cached_property
     def mixed(self) -> bool:
@@ -156,8 +156,8 @@ class TermColumns:
         """Return for each cell the messages of at least `edge` bytes, and their bytes beyond it."""
         if (link, edge) not in self._known:
             number = self.number * (self.between == (link == "between")) if link else self.number
-            reaching = (number * (self.nbytes >= edge)).sum(axis=1)
-            self._known[link, edge] = reaching, (number * np.maximum(self.nbytes - edge, 0)).sum(axis=1)
+            reaching = (number * (self.size_bytes >= edge)).sum(axis=1)
+            self._known[link, edge] = reaching, (number * np.maximum(self.size_bytes - edge, 0)).sum(axis=1)
         return self._known[link, edge]
 
 
@@ -172,12 +172,12 @@ class Observations:
     def __init__(
         self,
         ranks: np.ndarray,
-        nbytes: np.ndarray,
+        size_bytes: np.ndarray,
         logs: np.ndarray,
         paths: Mapping[str, TermColumns],
         switches: bool = False,
     ):
-        self.ranks, self.nbytes, self.logs, self.paths, self.switches = ranks, nbytes, logs, paths, switches
+        self.ranks, self.size_bytes, self.logs, self.paths, self.switches = ranks, size_bytes, logs, paths, switches
         self.log_ranks = np.log(ranks.astype(float))
         self.log_time = np.nanmedian(logs, axis=0)
 
@@ -204,19 +204,19 @@ class Observations:
         switched.
         """
         times, rises, rows = {}, [], self.at(counts)
-        for nbytes in sorted(set(self.nbytes[rows].tolist())):
-            of_size = rows & (self.nbytes == nbytes)
+        for size_bytes in sorted(set(self.size_bytes[rows].tolist())):
+            of_size = rows & (self.size_bytes == size_bytes)
             time_s, doublings = np.exp(self.log_time[of_size]), self.log_ranks[of_size] / np.log(2)
             if np.ptp(doublings) == 0:
                 return ()
-            times[nbytes] = time_s, doublings
+            times[size_bytes] = time_s, doublings
             rises.append(np.polyfit(doublings, time_s, 1, w=1 / time_s)[0] / _geometric_mean(time_s))
         lines = []
-        for place, (nbytes, (time_s, doublings)) in enumerate(times.items()):
+        for place, (size_bytes, (time_s, doublings)) in enumerate(times.items()):
             near = rises[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
             slope_s = max(0.0, float(np.median(near))) * _geometric_mean(time_s)
             base_s = float(np.average(time_s - slope_s * doublings, weights=time_s**-2.0))
-            lines.append(SizeLine(nbytes, base_s, slope_s, float(time_s.min() / 2)))
+            lines.append(SizeLine(size_bytes, base_s, slope_s, float(time_s.min() / 2)))
         return tuple(lines)
 
 

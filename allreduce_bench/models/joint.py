@@ -87,15 +87,15 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
     return Joint(first.run, tuple(names), part.parameters, estimated.condition, float(np.median(error)))
 
 
-def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
+def local_gamma(size_bytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     """Fit gamma to local reductions (float64 [point]: bytes, seconds), as the slope over size; without an interval.
 
     Raises TooFewPoints for fewer than three sizes.
     """
-    usable = (nbytes > 0) & (time_s > 0)
-    if len(set(nbytes[usable].tolist())) < 3:
+    usable = (size_bytes > 0) & (time_s > 0)
+    if len(set(size_bytes[usable].tolist())) < 3:
         raise TooFewPoints("gamma of a local reduction needs three sizes or more")
-    columns = np.column_stack([np.ones(usable.sum()), nbytes[usable]])
+    columns = np.column_stack([np.ones(usable.sum()), size_bytes[usable]])
     log_time = np.log(time_s[usable])
     solution = solve(columns, log_time)
     identified = bool(separable(columns / np.exp(log_time)[:, None])[1] and solution.theta[1] > 0)
@@ -119,7 +119,7 @@ def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
     gammas = []
     for run, of_run in floors.groupby("run", sort=False):
         fewest = of_run[of_run["ranks"] == of_run["ranks"].min()]
-        medians = fewest.groupby("nbytes")["time_s"].median()
+        medians = fewest.groupby("size_bytes")["time_s"].median()
         try:
             gamma = local_gamma(medians.index.to_numpy(float), medians.to_numpy(float))
         except TooFewPoints:
@@ -138,5 +138,5 @@ def _together(members: Sequence[FittedSeries]) -> Observations:
         logs.append(np.pad(own_logs, ((0, launches - len(own_logs)), (0, 0)), constant_values=np.nan))
         terms += member.observed.paths[priced_as].terms
     ranks = np.concatenate([member.observed.ranks for member in members])
-    nbytes = np.concatenate([member.observed.nbytes for member in members])
-    return Observations(ranks, nbytes, np.hstack(logs), {JOINT: TermColumns(terms)})
+    size_bytes = np.concatenate([member.observed.size_bytes for member in members])
+    return Observations(ranks, size_bytes, np.hstack(logs), {JOINT: TermColumns(terms)})

@@ -93,7 +93,7 @@ def _digest(observed: Observations) -> str:
 
 
 def _pieces(observed: Observations) -> Iterator[bytes]:
-    for values in (observed.ranks, observed.nbytes, observed.logs):
+    for values in (observed.ranks, observed.size_bytes, observed.logs):
         yield f"{values.dtype} {values.shape}".encode()
         yield values.tobytes()
     for name, columns in observed.paths.items():

@@ -58,7 +58,7 @@ class Listing(NamedTuple):
             series_values = (model.run, model.competitor, "", form)
             for line in model.trend:
                 for name in ("base_s", "slope_s"):
-                    writer.writerow([*series_values, name, "", line.nbytes, getattr(line, name), None, None, ""])
+                    writer.writerow([*series_values, name, "", line.size_bytes, getattr(line, name), None, None, ""])
             for part in () if model.trend else model.parts:
                 series_values = (model.run, model.competitor, part.priced_as, part.form.name)
                 for name, link, above, value, low, high, identified in part.parameters:

@@ -130,8 +130,8 @@ def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices
     if not own:
         raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
     model = min(own, key=lambda model: (model.algorithm != "ring", model.competitor != model.algorithm))
-    if model.nbytes and max(sizes, default=0) > MOST_SIZE * max(model.nbytes):
-        most, asked = map(format_size, (max(model.nbytes), max(sizes)))
+    if model.size_bytes and max(sizes, default=0) > MOST_SIZE * max(model.size_bytes):
+        most, asked = map(format_size, (max(model.size_bytes), max(sizes)))
         raise MachineError(
             f"{source}: {model.competitor} was measured up to {most}; no lengths of segments from its model beyond 4 "
             f"times that (largest size: {asked}): fit a run with longer vectors, or give their length with --segment"

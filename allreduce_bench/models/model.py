@@ -102,7 +102,7 @@ LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
 class SizeTime(NamedTuple):
     """A measured time."""
 
-    nbytes: Positive
+    size_bytes: Positive
     time_s: Annotated[float, at_least(LEAST_S)]  # median over launches
 
 
@@ -126,7 +126,7 @@ class Model:
     segment: Positive | None = None  # length of a segment; None: messages go whole, or each size has its own; elements
     ranks: tuple[Positive, ...] = ()  # measured
     ranks_per_node: NotNegative | None = None  # ranks of a node; None: not the same throughout, or not known
-    nbytes: tuple[Positive, ...] = ()  # smallest and largest measured size
+    size_bytes: tuple[Positive, ...] = ()  # smallest and largest measured size
     launches: int = 0
     # half width of the 90 % prediction interval of the logarithm of a time at measured ranks
     reach_log: Log | None = None
@@ -163,18 +163,18 @@ class Model:
         """Return what it shares with the models that it competes with."""
         return self.run, self.dtype, self.op
 
-    def predict(self, ranks: int, nbytes: int, terms_of: Sequence[Terms]) -> Prediction:
-        """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""
-        if not self.trend or self.size_end(nbytes) != nbytes:
+    def predict(self, ranks: int, size_bytes: int, terms_of: Sequence[Terms]) -> Prediction:
+        """Predict the time at `ranks` and `size_bytes`, from the terms of each part there."""
+        if not self.trend or self.size_end(size_bytes) != size_bytes:
             by_parts = self.by_parts(ranks, terms_of)
-            return by_parts._replace(speculative=by_parts.speculative or self.is_in_gap(nbytes))
-        (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
+            return by_parts._replace(speculative=by_parts.speculative or self.is_in_gap(size_bytes))
+        (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([size_bytes])).tolist()
         apart_log = 0.0
         if self.trend_share < 1:
             form_s = self.by_parts(ranks, terms_of).time_s
             time_s = form_s ** (1 - self.trend_share) * time_s**self.trend_share
             apart_log = self._apart_log(time_s, form_s)
-        prediction = Prediction(time_s, None, None, self.is_far(ranks) or self.is_in_gap(nbytes), "", time_s)
+        prediction = Prediction(time_s, None, None, self.is_far(ranks) or self.is_in_gap(size_bytes), "", time_s)
         return self._with_interval(prediction, ranks, apart_log=apart_log)
 
     def by_parts(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
@@ -214,24 +214,24 @@ class Model:
         """Return whether so many ranks are beyond FAR times the measured ones."""
         return bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
 
-    def is_in_gap(self, nbytes: int) -> bool:
+    def is_in_gap(self, size_bytes: int) -> bool:
         """Return whether a size lies between the measured ones, beyond MOST_SIZE times the nearest of them.
 
         As far as the sizes are known: those at the largest number of ranks.
         """
-        ratios = [one.nbytes / nbytes for one in self.at_most_ranks]
+        ratios = [one.size_bytes / size_bytes for one in self.at_most_ranks]
         lower, upper = [ratio for ratio in ratios if ratio <= 1], [ratio for ratio in ratios if ratio >= 1]
         return bool(lower and upper) and max(lower) * MOST_SIZE < 1 and min(upper) > MOST_SIZE
 
-    def size_end(self, nbytes: int) -> int:
-        """Return the measured size nearest to `nbytes`; itself if it lies between them, or none is known.
+    def size_end(self, size_bytes: int) -> int:
+        """Return the measured size nearest to `size_bytes`; itself if it lies between them, or none is known.
 
         A trend knows the sizes of its lines.
         """
-        known = [line.nbytes for line in self.trend] or self.nbytes
-        return min(max(nbytes, min(known)), max(known)) if known else nbytes
+        known = [line.size_bytes for line in self.trend] or self.size_bytes
+        return min(max(size_bytes, min(known)), max(known)) if known else size_bytes
 
-    def beyond(self, ranks: int, nbytes: int, terms_of: Sequence[Terms], end_terms: Sequence[Terms]) -> Prediction:
+    def beyond(self, ranks: int, size_bytes: int, terms_of: Sequence[Terms], end_terms: Sequence[Terms]) -> Prediction:
         """Predict a size beyond the measured ones, from the terms of each part there and at the end of these.
 
         The model is shifted to the times that were measured at the end, and its interval widens with the distance. Its
@@ -240,23 +240,23 @@ class Model:
         Below, on fewer or more ranks than have times at the end, it becomes the geometric mean of its parts and of the
         uniform fit instead, in full from a factor of 2 on: what other ranks are off there tells less.
         """
-        end = self.size_end(nbytes)
-        doublings = abs(log2(nbytes / end))
-        ends = self.largest if nbytes > end else self.smallest
+        end = self.size_end(size_bytes)
+        doublings = abs(log2(size_bytes / end))
+        ends = self.largest if size_bytes > end else self.smallest
         off_log, growth = _at_end(ends, ranks)
         alone, at_end = self.by_parts(ranks, terms_of), self.by_parts(ranks, end_terms)
         if not alone.time_s or not at_end.time_s:
             return self._with_interval(alone._replace(speculative=True, size_factor=2**doublings), ranks, doublings)
         rise = log(alone.time_s / at_end.time_s)
-        other_rise = rise if growth is None else growth * log(nbytes / end)
+        other_rise = rise if growth is None else growth * log(size_bytes / end)
         if self.uniform is not None:
             uniform_s = [seconds(self.uniform, [terms], [ranks])[0] for terms in (terms_of[0], end_terms[0])]
             other_rise = log(uniform_s[0] / uniform_s[1]) if min(uniform_s) > 0 else rise
         full_doublings = FULL_DOUBLINGS if growth is None else 1.0
-        wider = BELOW_WIDER if nbytes < end else 1.0 if growth is None else LIBRARY_WIDER
+        wider = BELOW_WIDER if size_bytes < end else 1.0 if growth is None else LIBRARY_WIDER
         shift = off_log * min(1.0, doublings / full_doublings) + (other_rise - rise) / 2
         is_told = not ends or min(one.ranks for one in ends) <= ranks <= max(one.ranks for one in ends)
-        if self.uniform is not None and nbytes < end and not is_told and uniform_s[0] > 0:
+        if self.uniform is not None and size_bytes < end and not is_told and uniform_s[0] > 0:
             shift = min(1.0, doublings) / 2 * log(uniform_s[0] / alone.time_s)
         apart_log = 0.0
         if self.trend:
@@ -384,7 +384,7 @@ def bounds(
     models: Iterable[Model],
     ranks: int,
     nodes: int | None,
-    nbytes: int,
+    size_bytes: int,
     nic_bytes_per_s: float | None = None,
     at_low_ends: bool = False,
 ) -> Bounds:
@@ -399,10 +399,10 @@ def bounds(
     nodes = nodes or ranks
     alpha = {link: _least(candidates, "alpha_s", link, at_low_ends)[0] for link in links}
     beta = {link: _least(candidates, "beta_s_per_byte", link, at_low_ends)[0] for link in links}
-    messages, moved = bound_path(nbytes, ranks)
-    crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
+    messages, moved = bound_path(size_bytes, ranks)
+    crossing = 2 * (nodes - 1) / ranks * size_bytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
     if nic_bytes_per_s:
-        crossing = max(crossing, 2 * (nodes - 1) / nodes * nbytes / nic_bytes_per_s)
+        crossing = max(crossing, 2 * (nodes - 1) / nodes * size_bytes / nic_bytes_per_s)
     cheapest = min(alpha.values(), default=0.0), min(beta.values(), default=0.0)
     return Bounds(messages * cheapest[0], max(moved * cheapest[1], crossing))
 

@@ -35,7 +35,7 @@ TYPES = {
     "ranks": "int64",
     "nodes": "Int64",
     "count": "Int64",  # elements
-    "nbytes": "int64",
+    "size_bytes": "int64",
     "launch": "string",
     "calls": "Int64",  # timed and valid, without warm-ups; for an imported mean the calls behind it
     "time_s": "float64",  # median of these calls, above 0
@@ -46,7 +46,7 @@ TYPES = {
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
     *("competitor", "dtype", "op", "segment", "ranks", "nodes"),
-    *("count", "nbytes", "launch"),
+    *("count", "size_bytes", "launch"),
 )
 SERIES = (  # columns that identify a series, whose cells differ in size
     "competitor",
@@ -148,13 +148,13 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     implausible = ~time_s.between(*PLAUSIBLE_S)
     if number := int(implausible.sum()):
         notes.append(f"{number} of {len(points)} points left out: their times are 0, negative or missing (or no time)")
-    incomplete = float_column(points["ranks"]).isna() | float_column(points["nbytes"]).isna()
+    incomplete = float_column(points["ranks"]).isna() | float_column(points["size_bytes"]).isna()
     if number := int((incomplete & ~implausible).sum()):
         notes.append(f"{number} of {len(points)} points left out: their ranks or sizes are missing")
     complete = points[~implausible & ~incomplete]
     if complete.empty:
         raise TooFewPoints(": ".join(("no usable points", *notes[-1:])))
-    usable = complete[(complete["ranks"] > 1) & (complete["nbytes"] > 0)]
+    usable = complete[(complete["ranks"] > 1) & (complete["size_bytes"] > 0)]
     if usable.empty:
         reason = "one rank sends no messages" if (complete["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
         raise TooFewPoints(f"{reason}: measure 2 ranks or more, and sizes above 0")
@@ -171,7 +171,7 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
 
 def refuse_too_little(observed: Observations) -> None:
     """Raise TooFewPoints with a sentence that says what is lacking and what to measure."""
-    cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
+    cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.size_bytes.tolist())
     if cells == 1:
         raise TooFewPoints("one point is not enough for a fit: measure at least 2 rank counts with 3 sizes each")
     if len(counts) < FEWEST_COUNTS:
@@ -202,14 +202,16 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
     if "launch" not in points:
         return found
     is_floor = points["competitor"].str.startswith(FLOOR_PREFIX)
-    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["nbytes"].notna() & ~is_floor
+    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["size_bytes"].notna() & ~is_floor
     timed = points[counted.fillna(False).astype(bool)]
     for _, of_run in timed.groupby("run", sort=False, dropna=False):
         cells: dict[CellOfSeries, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        columns = of_run.reindex(columns=[*SERIES, "nbytes", "launch", "time_s"]).astype(object)
+        columns = of_run.reindex(columns=[*SERIES, "size_bytes", "launch", "time_s"]).astype(object)
         keys: list[CellOfSeries] = []
-        for *series, nbytes, launch, time_s in columns.where(columns.notna(), None).itertuples(index=False, name=None):
-            keys.append((tuple(series), int(nbytes)))
+        for *series, size_bytes, launch, time_s in columns.where(columns.notna(), None).itertuples(
+            index=False, name=None
+        ):
+            keys.append((tuple(series), int(size_bytes)))
             cells[keys[-1]][str(launch)].append(float(time_s))
         medians = {cell: {name: median(times) for name, times in of.items()} for cell, of in cells.items()}
         told = {cell for cell, states in find_states(medians).items() if not isinstance(states, Suspicion)}
@@ -225,7 +227,7 @@ def float_column(column: pd.Series) -> pd.Series:
 def itemsize_of(points: pd.DataFrame) -> int:
     """Return the bytes of an element; 1 if unknown: then a vector has as many elements as bytes."""
     if "count" in points:
-        sizes = (float_column(points["nbytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
+        sizes = (float_column(points["size_bytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
         if sizes > 0:
             return max(1, round(float(sizes)))
     return DTYPES.get(str(points["dtype"].iloc[0]), 1)

@@ -71,7 +71,7 @@ class Predicted(NamedTuple):
     series: str
     ranks: int
     nodes: int | None
-    nbytes: int
+    size_bytes: int
     segment_nbytes: int | None
     prediction: Prediction | None
     cannot: str = ""
@@ -101,10 +101,10 @@ def predict(
     """
     competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
     return [
-        group.at(series, number, nbytes)
+        group.at(series, number, size_bytes)
         for group in competitors
         for number in ranks
-        for nbytes in sizes
+        for size_bytes in sizes
         for series in group.models
     ]
 
@@ -185,26 +185,26 @@ class CompetingModels:
         """Return the divisor of all numbers of ranks that fill whole nodes."""
         return max(_ranks_per_node(model, self.layout) or 1 for model in self.models.values())
 
-    def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
-        """Predict the time of `series` on `ranks` for a vector of `nbytes`, never below a bound.
+    def at(self, series: str, ranks: int, size_bytes: int) -> Predicted:
+        """Predict the time of `series` on `ranks` for a vector of `size_bytes`, never below a bound.
 
         Raises MachineError if the model separates links within and between nodes and the ranks per node are unknown.
         """
-        key = series, ranks, nbytes
+        key = series, ranks, size_bytes
         if key not in self._kept:
             model = self.models[series]
-            alone = _predicted(series, model, ranks, nbytes, self.layout)
-            least, low_end = (self._bounds(ranks, alone.nodes, nbytes, is_low) for is_low in (False, True))
+            alone = _predicted(series, model, ranks, size_bytes, self.layout)
+            least, low_end = (self._bounds(ranks, alone.nodes, size_bytes, is_low) for is_low in (False, True))
             self._kept[key] = _not_below(alone, least, low_end)
         return self._kept[key]
 
-    def bounds(self, ranks: int, nbytes: int, at_low_ends: bool = False) -> Bounds:
+    def bounds(self, ranks: int, size_bytes: int, at_low_ends: bool = False) -> Bounds:
         """Return the lower bounds of any all-reduce there, by the parameters of all these models and a node's port.
 
         By estimates, or by the lower ends of their intervals, which limit the lower ends of predicted intervals.
         """
         per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
-        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes, at_low_ends)
+        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, size_bytes, at_low_ends)
 
     @cached_property
     def _bounding(self) -> list[Model]:
@@ -218,10 +218,10 @@ class CompetingModels:
 
     def _is_below_at_its_ends(self, model: Model, models: list[Model]) -> bool:
         """Return whether `model` is below the bounds at its extreme ranks and sizes."""
-        ends = [(ranks, nbytes) for ranks in _ends(model.ranks) for nbytes in _ends(model.nbytes)]
-        alone = [_predicted("", model, ranks, nbytes, self.layout) for ranks, nbytes in ends]
+        ends = [(ranks, size_bytes) for ranks in _ends(model.ranks) for size_bytes in _ends(model.size_bytes)]
+        alone = [_predicted("", model, ranks, size_bytes, self.layout) for ranks, size_bytes in ends]
         return any(
-            one.prediction.time_s < max(bounds(models, one.ranks, one.nodes, one.nbytes)) * (1 - EQUAL)
+            one.prediction.time_s < max(bounds(models, one.ranks, one.nodes, one.size_bytes)) * (1 - EQUAL)
             for one in alone
             if one.prediction
         )
@@ -234,15 +234,15 @@ class CompetingModels:
         """
         shares = [1.0, 1.0]
         for model in self.models.values():
-            for place, (ends, nbytes) in enumerate(((model.smallest, min), (model.largest, max))):
+            for place, (ends, size_bytes) in enumerate(((model.smallest, min), (model.largest, max))):
                 for ranks, off_log, _ in ends:
-                    at_end = _predicted("", model, ranks, nbytes(model.nbytes), self.layout)
-                    bound_s = bounds(self._bounding, ranks, at_end.nodes, at_end.nbytes)[place]
+                    at_end = _predicted("", model, ranks, size_bytes(model.size_bytes), self.layout)
+                    bound_s = bounds(self._bounding, ranks, at_end.nodes, at_end.size_bytes)[place]
                     if at_end.prediction and at_end.prediction.time_s * exp(off_log) < bound_s:
                         shares[place] = min(shares[place], exp(off_log))
         return Bounds(*shares)
 
-    def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:
+    def _bounds(self, ranks: int, nodes: int | None, size_bytes: int, at_low_ends: bool) -> Bounds:
         key = ranks, nodes, at_low_ends
         if key not in self._bounds_of_a_byte:
             priced, shares = bounds(self._bounding, ranks, nodes, 1, None, at_low_ends), self._measured_share
@@ -251,9 +251,9 @@ class CompetingModels:
                 byte_s = max(byte_s, bounds((), ranks, nodes, 1, rate).bandwidth_s)
             self._bounds_of_a_byte[key] = Bounds(latency_s, byte_s)
         latency_s, byte_s = self._bounds_of_a_byte[key]
-        return Bounds(latency_s, byte_s * nbytes)
+        return Bounds(latency_s, byte_s * size_bytes)
 
-    def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
+    def fastest(self, ranks: int, size_bytes: int) -> Predicted | None:
         """Return the least time of all series, or None if none has one; or the winner that is kept (`keeps_winner`),
         whose time may be unknown.
 
@@ -261,9 +261,9 @@ class CompetingModels:
         tells whether it is known to be the fastest.
         """
         if self.keeps_winner(ranks):
-            measured_s = self.measured_s(nbytes)
-            return self.at(min(measured_s, key=lambda series: measured_s[series]), ranks, nbytes)
-        every = [self.at(series, ranks, nbytes) for series in self.models]
+            measured_s = self.measured_s(size_bytes)
+            return self.at(min(measured_s, key=lambda series: measured_s[series]), ranks, size_bytes)
+        every = [self.at(series, ranks, size_bytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
         least = min(map(_time_s, possible), default=0.0)
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
@@ -278,24 +278,24 @@ class CompetingModels:
             return False
         return predicted.limit in LIMITS or (
             predicted.no_port
-            and any(self.at(rival, predicted.ranks, predicted.nbytes).limit == PORT for rival in self.models)
+            and any(self.at(rival, predicted.ranks, predicted.size_bytes).limit == PORT for rival in self.models)
         )
 
-    def winner(self, ranks: int, nbytes: int) -> Predicted | None:
+    def winner(self, ranks: int, size_bytes: int) -> Predicted | None:
         """Return the fastest series, or None if the models do not tell.
 
         They do not if the least time is only a lower bound, if it depends on an unidentified alpha or beta, or if
         another series may take less for such a one, or has no time so far from its sizes. Others may be `equals`.
         """
-        fastest = self.fastest(ranks, nbytes)
+        fastest = self.fastest(ranks, size_bytes)
         if fastest is None or fastest.prediction is None:
             return None
         if self.keeps_winner(ranks):
-            is_unknown = any(self.at(series, ranks, nbytes).too_far for series in self.models)
+            is_unknown = any(self.at(series, ranks, size_bytes).too_far for series in self.models)
             return None if is_unknown else fastest
         if fastest.prediction.unidentified or self.is_lower_bound(fastest):
             return None
-        rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
+        rivals = [self.at(series, ranks, size_bytes) for series in self.models if series != fastest.series]
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
 
     @cached_property
@@ -319,17 +319,17 @@ class CompetingModels:
         same_kind = (ranks & (ranks - 1) == 0) == (largest & (largest - 1) == 0)
         return as_measured and same_kind and all(ranks <= model.winner_kept_to for model in self.models.values())
 
-    def measured_s(self, nbytes: int) -> dict[str, float]:
+    def measured_s(self, size_bytes: int) -> dict[str, float]:
         """Return the times at the largest measured number of ranks, interpolated between sizes."""
         times = {}
         for series, model in self.models.items():
             logs = np.log(np.array(model.at_most_ranks, dtype=float))
-            times[series] = float(np.exp(np.interp(log(nbytes), logs[:, 0], logs[:, 1])))
+            times[series] = float(np.exp(np.interp(log(size_bytes), logs[:, 0], logs[:, 1])))
         return times
 
-    def equals(self, ranks: int, nbytes: int) -> list[str]:
+    def equals(self, ranks: int, size_bytes: int) -> list[str]:
         """Return the series that the winner is not shown to be faster than; empty without a winner."""
-        winner = self.winner(ranks, nbytes)
+        winner = self.winner(ranks, size_bytes)
         if winner is None or self.keeps_winner(ranks):
             return []
         return [series for series in self.models if series != winner.series and self.is_open(series, winner)]
@@ -339,7 +339,7 @@ class CompetingModels:
 
         Each time lies in the other's interval. Times without an interval, of given prices, are known.
         """
-        one, two = self.at(series, other.ranks, other.nbytes).prediction, other.prediction
+        one, two = self.at(series, other.ranks, other.size_bytes).prediction, other.prediction
         if one is None or two is None or self.keeps_winner(other.ranks):
             return False
         return _holds(one, two.time_s) and _holds(two, one.time_s)
@@ -413,7 +413,7 @@ def _may_take_less(rival: Predicted, time_s: float) -> bool:
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
-def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
+def _predicted(series: str, model: Model, ranks: int, size_bytes: int, layout: Layout) -> Predicted:
     """Predict one series alone, ignoring the bounds. Raises MachineError, as `CompetingModels.at`."""
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
@@ -422,29 +422,29 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     itemsize = layout.itemsize or model.itemsize
     parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]
     if not parts:
-        return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
-    end = model.size_end(nbytes)
-    if not end / MOST_SIZE <= nbytes <= end * MOST_SIZE and not layout.extrapolate:
-        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model), too_far=True)
-    segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
-    part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
+        return Predicted(series, ranks, nodes, size_bytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
+    end = model.size_end(size_bytes)
+    if not end / MOST_SIZE <= size_bytes <= end * MOST_SIZE and not layout.extrapolate:
+        return Predicted(series, ranks, nodes, size_bytes, None, None, _too_far(series, model), too_far=True)
+    segment = _segment_elements(model, parts, ranks, nodes, size_bytes, layout, itemsize)
+    part_terms = [_declared_terms(part, ranks, nodes, size_bytes, itemsize, segment) for part in parts]
     able = replace(model, parts=tuple(parts))
-    if end == nbytes:
-        prediction = able.predict(ranks, nbytes, part_terms)
+    if end == size_bytes:
+        prediction = able.predict(ranks, size_bytes, part_terms)
     else:
         end_terms = [_declared_terms(part, ranks, nodes, end, itemsize, segment) for part in parts]
-        prediction = able.beyond(ranks, nbytes, part_terms, end_terms)
-    prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
+        prediction = able.beyond(ranks, size_bytes, part_terms, end_terms)
+    prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, size_bytes, layout))
     is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
     no_port = is_port_counted and not _is_known_schedule(model)
-    waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
+    waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, size_bytes, layout.nic_bytes_per_s)
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s > NOTED * prediction.time_s else ""
-    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
+    return Predicted(series, ranks, nodes, size_bytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
 
 
 def _too_far(series: str, model: Model) -> str:
-    measured = f"{format_size(min(model.nbytes))} to {format_size(max(model.nbytes))}"
+    measured = f"{format_size(min(model.size_bytes))} to {format_size(max(model.size_bytes))}"
     return f"{series}: no time beyond {MOST_SIZE:g} times the measured sizes ({measured}) unless --extrapolate is given"
 
 
@@ -460,27 +460,27 @@ def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
 
 
 def _declared_terms(
-    part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
+    part: ModelPart, ranks: int, nodes: int | None, size_bytes: int, itemsize: int, segment: int | None
 ) -> Terms:
-    return terms(builtin_of(part.priced_as), ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+    return terms(builtin_of(part.priced_as), ranks, nodes, size_bytes, itemsize, segment, enumerated=0)
 
 
-def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
+def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, size_bytes: int, layout: Layout) -> float:
     """Return a lower bound of the time for any values of unidentified parameters.
 
     At measured points it is the lower end of the interval. With more ranks or bytes it does not fall unless the model
     says so (four ranks need not fold as three do), and with fewer bytes than measured at most proportionally.
     """
-    is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
+    is_far_below = not model.ranks or not model.size_bytes or ranks < min(model.ranks)
     if not prediction.unidentified or is_far_below:
         return prediction.least_s
-    nearest = min(ranks, max(model.ranks)), min(max(nbytes, min(model.nbytes)), max(model.nbytes))
-    if nearest == (ranks, nbytes):
+    nearest = min(ranks, max(model.ranks)), min(max(size_bytes, min(model.size_bytes)), max(model.size_bytes))
+    if nearest == (ranks, size_bytes):
         return max(prediction.least_s, prediction.low_s or 0.0)
     measured = _predicted(series, model, *nearest, layout).prediction
     if measured is None:
         return prediction.least_s
-    share = min(1.0, nbytes / nearest[1], prediction.time_s / measured.time_s)
+    share = min(1.0, size_bytes / nearest[1], prediction.time_s / measured.time_s)
     return max(prediction.least_s, measured.least_s * share)
 
 
@@ -491,7 +491,7 @@ def _is_known_schedule(model: Model) -> bool:
 
 
 def _port_waits_s(
-    model: Model, part_terms: Sequence[Terms], ranks: int, nodes: int, nbytes: int, rate: float | None
+    model: Model, part_terms: Sequence[Terms], ranks: int, nodes: int, size_bytes: int, rate: float | None
 ) -> float:
     """Return how much longer the ports need for all bytes of the busiest node than the critical path for its own.
 
@@ -501,7 +501,7 @@ def _port_waits_s(
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
-    port_s = port_share(builtin_of(first.priced_as), ranks, nodes) * nbytes / rate
+    port_s = port_share(builtin_of(first.priced_as), ranks, nodes) * size_bytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
@@ -548,27 +548,27 @@ def _crossing(algorithm: Algorithm, of_node: tuple[int, ...], topology: Topology
 
 
 def _segment_elements(
-    model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
+    model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, size_bytes: int, layout: Layout, itemsize: int
 ) -> int | None:
     """Return the elements of a segment, or None if nothing is segmented."""
     segmented = [part for part in parts if builtin_of(part.priced_as).segmented]
     if not segmented:
         return None
     if layout.segment == BEST:
-        return _best_segment(segmented[0], ranks, nodes, nbytes, itemsize)
+        return _best_segment(segmented[0], ranks, nodes, size_bytes, itemsize)
     fitted = model.segment * model.itemsize if model.segment else DEFAULT_SEGMENT_NBYTES
     return max(1, int(layout.segment or fitted) // itemsize)
 
 
-def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
+def _best_segment(part: ModelPart, ranks: int, nodes: int | None, size_bytes: int, itemsize: int) -> int:
     """Return the elements, a power of two, of the segment with which `part` is fastest; among equals the shortest.
 
     The time is nearly flat around its minimum (Sanders, Speck and Träff, 2009): powers of two come within 3 % of it.
     """
-    count = max(1, nbytes // itemsize)
+    count = max(1, size_bytes // itemsize)
 
     def cost(segment: int) -> float:
-        counted = _declared_terms(part, ranks, nodes, nbytes, itemsize, segment)
+        counted = _declared_terms(part, ranks, nodes, size_bytes, itemsize, segment)
         return float(seconds(part, [counted], [ranks])[0])
 
     return min((2**power for power in range(count.bit_length() + 1)), key=cost)

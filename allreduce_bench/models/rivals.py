@@ -26,7 +26,7 @@ class NativeComparison(NamedTuple):
 
     algorithm: str  # name of the library's all-reduce
     ranks: int
-    nbytes: int
+    size_bytes: int
     against: str  # the alternative
     detail: str  # time of the alternative, in words
     factor: float  # own time over that of the alternative
@@ -63,7 +63,7 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for own_rows in of_library(alike)
         for row in own_rows
         for rival in alike
-        if rival["nbytes"] == row["nbytes"]
+        if rival["size_bytes"] == row["size_bytes"]
         and rival["competitor"] != row["competitor"]
         and not Competitor(rival["competitor"]).is_mockup
     ]
@@ -77,7 +77,9 @@ def part_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for alike in called_alike(rows)
         for row in alike
         for made in alike
-        if row["competitor"] == NATIVE and Competitor(made["competitor"]).is_mockup and made["nbytes"] == row["nbytes"]
+        if row["competitor"] == NATIVE
+        and Competitor(made["competitor"]).is_mockup
+        and made["size_bytes"] == row["size_bytes"]
     ]
     return told(pairs)
 
@@ -91,9 +93,11 @@ def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
 
     First those called from Python, then those called compiled: a comparison of both would judge the interpreter.
     """
-    timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
+    timed = [
+        row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["size_bytes"] and row["ranks"] > 1
+    ]
     trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
-    trusted.sort(key=lambda row: (row["ranks"], row["nbytes"]))
+    trusted.sort(key=lambda row: (row["ranks"], row["size_bytes"]))
     for _, group in groupby(trusted, itemgetter("ranks")):
         of_group = list(group)
         yield [row for row in of_group if not Competitor(row["competitor"]).is_compiled]
@@ -120,7 +124,7 @@ def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
 
 def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
     own = pair.own
-    key = (own["competitor"], own["ranks"], own["nbytes"])
+    key = (own["competitor"], own["ranks"], own["size_bytes"])
     factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
     slower = is_answered and not (found and found.is_equal)
     grade = own.get("grade", GOOD)
@@ -135,7 +139,7 @@ def parts_sentence(compared: Sequence[NativeComparison]) -> str:
     worst = max(slower, key=lambda comparison: comparison.factor)
     return (
         f"{worst.against} of the same library beats native on {in_ranks([worst.ranks])} at "
-        f"{format_size(worst.nbytes)}: native takes {worst.times} as long ({len(slower)} of {len(compared)} "
+        f"{format_size(worst.size_bytes)}: native takes {worst.times} as long ({len(slower)} of {len(compared)} "
         "comparisons)"
     )
 
@@ -148,7 +152,7 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
     worst = max(slower, key=lambda comparison: comparison.factor)
     return (
         f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on "
-        f"{in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
+        f"{in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.size_bytes)}."
     )
 
 
@@ -157,7 +161,7 @@ def slower_lines(compared: Sequence[NativeComparison]) -> list[dict[str, str]]:
     kind = attrgetter("ranks", "algorithm", "against")
     lines = []
     for (ranks, algorithm, against), group in groupby(sorted(compared, key=kind), kind):
-        sizes_in_order = sorted(group, key=attrgetter("nbytes"))
+        sizes_in_order = sorted(group, key=attrgetter("size_bytes"))
         slower = [comparison for comparison in sizes_in_order if comparison.slower]
         if slower:
             worst = max(slower, key=attrgetter("factor"))
@@ -169,7 +173,7 @@ def slower_lines(compared: Sequence[NativeComparison]) -> list[dict[str, str]]:
                 "against": against,
                 "sizes": _sizes_in_words(sizes_in_order),
             }
-            factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
+            factor = f"{worst.times}{interval} at {format_size(worst.size_bytes)}"
             lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
     return lines
 
@@ -178,7 +182,7 @@ def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
     """Return the sizes at which it is slower, neighbours together: `8 B, 64 KiB to 1 MiB`."""
     spans = []
     for slower, group in groupby(sizes_in_order, lambda comparison: comparison.slower):
-        sizes = [format_size(comparison.nbytes) for comparison in group]
+        sizes = [format_size(comparison.size_bytes) for comparison in group]
         if slower:
             spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
     return ", ".join(spans)

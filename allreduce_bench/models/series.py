@@ -107,7 +107,7 @@ def near_rivals(observed: Observations, fits: Sequence[Fit]) -> list[Fit]:
     size or number of ranks, which count as one. Contention changes the prices to those of one rank: without it, larger
     forms count, too, and the best of them always.
     """
-    independent = len(observed.counts) + len(set(observed.nbytes.tolist())) - 1
+    independent = len(observed.counts) + len(set(observed.size_bytes.tolist())) - 1
     best, *others = fits
     most = bic(best, independent) + STRONG
     steady = [fit for fit in others if not _has_contention(fit)]
@@ -193,7 +193,7 @@ def _candidates_of(observed: Observations, name: str, rows: np.ndarray, counts: 
 def knot_places(columns: TermColumns, rows: np.ndarray) -> list[float]:
     """Return candidate knots in bytes, between neighbouring sizes of messages; at most MOST_PLACES."""
     sent = columns.number[rows] > 0
-    sizes = np.unique(np.round(2 * np.log2(np.maximum(columns.nbytes[rows][sent], 1)))) / 2  # half octaves
+    sizes = np.unique(np.round(2 * np.log2(np.maximum(columns.size_bytes[rows][sent], 1)))) / 2  # half octaves
     places = [float(place) for place in 2 ** ((sizes[1:] + sizes[:-1]) / 2) if _enough(columns, rows, (float(place),))]
     chosen = np.unique(np.linspace(0, len(places) - 1, min(MOST_PLACES, len(places))).round().astype(int))
     return [places[place] for place in chosen]
@@ -231,7 +231,7 @@ def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) ->
     if rows.sum() < 2 * FEWEST + 1:
         return []
     matrices = {name: observed.paths[name].matrix(Form())[rows] for name in names}
-    log_time, order = observed.log_time[rows], np.argsort(np.argsort(observed.nbytes[rows], kind="stable"))
+    log_time, order = observed.log_time[rows], np.argsort(np.argsort(observed.size_bytes[rows], kind="stable"))
     fits: list[Fit] = []
     chosen: tuple[str, ...] = ()
     while len(chosen) < min(MOST_BRANCHES, len(names)):
@@ -378,7 +378,7 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
     if not undecided.any():
         return points, ()
     left_out = points[undecided]
-    sizes = dict.fromkeys(map(format_size, (left_out["nbytes"].min(), left_out["nbytes"].max())))
+    sizes = dict.fromkeys(map(format_size, (left_out["size_bytes"].min(), left_out["size_bytes"].max())))
     where = f"{' to '.join(sizes)} at {in_ranks(int(ranks) for ranks in left_out['ranks'])}"
     reason = f"their launches are bimodal: two levels ({where}), and their median represents neither level"
     return points[~undecided], (f"{len(left_out)} of {len(points)} points left out: {reason}",)
@@ -390,7 +390,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
     candidates = (given,) if given else _candidates(Competitor(values["competitor"]), is_imported, algorithms)
     usable, notes = usable_points(points)
     itemsize, segment = itemsize_of(usable), values["segment"]
-    usable = usable[float_column(usable["nbytes"]) >= itemsize]
+    usable = usable[float_column(usable["size_bytes"]) >= itemsize]
     if usable.empty:
         raise TooFewPoints(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
     if segment is None and any(algorithms[name].segmented for name in candidates):
@@ -410,7 +410,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         segment=None if segment is None else int(segment),
         ranks=tuple(observed.counts),
         ranks_per_node=_ranks_per_node(usable),
-        nbytes=(int(observed.nbytes.min()), int(observed.nbytes.max())),
+        size_bytes=(int(observed.size_bytes.min()), int(observed.size_bytes.max())),
         launches=int(observed.launches.max()),
         reach_log=fit.scores.reach.log,
         reach_log_per_doubling=fit.scores.reach.log_per_doubling,
@@ -502,17 +502,17 @@ def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[Si
     What the model is off at another size may be the opposite.
     """
     sign = 1 if upper else -1
-    of_all, ends = (sign * observed.nbytes).max(), []
+    of_all, ends = (sign * observed.size_bytes).max(), []
     for p in observed.counts:
         rows = np.flatnonzero(observed.ranks == p)
-        rows = rows[np.argsort(sign * observed.nbytes[rows], kind="stable")]
-        end, inner = rows[-1], rows[observed.nbytes[rows] != observed.nbytes[rows[-1]]]
-        if sign * observed.nbytes[end] != of_all:
+        rows = rows[np.argsort(sign * observed.size_bytes[rows], kind="stable")]
+        end, inner = rows[-1], rows[observed.size_bytes[rows] != observed.size_bytes[rows[-1]]]
+        if sign * observed.size_bytes[end] != of_all:
             continue
         growth = None
         if observed.switches and len(inner):
             rise = observed.log_time[end] - observed.log_time[inner[-1]]
-            growth = float(np.clip(rise / log(observed.nbytes[end] / observed.nbytes[inner[-1]]), 0, 1))
+            growth = float(np.clip(rise / log(observed.size_bytes[end] / observed.size_bytes[inner[-1]]), 0, 1))
         ends.append(SizeEnd(p, float(-off[end]), growth))
     return tuple(ends)
 
@@ -520,8 +520,8 @@ def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[Si
 def _times_at(observed: Observations, ranks: int) -> tuple[SizeTime, ...]:
     """Return the measured times at this number of ranks, by ascending size."""
     rows = np.flatnonzero(observed.ranks == ranks)
-    rows = rows[np.argsort(observed.nbytes[rows], kind="stable")]
-    return tuple(SizeTime(int(observed.nbytes[row]), float(np.exp(observed.log_time[row]))) for row in rows)
+    rows = rows[np.argsort(observed.size_bytes[rows], kind="stable")]
+    return tuple(SizeTime(int(observed.size_bytes[row]), float(np.exp(observed.log_time[row]))) for row in rows)
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:
@@ -556,12 +556,12 @@ def observe(
     algorithms: Mapping[str, Algorithm] | None = None,
 ) -> Observations:
     """Return the cells of one series' usable points, priced as each of `names` of the `algorithms` [built-in]."""
-    frame = pd.DataFrame({name: float_column(points[name]) for name in ("ranks", "nodes", "nbytes", "time_s")})
+    frame = pd.DataFrame({name: float_column(points[name]) for name in ("ranks", "nodes", "size_bytes", "time_s")})
     frame["log"] = np.log(frame["time_s"])
     frame["launch"] = points["launch"].astype(object).where(points["launch"].notna(), "") if "launch" in points else ""
     frame["nodes"] = frame["nodes"].fillna(0)
-    frame["cell"] = frame.groupby(["ranks", "nodes", "nbytes"], sort=True).ngroup()
-    cells = frame.groupby("cell")[["ranks", "nodes", "nbytes"]].first().astype(int)
+    frame["cell"] = frame.groupby(["ranks", "nodes", "size_bytes"], sort=True).ngroup()
+    cells = frame.groupby("cell")[["ranks", "nodes", "size_bytes"]].first().astype(int)
     frame["slot"] = frame.groupby("ranks")["launch"].transform(lambda launch: pd.factorize(launch)[0])
     medians = frame.groupby(["slot", "cell"])["log"].median()
     logs = np.full((int(frame["slot"].max()) + 1, len(cells)), np.nan)
@@ -571,13 +571,13 @@ def observe(
         algorithm = (algorithms or {}).get(name) or builtin_of(name)
         paths[name] = TermColumns([
             terms(
-                algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None,
+                algorithm, p, nodes or None, size_bytes, itemsize, segment if algorithm.segmented else None,
                 listed_steps(algorithm),
             )
-            for p, nodes, nbytes in cells.itertuples(index=False)
+            for p, nodes, size_bytes in cells.itertuples(index=False)
         ])  # fmt: skip
     switches = names == LIBRARY
-    return Observations(cells["ranks"].to_numpy(), cells["nbytes"].to_numpy(), logs, paths, switches)
+    return Observations(cells["ranks"].to_numpy(), cells["size_bytes"].to_numpy(), logs, paths, switches)
 
 
 # Which series wins beyond the measured ranks: that of the least modelled time, or the winner at the most ranks is kept
@@ -604,8 +604,8 @@ def kept_to(rivals: Sequence[FittedSeries]) -> int:
         return 0
     before, largest = counts[0][-2:]
     regrets = []
-    for nbytes in sorted(set.intersection(*(set(one.observed.nbytes.tolist()) for one in rivals))):
-        cells = [_held_out_cell(one, before, largest, nbytes) for one in rivals]
+    for size_bytes in sorted(set.intersection(*(set(one.observed.size_bytes.tolist()) for one in rivals))):
+        cells = [_held_out_cell(one, before, largest, size_bytes) for one in rivals]
         timed = [cell for cell in cells if cell is not None]
         if len(timed) > 1:
             least = min(timed, key=itemgetter(1))[1]
@@ -614,15 +614,15 @@ def kept_to(rivals: Sequence[FittedSeries]) -> int:
     return int(largest * min(FAR, largest / before)) if by_keeping <= by_models else 0
 
 
-def _held_out_cell(one: FittedSeries, before: int, largest: int, nbytes: int) -> tuple[float, float, float] | None:
+def _held_out_cell(one: FittedSeries, before: int, largest: int, size_bytes: int) -> tuple[float, float, float] | None:
     """Return log times: measured at `before` and `largest`, and predicted without the latter; None: not measured."""
     seen = one.observed
     if LEAVE_LARGEST not in one.scores.residuals:
         return None
     at_largest = seen.ranks == largest
-    log_before = seen.log_time[(seen.ranks == before) & (seen.nbytes == nbytes)]
+    log_before = seen.log_time[(seen.ranks == before) & (seen.size_bytes == size_bytes)]
     log_largest, off = seen.log_time[at_largest], one.scores.residuals[LEAVE_LARGEST].log
-    (place,) = np.nonzero(seen.nbytes[at_largest] == nbytes)
+    (place,) = np.nonzero(seen.size_bytes[at_largest] == size_bytes)
     if not len(log_before) or not len(place):
         return None
     measured = float(log_largest[place[0]])

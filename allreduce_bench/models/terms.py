@@ -22,7 +22,7 @@ GAMMA = 1e-11  # nominal prices, which only decide which path is critical
 class PathMessage(NamedTuple):
     """Messages of one size over one kind of link."""
 
-    nbytes: float
+    size_bytes: float
     number: float
     between: bool  # between nodes
 
@@ -40,18 +40,18 @@ def terms(
     algorithm: Algorithm,
     ranks: int,
     nodes: int | None,
-    nbytes: int,
+    size_bytes: int,
     itemsize: int,
     segment: int | None = None,
     enumerated: int = ENUMERATED,
 ) -> Terms:
-    """Return the critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes.
+    """Return the critical path of `algorithm` for a vector of `size_bytes`, elements of `itemsize` bytes.
 
     `nodes` of (nearly) equal size are filled one after the other; None: unknown, all links are alike and count as
     between nodes. `segment` is in elements; None: the whole vector. Schedules of more than `enumerated` steps are not
     listed: 0 selects declared costs, which take no time.
     """
-    count = nbytes // itemsize
+    count = size_bytes // itemsize
     counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
     messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in counted.hops)
     return Terms(messages, counted.reduced * itemsize, counted.enumerated, counted.links_apart)

@@ -46,7 +46,7 @@ class Predicted(NamedTuple):
     broken: list[tuple[str, str]]  # pairs that cannot talk, and that it uses
 
 
-def orders(algorithm: Algorithm, costs: Costs, nbytes: int, ranks_per_node: int) -> list[Predicted]:
+def orders(algorithm: Algorithm, costs: Costs, size_bytes: int, ranks_per_node: int) -> list[Predicted]:
     """Return the orders of ranks with their times: as the hosts are given, cyclic if that differs, and fitted.
 
     Raises OneLineError, AlgorithmError, Refusal.
@@ -65,21 +65,21 @@ def orders(algorithm: Algorithm, costs: Costs, nbytes: int, ranks_per_node: int)
         broken = broken_pairs(lockstep.rounds, host_of_rank, costs)
         found.append(Predicted(name, tuple(costs.hosts[host] for host in host_of_rank), time, broken))
 
-    block = _lockstep(algorithm, in_blocks, costs, nbytes)
+    block = _lockstep(algorithm, in_blocks, costs, size_bytes)
     predict(BLOCK if ranks_per_node > 1 else GIVEN, in_blocks, block, np.arange(hosts))
     if ranks_per_node > 1:
-        predict(CYCLIC, in_turn, _lockstep(algorithm, in_turn, costs, nbytes), np.arange(hosts))
+        predict(CYCLIC, in_turn, _lockstep(algorithm, in_turn, costs, size_bytes), np.arange(hosts))
     fitted_hosts = best_order(block, costs, in_blocks, algorithm.name == RING)
     predict(FITTED, in_blocks, block, fitted_hosts)
     return found
 
 
-def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, nbytes: int) -> Lockstep:
+def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, size_bytes: int) -> Lockstep:
     topology = Topology.from_labels(place_of_rank.tolist())
     if reason := algorithm.unmet(len(place_of_rank), topology):
         raise OneLineError(reason)
     segment = max(1, DEFAULT_SEGMENT_NBYTES // ITEMSIZE)
-    return Lockstep(rounds_of(algorithm, topology, nbytes, ITEMSIZE, segment), costs)
+    return Lockstep(rounds_of(algorithm, topology, size_bytes, ITEMSIZE, segment), costs)
 
 
 # Files of an order, for `run` and for launchers

@@ -44,9 +44,9 @@ class Costs(NamedTuple):
     of: str  # what they were made from
     estimated: int = 0  # pairs without a time of their own
 
-    def of_message(self, nbytes: float) -> np.ndarray:
+    def of_message(self, size_bytes: float) -> np.ndarray:
         """Return the cost of one message between any two hosts, float64 [from, to], finite and above 0."""
-        cost = self.latency_s + self.time_per_byte * nbytes
+        cost = self.latency_s + self.time_per_byte * size_bytes
         longest = cost[~self.broken].max(initial=np.finfo(float).tiny)
         return np.where(self.broken, BROKEN * longest, np.maximum(cost, 1e-9 * longest))
 
@@ -123,17 +123,17 @@ class Rounds(NamedTuple):
     number: np.ndarray  # int64 [message]: its round
     source: np.ndarray  # int64 [message]
     dest: np.ndarray  # int64 [message]
-    nbytes: np.ndarray  # float64 [message]
+    size_bytes: np.ndarray  # float64 [message]
     times: np.ndarray  # int64 [round]: how often it comes
 
 
-def rounds_of(algorithm: Algorithm, topology: Topology, nbytes: int, itemsize: int, segment: int) -> Rounds:
+def rounds_of(algorithm: Algorithm, topology: Topology, size_bytes: int, itemsize: int, segment: int) -> Rounds:
     """Return the messages of a verified schedule; a ring's follow from their rule. Raises Refusal, AlgorithmError."""
     size = len(topology.node_of)
     if algorithm.name == RING:
         source, dest = edges_of(range(size))
-        return Rounds(np.zeros(size, int), source, dest, np.full(size, nbytes / size), np.array([2 * (size - 1)]))
-    count = max(1, nbytes // itemsize)
+        return Rounds(np.zeros(size, int), source, dest, np.full(size, size_bytes / size), np.array([2 * (size - 1)]))
+    count = max(1, size_bytes // itemsize)
     schedules = algorithm.schedules(size, topology, count, segment)
     verify(schedules, count)
     found: dict[tuple, int] = {}
@@ -153,15 +153,15 @@ class Lockstep:
     def __init__(self, rounds: Rounds, costs: Costs):
         self.rounds, self.hosts = rounds, len(costs.hosts)
         self._per_byte = costs.time_per_byte
-        refused = costs.of_message(float(rounds.nbytes.max(initial=0.0)))
+        refused = costs.of_message(float(rounds.size_bytes.max(initial=0.0)))
         self._latency = np.where(costs.broken, refused, costs.latency_s)
 
     def time(self, host_of_rank: np.ndarray) -> Time:
         """Return the time, and the sum over all messages, of ranks on these hosts, by their numbers in the costs."""
-        number, nbytes, times = self.rounds.number, self.rounds.nbytes, self.rounds.times
+        number, size_bytes, times = self.rounds.number, self.rounds.size_bytes, self.rounds.times
         source, dest = host_of_rank[self.rounds.source], host_of_rank[self.rounds.dest]
         apart = source != dest
-        link = self._per_byte[source, dest] * nbytes * apart
+        link = self._per_byte[source, dest] * size_bytes * apart
         latency = self._latency[source, dest] * apart
         room, slowest = len(times) * self.hosts, np.zeros(len(times))
         busy = [np.bincount(number * self.hosts + end, link, room).reshape(-1, self.hosts) for end in (source, dest)]
@@ -173,7 +173,7 @@ class Lockstep:
 def best_order(lockstep: Lockstep, costs: Costs, place_of_rank: np.ndarray, is_ring: bool) -> np.ndarray:
     """Return the host of each place, by its number, such that the time is short; ranks sit at `place_of_rank`."""
     rounds = lockstep.rounds
-    trip = np.array(best_tour(costs.of_message(float(rounds.nbytes.max(initial=0.0)))))
+    trip = np.array(best_tour(costs.of_message(float(rounds.size_bytes.max(initial=0.0)))))
     trip = np.roll(trip, -int(np.flatnonzero(trip == 0)[0]))  # begins at the first host
     if is_ring:
         return trip

@@ -149,9 +149,9 @@ def cuts_of(chosen: Subject, name: str, ranks_per_node: int | None) -> list[Cut]
     return [cuts[blocks] for blocks in sorted(cuts)]
 
 
-def path(chosen: Subject, alpha_s: float, beta_s_per_byte: float, nbytes: float) -> Path:
-    """Return the critical path for a vector of `nbytes`: seconds, messages, and elements of `chosen`'s count."""
-    return price(chosen.schedules, alpha_s, beta_s_per_byte * nbytes / chosen.count)
+def path(chosen: Subject, alpha_s: float, beta_s_per_byte: float, size_bytes: float) -> Path:
+    """Return the critical path for a vector of `size_bytes`: seconds, messages, and elements of `chosen`'s count."""
+    return price(chosen.schedules, alpha_s, beta_s_per_byte * size_bytes / chosen.count)
 
 
 def cut_data(made: Cut) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, na
         "letters": letters(ranks),
         "alphaS": ALPHA_S,
         "betaSPerByte": BETA_S_PER_BYTE,
-        "nbytes": NBYTES,
+        "size_bytes": NBYTES,
         "panels": [
             {
                 "name": panel.name,

@@ -1,13 +1,13 @@
 // The player: one moment, one set of prices, one or two algorithms in step.
 //
 // What a reader sees can be read from attributes: <html data-ready data-position data-playing data-clock data-alpha-s
-// data-beta-s-per-byte data-nbytes>, and on each section.panel data-round (rounds that are done), data-rounds, data-blocks,
+// data-beta-s-per-byte data-size_bytes>, and on each section.panel data-round (rounds that are done), data-rounds, data-blocks,
 // data-complete, data-total-s, data-elapsed-s, data-messages, data-elements, data-count.
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const page = document.documentElement.dataset;
 const AT_REST = 0.4;  // of their way: where messages are read, those that go both ways beside each other
-const state = { position: 0, clock: data.panels.length > 1 ? "time" : "round", alpha: data.alphaS, beta: data.betaSPerByte, nbytes: data.nbytes, speed: 1 };
+const state = { position: 0, clock: data.panels.length > 1 ? "time" : "round", alpha: data.alphaS, beta: data.betaSPerByte, size_bytes: data.size_bytes, speed: 1 };
 let playing = false, lastFrame = null;
 
 const panels = data.panels.map((panel, number) => ({
@@ -24,22 +24,22 @@ function showCut(panel) {
 
 // Price everything again; the moment stays.
 function showPrices() {
-  for (const panel of panels) panel.priced = price(panel.now, data.ranks, state.alpha, state.beta * state.nbytes / panel.now.count);
+  for (const panel of panels) panel.priced = price(panel.now, data.ranks, state.alpha, state.beta * state.size_bytes / panel.now.count);
   const longest = Math.max(...panels.map((panel) => panel.priced.total));
   for (const panel of panels) {
     const { priced, now, number, section, axis } = panel, row = byId(`totals-${number}`);
-    const perElement = state.nbytes / now.count, tell = (name, text) => { row.querySelector(name).textContent = text; };
+    const perElement = state.size_bytes / now.count, tell = (name, text) => { row.querySelector(name).textContent = text; };
     axis.show(priced, state.alpha, state.beta * perElement, longest);
     tell(".total", formatTime(priced.total)); tell(".messages", priced.messages);
     tell(".alpha", formatTime(state.alpha * priced.messages)); tell(".beta", formatTime(state.beta * perElement * priced.elements));
     tell(".bytes", `${formatBytes(perElement * priced.elements)} (${Number((priced.elements / now.count).toPrecision(4))} n)`);
     Object.assign(section.dataset, { totalS: priced.total, messages: priced.messages, elements: priced.elements, count: now.count, blocks: now.blocks, rounds: now.rounds.length });
   }
-  Object.assign(page, { alphaS: state.alpha, betaSPerByte: state.beta, nbytes: state.nbytes });
+  Object.assign(page, { alphaS: state.alpha, betaSPerByte: state.beta, size_bytes: state.size_bytes });
   const set = (id, value, text) => { byId(id).value = value; byId(id).setAttribute("aria-valuetext", text); byId(`${id}-value`).textContent = text; };
   set("alpha", Math.round(10 * Math.log10(state.alpha / 1e-7)), formatTime(state.alpha));
   set("bandwidth", Math.round(10 * Math.log10(1 / state.beta / 1.25e6)), formatRate(1 / state.beta));
-  set("nbytes", Math.round(Math.log2(state.nbytes)), formatBytes(state.nbytes));
+  set("size_bytes", Math.round(Math.log2(state.size_bytes)), formatBytes(state.size_bytes));
   for (const { number, cut, now, cuts } of panels) if (cuts.length > 1) set(`blocks-${number}`, cut, String(now.blocks));
   setStops();
 }
@@ -153,7 +153,7 @@ function frame(now) {
 
 // The address holds the moment and the prices, so that both can be cited.
 function writeFragment() {
-  const values = { [state.clock]: state.position, alpha: state.alpha, beta: state.beta, bytes: state.nbytes, blocks: panels.map((panel) => panel.now.blocks).join() };
+  const values = { [state.clock]: state.position, alpha: state.alpha, beta: state.beta, bytes: state.size_bytes, blocks: panels.map((panel) => panel.now.blocks).join() };
   const fragment = `#${Object.entries(values).map((pair) => pair.join("=")).join("&")}`;
   if (fragment !== location.hash) history.replaceState(null, "", fragment);
 }
@@ -163,7 +163,7 @@ function readFragment() {
   const number = (name, least, most) => (said.has(name) && Number(said.get(name)) >= least && Number(said.get(name)) <= most ? Number(said.get(name)) : null);
   state.alpha = number("alpha", 1e-9, 1) ?? state.alpha;
   state.beta = number("beta", 1e-15, 1) ?? state.beta;
-  state.nbytes = number("bytes", 1, 2 ** 50) ?? state.nbytes;
+  state.size_bytes = number("bytes", 1, 2 ** 50) ?? state.size_bytes;
   const blocks = (said.get("blocks") || "").split(",").map(Number);
   panels.forEach((panel, i) => {
     const cut = panel.cuts.findIndex((each) => each.blocks === blocks[i]);
@@ -192,7 +192,7 @@ function listen() {
   const digits = (value) => Number(value.toPrecision(2));
   on("alpha", "input", (value) => { state.alpha = digits(1e-7 * 10 ** (value / 10)); again(); });
   on("bandwidth", "input", (value) => { state.beta = 1 / (1.25e6 * digits(10 ** (value / 10))); again(); });
-  on("nbytes", "input", (value) => { state.nbytes = 2 ** value; again(); });
+  on("size_bytes", "input", (value) => { state.size_bytes = 2 ** value; again(); });
   for (const panel of panels) if (panel.cuts.length > 1) {
     on(`blocks-${panel.number}`, "input", (value) => {
       const share = state.position / (lastStop() || 1);

@@ -30,7 +30,7 @@ class Shape:
     op: str  # a name of OPERATIONS
 
     @property
-    def nbytes(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of the vector."""
         return self.count * DTYPES[self.dtype]
 

@@ -103,19 +103,19 @@ class Workspace:
 class _Pool:
     """A block of memory that grows on demand."""
 
-    def __init__(self, allocate: Allocate, nbytes: int = 0):
+    def __init__(self, allocate: Allocate, size_bytes: int = 0):
         self._allocate = allocate
-        self._block = allocate(nbytes, np.uint8)
+        self._block = allocate(size_bytes, np.uint8)
 
     def is_too_short(self, count: int, dtype: Any) -> bool:
         return count * np.dtype(dtype).itemsize > self._block.nbytes
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
         """Return its first `count` elements as `dtype`, growing it if needed."""
-        nbytes = count * np.dtype(dtype).itemsize
-        if nbytes > self._block.nbytes:
-            self._block = self._allocate(nbytes, np.uint8)
-        return self._block[:nbytes].view(dtype)
+        size_bytes = count * np.dtype(dtype).itemsize
+        if size_bytes > self._block.nbytes:
+            self._block = self._allocate(size_bytes, np.uint8)
+        return self._block[:size_bytes].view(dtype)
 
 
 def by_address(address: int, vector: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ class Bound:
         self._steps, self.digest = list[Step](), 0  # of the steps of all ranks; 0: unknown
         if algorithm is not None:
             self._steps, self.digest = _steps(site, candidate, algorithm, shape, needs_bits)
-        is_short = shape.nbytes <= COPIED_NBYTES
+        is_short = shape.size_bytes <= COPIED_NBYTES
         self._short = workspace.short(shape.count, shape.dtype) if is_short else None
         self._key = (self,)  # of the binding to the short buffers
         reason = ""

@@ -122,19 +122,19 @@ def _ways(
 ) -> Iterator[Candidate]:
     """Yield a candidate per executor; a pipelined one only if its messages are cut, or it is the only one."""
     itemsize = DTYPES[shape.dtype]
-    cut_nbytes = chosen_segment_nbytes(shape.nbytes / size, NOMINAL)
+    cut_nbytes = chosen_segment_nbytes(shape.size_bytes / size, NOMINAL)
     own_nbytes = DEFAULT_SEGMENT_NBYTES
     if over_slow_links:
         own_nbytes = OVER_A_LINK_NBYTES
-        cut_nbytes = OVER_A_LINK_NBYTES if shape.nbytes / size >= FEWEST_PIECES * OVER_A_LINK_NBYTES else None
+        cut_nbytes = OVER_A_LINK_NBYTES if shape.size_bytes / size >= FEWEST_PIECES * OVER_A_LINK_NBYTES else None
     own = own_nbytes // itemsize if algorithm.segmented else None
     for executor in executors:
-        if executor == WAYS[0] and not {*COMPILED}.isdisjoint(executors) and shape.nbytes > SHORT_NBYTES:
+        if executor == WAYS[0] and not {*COMPILED}.isdisjoint(executors) and shape.size_bytes > SHORT_NBYTES:
             continue
         if executor not in PIPELINED:
             yield Candidate(algorithm.name, executor, own)
         elif algorithm.segmented:
-            if shape.nbytes > DEFAULT_SEGMENT_NBYTES or len(executors) == 1:
+            if shape.size_bytes > DEFAULT_SEGMENT_NBYTES or len(executors) == 1:
                 yield Candidate(algorithm.name, executor, own, DEFAULT_WINDOW)
         elif cut_nbytes or len(executors) == 1:
             yield Candidate(algorithm.name, executor, cut_nbytes and cut_nbytes // itemsize, DEFAULT_WINDOW)

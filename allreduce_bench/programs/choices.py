@@ -86,7 +86,7 @@ class Choice:
     sha256: str = field(default="", metadata=LATER)  # of that file
 
     @property
-    def nbytes(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of the vector."""
         return self.count * DTYPES.get(self.dtype, 1)  # an imported run may have another type
 
@@ -274,7 +274,7 @@ def _nearest(choices: list[Choice]) -> Lookup:
 
 
 def _distance(choice: Choice, shape: Shape) -> tuple[float, bool, bool]:
-    octaves = abs(log2(max(1, choice.nbytes)) - log2(max(1, shape.nbytes)))
+    octaves = abs(log2(max(1, choice.size_bytes)) - log2(max(1, shape.size_bytes)))
     return octaves, choice.dtype != shape.dtype, choice.op != shape.op
 
 
@@ -291,7 +291,7 @@ def _of_machine(path: Path) -> Lookup:
         first = [next(iter(group.models.values())) for group in groups]
         order = sorted(range(len(groups)), key=lambda i: (first[i].dtype != shape.dtype, first[i].op != shape.op, i))
         group = groups[order[0]]
-        predicted = group.fastest(len(topology.node_of), shape.nbytes)
+        predicted = group.fastest(len(topology.node_of), shape.size_bytes)
         if predicted is None or predicted.prediction is None:  # a winner that is kept, and has no time so far
             return None
         model = group.models[predicted.series]

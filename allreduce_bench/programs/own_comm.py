@@ -137,8 +137,8 @@ def measured_links(comm: MPI.Comm) -> Links:
     """Measure exchanges of all ranks of `comm` around a ring: 8 bytes, then PROBE_NBYTES."""
     rank, size = comm.rank, comm.size
     times = np.empty(3)
-    for number, nbytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
-        sent, received = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
+    for number, size_bytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
+        sent, received = np.zeros(size_bytes, np.uint8), np.empty(size_bytes, np.uint8)
         comm.Barrier()
         begun = time.perf_counter()
         comm.Sendrecv(sent, (rank + 1) % size, PROBE_TAG, received, (rank - 1) % size, PROBE_TAG)

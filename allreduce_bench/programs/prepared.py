@@ -284,7 +284,7 @@ class PreparedAllreduces:
 
     def octave_of(self, shape: Shape) -> Octave:
         """Return the state shared by the lengths of the octave of `shape`."""
-        return self._octaves.setdefault((shape.nbytes.bit_length(), shape.dtype, shape.op), Octave())
+        return self._octaves.setdefault((shape.size_bytes.bit_length(), shape.dtype, shape.op), Octave())
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
         """Return the candidates worth a trial, on all ranks; the most promising first, if links were measured."""
@@ -334,7 +334,7 @@ class PreparedAllreduces:
 
     def _goes_by_model(self, shape: Shape) -> bool:
         """Return whether a wrong guess at the first call could cost more than measuring the links."""
-        return self._is_spread and shape.nbytes >= LONG_NBYTES and self._words == [AUTO]
+        return self._is_spread and shape.size_bytes >= LONG_NBYTES and self._words == [AUTO]
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
         """Sort by the predicted time, pipelined before whole messages;
@@ -380,7 +380,7 @@ class PreparedAllreduces:
                 continue
             settling = Settling(self, shape, first, len(found) == 1)
             if self.budget.is_endless and len(found) > 1:
-                settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
+                settling.begin_trial(found, shape.size_bytes >= LONG_NBYTES)
             return settling
         by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1] if refusals else self._why_none_fits()}{by_whom}")

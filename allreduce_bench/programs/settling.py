@@ -371,7 +371,7 @@ class Settling:
         self._untimed = FOR_EVER if is_fixed else 0  # calls until the next timed one
         self._is_settled = is_fixed
         self._calls, self._own_s = 0, 0.0  # until it is prepared
-        self._next_look = FIRST_LOOK if shape.nbytes < FIRST_LOOK_LONG_NBYTES else FIRST_LOOK_LONG
+        self._next_look = FIRST_LOOK if shape.size_bytes < FIRST_LOOK_LONG_NBYTES else FIRST_LOOK_LONG
         if home.budget.is_endless:
             self._next_look = 1
         self._trial: Trial | None = None

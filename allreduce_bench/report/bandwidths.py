@@ -26,8 +26,8 @@ def as_comparison(forecasts: Sequence[Forecast], rates: Sequence[float], screen:
 
 def _rows(forecasts: Sequence[Forecast], names: Sequence[str], ranks: int) -> list[list[str]]:
     rows = [["size", names[0], "fastest", names[1], "fastest", "difference", "share"]]
-    for nbytes in forecasts[0].sizes:
-        winners = [each.groups[0].winner(ranks, nbytes) for each in forecasts]
+    for size_bytes in forecasts[0].sizes:
+        winners = [each.groups[0].winner(ranks, size_bytes) for each in forecasts]
         times = [found.prediction.time_s if found and found.prediction else None for found in winners]
         shown = [
             word
@@ -36,5 +36,5 @@ def _rows(forecasts: Sequence[Forecast], names: Sequence[str], ranks: int) -> li
         ]
         before_s, after_s = times
         change = ("-", "-") if before_s is None or after_s is None else difference_of(before_s, after_s)
-        rows.append([format_size(nbytes), *shown, *change])
+        rows.append([format_size(size_bytes), *shown, *change])
     return rows

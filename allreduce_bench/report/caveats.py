@@ -229,10 +229,12 @@ def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
 
 
 def _sentence(cluster: WrongCluster) -> str:
-    size = format_size(float(cluster.nbytes))
+    size = format_size(float(cluster.size_bytes))
     number, unit = size.split()
     exactly = (
-        " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
+        " exactly"
+        if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.size_bytes
+        else ""
     )
     where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
     share = f"{cluster.checked} of {cluster.all_checked} results were checked"
@@ -249,7 +251,7 @@ def _rarity(p_value: float) -> str:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
-        f"{row['competitor']} {format_size(row['nbytes'])}, {row['ranks']} ranks, hung {accident.words}"
+        f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
@@ -290,7 +292,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     for row in rows:
         if words := broken_promise(row):
             sizes = broken.setdefault((row["competitor"], int(str(row["ranks"])), words), [])
-            sizes.append(format_size(int(str(row["nbytes"]))))
+            sizes.append(format_size(int(str(row["size_bytes"]))))
     if not broken:
         return []
     notes = [
@@ -335,7 +337,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     for row in rows:
         if row["state"] != "done":
             key = (str(row["state"]), int(str(row["ranks"])), row["competitor"], str(row["reason"] or ""))
-            sizes.setdefault(key, []).append(format_size(row["nbytes"]))
+            sizes.setdefault(key, []).append(format_size(row["size_bytes"]))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
         for (state, ranks, name, reason), cell_sizes in sizes.items()
@@ -348,7 +350,7 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["competitor"], [])
-        cell_sizes.append(format_size(row["nbytes"]))
+        cell_sizes.append(format_size(row["size_bytes"]))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
         + f" at {in_ranks([ranks])}"
@@ -401,7 +403,8 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
-        f"{row['competitor']} {format_size(row['nbytes'])}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, "
+        f"took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()

@@ -73,7 +73,7 @@ def _found(damage: Damage) -> str:
 
 
 def _cell_text(mark: Row) -> str:
-    return f"{mark['competitor']} {format_size(int(mark['nbytes']))}"
+    return f"{mark['competitor']} {format_size(int(mark['size_bytes']))}"
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:

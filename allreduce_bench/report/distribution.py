@@ -53,7 +53,7 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     }
     kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], row["competitor"], row["nbytes"]) for row in rows]
+    cells = [cell_id(row["ranks"], row["competitor"], row["size_bytes"]) for row in rows]
     return {"groups": kept, "lines": lines, "cells": cells}
 
 
@@ -98,7 +98,7 @@ def _interval(row: SummaryRow) -> str:
 
 # the columns: the cell, its calls, its times by other methods
 CELL = (
-    DistributionColumn("size", lambda row: format_size(row["nbytes"])),
+    DistributionColumn("size", lambda row: format_size(row["size_bytes"])),
     DistributionColumn("competitor", itemgetter("competitor"), "text"),
 )
 CALLS: dict[str, tuple[DistributionColumn, ...]] = {
@@ -153,7 +153,7 @@ def call_distributions(
     """
     groups = folder.plan().groups
     titles = {
-        _id(row): f"{row['competitor']}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
+        _id(row): f"{row['competitor']}, {in_ranks([row['ranks']])}, {format_size(row['size_bytes'])}"
         for row in competing(rows)
         if row["time_s"] is not None and not groups
     }
@@ -171,14 +171,14 @@ def call_distributions(
 
 
 def _id(row: SummaryRow) -> str:
-    return cell_id(row["ranks"], row["competitor"], row["nbytes"])
+    return cell_id(row["ranks"], row["competitor"], row["size_bytes"])
 
 
 def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
     """Return seconds by cell and launch."""
     found: dict[str, dict[str, array]] = {}
     for first, blocks in folder.calls():
-        name = cell_id(int(first["ranks"]), first["competitor"], int(first["nbytes"]))
+        name = cell_id(int(first["ranks"]), first["competitor"], int(first["size_bytes"]))
         if name not in titles:
             continue
         times = found.setdefault(name, {}).setdefault(first["launch"], array("d"))
@@ -206,7 +206,7 @@ NONE, ABOVE = "-", "above 100 %"  # no known lower bound; the time is below it
 class LimitLine(NamedTuple):
     """The lower bound of one size of one rank count."""
 
-    nbytes: int
+    size_bytes: int
     limit_s: float
     limit_by: str  # one of `evaluation.limits.LIMITS`, or of MODELLED
     shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher bound of its own
@@ -217,14 +217,14 @@ def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds
     algorithm.
     """
     lines = []
-    for nbytes in sorted({row["nbytes"] for row in rows}):
-        of_size = [row for row in competing(rows) if row["nbytes"] == nbytes]
-        beside = [row for row in mockups(rows) if row["nbytes"] == nbytes]
+    for size_bytes in sorted({row["size_bytes"] for row in rows}):
+        of_size = [row for row in competing(rows) if row["size_bytes"] == size_bytes]
+        beside = [row for row in mockups(rows) if row["size_bytes"] == size_bytes]
         row_of = {row["competitor"]: row for row in (*of_size, *beside)}
         lowest = lowest_of(of_size)
         some = next(iter(row_of.values()))
         winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.FLOORS]
-        lines.append({"nbytes": nbytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
+        lines.append({"size_bytes": size_bytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
@@ -250,19 +250,19 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
     so.
     """
     lines: dict[int, LimitLine] = {}
-    for row in sorted(competing(rows), key=lambda row: row["nbytes"]):
+    for row in sorted(competing(rows), key=lambda row: row["size_bytes"]):
         held = with_limit(row, least)
         if (limit_s := held.get("limit_s")) and (kind := held.get("limit_by")):
-            line = lines.setdefault(row["nbytes"], LimitLine(row["nbytes"], limit_s, kind, {}))
+            line = lines.setdefault(row["size_bytes"], LimitLine(row["size_bytes"], limit_s, kind, {}))
             line.shares[row["competitor"]] = shares_text(held)
     return list(lines.values())
 
 
 def with_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
     """Return the row with its lower bound: by measured figures, else by models, if there is one and it has a time."""
-    if row.get("limit_s") or least is None or not row["time_s"] or not row["nbytes"]:
+    if row.get("limit_s") or least is None or not row["time_s"] or not row["size_bytes"]:
         return row
-    limit_s, kind = max(zip((least.latency_s, least.bandwidth_s * row["nbytes"]), MODELLED))
+    limit_s, kind = max(zip((least.latency_s, least.bandwidth_s * row["size_bytes"]), MODELLED))
     return {**row, "limit_s": limit_s, "limit_by": kind, "of_limit": share_of_limit(limit_s, row["time_s"])}
 
 

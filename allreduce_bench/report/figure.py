@@ -30,7 +30,7 @@ from .live_chart import NO_SWITCHES, LiveChart, Switch
 
 # figures
 TIMES, MODELS, RUNS = "times", "models", "runs"  # measurements, models, several runs overlaid
-CELL = ["ranks", "competitor", "nbytes"]  # columns that name a cell
+CELL = ["ranks", "competitor", "size_bytes"]  # columns that name a cell
 
 
 # bounds
@@ -67,7 +67,7 @@ class FigureData:
     @cached_property
     def limits(self) -> pd.DataFrame:
         """`bound_curves` over the measured sizes; there is at least one size."""
-        sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["nbytes"] > 0), "nbytes"]
+        sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["size_bytes"] > 0), "size_bytes"]
         return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
 
     @cached_property
@@ -116,12 +116,12 @@ def bound_curves(
 ) -> pd.DataFrame:
     """Return the bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
 
-    Columns: ranks, nbytes, time_s, busbw_bytes_per_s, NaN without a bound; passed: whether measured times are below it
+    Columns: ranks, size_bytes, time_s, busbw_bytes_per_s, NaN without a bound; passed: whether measured times are below
     at these ranks, which are `passed` as `curves.passed_bounds` returns them.
     """
-    nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
-    curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
-    empty = pd.DataFrame(columns=["ranks", "nbytes"])
+    size_bytes = np.geomspace(smallest, largest, CURVE_POINTS)
+    curves = [pd.DataFrame({"ranks": ranks, "size_bytes": size_bytes}) for ranks in least]
+    empty = pd.DataFrame(columns=["ranks", "size_bytes"])
     rows = with_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
     rows = rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
     return rows.assign(passed=rows["ranks"].isin(passed))
@@ -134,10 +134,10 @@ def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collec
     """
     none = Bounds(0.0, 0.0)
     bound_s = [
-        max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * nbytes) if nbytes else 0.0
-        for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])
+        max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * size_bytes) if size_bytes else 0.0
+        for ranks, size_bytes in zip(frame["ranks"], frame["size_bytes"])
     ]
-    moved = [bound_path(nbytes, ranks)[1] for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])]
+    moved = [bound_path(size_bytes, ranks)[1] for ranks, size_bytes in zip(frame["ranks"], frame["size_bytes"])]
     rows = frame.assign(bound_s=pd.Series(bound_s, index=frame.index, dtype=float).replace(0.0, np.nan))
     rows = rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
     is_fit = frame["ranks"].isin(passed)

@@ -20,7 +20,7 @@ MANY_RANKS = 8  # with more rank counts, only the first and the last get their c
 PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`
 WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
-    *("group", "competitor", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
+    *("group", "competitor", "ranks", "nodes", "size_bytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *(
         "speculative",
         "size_factor",
@@ -50,11 +50,11 @@ class Forecast(NamedTuple):
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
     """Return one row for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
-        _row_of_cell(group, predicted, Standing.at(group, ranks, nbytes), group.bounds(ranks, nbytes))
+        _row_of_cell(group, predicted, Standing.at(group, ranks, size_bytes), group.bounds(ranks, size_bytes))
         for group in forecast.groups
         for ranks in forecast.ranks
-        for nbytes in forecast.sizes
-        for predicted in (group.at(series, ranks, nbytes) for series in group.models)
+        for size_bytes in forecast.sizes
+        for predicted in (group.at(series, ranks, size_bytes) for series in group.models)
     ]
 
 
@@ -65,9 +65,9 @@ class Standing(NamedTuple):
     equals: Sequence[str]
 
     @classmethod
-    def at(cls, group: CompetingModels, ranks: int, nbytes: int) -> "Standing":
-        """Return the standing on `ranks` at `nbytes`."""
-        return cls(group.winner(ranks, nbytes), group.equals(ranks, nbytes))
+    def at(cls, group: CompetingModels, ranks: int, size_bytes: int) -> "Standing":
+        """Return the standing on `ranks` at `size_bytes`."""
+        return cls(group.winner(ranks, size_bytes), group.equals(ranks, size_bytes))
 
     def mark(self, predicted: Predicted) -> str:
         """Return `*` for the fastest, `=` for each of those that equal the least; empty for others."""
@@ -143,10 +143,10 @@ def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
         crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1], sizes)
     ]
     growing: list[Finding] = [
-        crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, ranks[0], ranks[-1], ranks)
+        crossing for size_bytes in sizes for crossing in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks)
     ]
     powers: list[Finding] = [
-        crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, ranks[0], ranks[-1])
+        crossing for size_bytes in sizes for crossing in at_powers_of_two(group, size_bytes, ranks[0], ranks[-1])
     ]
     return changing + merged(growing, sizes) + merged(powers, sizes)
 
@@ -169,7 +169,7 @@ def _text(forecast: Forecast, lines_of: Callable[..., list[str]], screen: Screen
 
 
 def _without_crossings(forecast: Forecast, group: CompetingModels) -> str:
-    if any(group.winner(ranks, nbytes) for ranks in forecast.ranks for nbytes in forecast.sizes):
+    if any(group.winner(ranks, size_bytes) for ranks in forecast.ranks for size_bytes in forecast.sizes):
         return "no algorithm is shown to overtake another in this range"
     return "the models do not tell the fastest algorithm in this range"
 
@@ -201,10 +201,10 @@ def _bounds_text(group: CompetingModels) -> str:
 
 def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     return [
-        group.at(series, ranks, nbytes)
+        group.at(series, ranks, size_bytes)
         for series in group.models
         for ranks in forecast.ranks
-        for nbytes in forecast.sizes
+        for size_bytes in forecast.sizes
     ]
 
 
@@ -218,12 +218,12 @@ def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int, screen: 
     upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
     lower = ["size", *(f"{second}  " for _, second in heads), "fastest", *["90 %"] * interval, "bound", "bound"]
     lines = [upper, lower]
-    for nbytes in forecast.sizes:
-        standing, least = Standing.at(group, ranks, nbytes), group.bounds(ranks, nbytes)
-        cells = [_time_text(group.at(series, ranks, nbytes), standing) for series in group.models]
+    for size_bytes in forecast.sizes:
+        standing, least = Standing.at(group, ranks, size_bytes), group.bounds(ranks, size_bytes)
+        cells = [_time_text(group.at(series, ranks, size_bytes), standing) for series in group.models]
         ends = [_interval_text(standing.winner)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
-        lines.append([format_size(nbytes), *cells, named(group, ranks, nbytes) or "-", *ends, *limits])
+        lines.append([format_size(size_bytes), *cells, named(group, ranks, size_bytes) or "-", *ends, *limits])
     secondary = range(len(lower) - 1, len(lower) - 3, -1)  # the bounds
     return fitted(columns_of(lines, left_out=secondary, heads=2), screen, WHOLE)
 
@@ -355,8 +355,8 @@ def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[
 def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return the sizes outside the measured range."""
     notes = []
-    measured = [model.nbytes for model in group.models.values() if model.nbytes]
-    if unknown := [series for series, model in group.models.items() if model.ranks and not model.nbytes]:
+    measured = [model.size_bytes for model in group.models.values() if model.size_bytes]
+    if unknown := [series for series, model in group.models.items() if model.ranks and not model.size_bytes]:
         notes.append(f"warning: {', '.join(unknown)}: the range of the measured sizes is unknown; fit again")
     cells = _all_predicted(forecast, group)
     beyond = [cell for cell in cells if cell.prediction and cell.prediction.size_factor > 1]

@@ -25,10 +25,10 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
     """Return the columns of rows of one rank count and cache; intervals only on a screen with room for them."""
     rows_of: dict[int, dict[str, SummaryRow]] = {}
     for row in rows:
-        rows_of.setdefault(row["nbytes"], {})[row["competitor"]] = row
-    tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
-    lines = [rows_of[nbytes] for nbytes in sorted(tried or rows_of)]
-    sizes = tuple(Field(format_size(nbytes)) for nbytes in sorted(tried or rows_of))
+        rows_of.setdefault(row["size_bytes"], {})[row["competitor"]] = row
+    tried = {row["size_bytes"] for row in rows if row["state"] not in UNTRIED}
+    lines = [rows_of[size_bytes] for size_bytes in sorted(tried or rows_of)]
+    sizes = tuple(Field(format_size(size_bytes)) for size_bytes in sorted(tried or rows_of))
     names = list(dict.fromkeys(row["competitor"] for row in rows))
     times = [_times(name, [line.get(name) for line in lines], screen.width is not None) for name in names]
     return [Column(("size",), sizes), *times, *_results(lines)]

@@ -28,7 +28,7 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     lowest = lowest_of(at_size)
     if lowest is None:
         return []
-    place = f"{format_size(lowest['nbytes'])} on {in_ranks([lowest['ranks']])}"
+    place = f"{format_size(lowest['size_bytes'])} on {in_ranks([lowest['ranks']])}"
     rivals = (row for row in at_size if row["time_s"] and row.get("doubt") not in APART)  # doubtful ones, too
     is_lowest = all(time_of(lowest) <= time_of(row) for row in rivals)
     lowest_time = "the lowest time" if is_lowest else "the lowest time that is ranked"

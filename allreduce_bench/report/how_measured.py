@@ -227,7 +227,7 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     checks = sum(row.get("checks") or 0 for row in rows)
     if not checks:  # a run older than the counting of checks
         return f"exact vectors before and after the timed calls of {found}"
-    counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
+    counts = [size_bytes // plan.itemsize for size_bytes in plan.sizes if size_bytes]
     sizes = set(map(plan.group_size, plan.ranks))
     least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
     seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
@@ -315,7 +315,9 @@ def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
     bytes that no interface carried are called not counted, not 0.
     """
     counted = [
-        row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
+        row
+        for row in rows
+        if row.get("wire") and row.get("internode_nbytes") is not None and row["size_bytes"] >= LARGE
     ]
     required = sum(row["internode_nbytes"] for row in counted)
     counts = total_traffic(parse_traffic(row["wire"]) for row in counted)
@@ -325,13 +327,15 @@ def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
         names = ", ".join(name for name, _ in _busiest(counts))
         return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
     if required:
-        shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
+        shares = ", ".join(f"{_ratio_text(size_bytes / required)} on {name}" for name, size_bytes in _busiest(counts))
         return (
             f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
         )
-    moved = sum(row["nbytes"] for row in counted)
-    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vector size on {name}" for name, nbytes in _busiest(counts))
-    busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
+    moved = sum(row["size_bytes"] for row in counted)
+    used = ", ".join(
+        f"{_ratio_text(size_bytes / moved)} the vector size on {name}" for name, size_bytes in _busiest(counts)
+    )
+    busy = [name for name, size_bytes in counts.items() if size_bytes > 0.01 * moved]
     if not busy:
         return f"no network traffic at {format_size(LARGE)} and above: one node, shared memory"
     return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"

@@ -62,7 +62,7 @@ def _series_text(series: StatesOfSeries) -> str:
 
 def _sizes_text(series: StatesOfSeries) -> str:
     """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not bimodal."""
-    sizes = [row["nbytes"] for row in series.rows]
+    sizes = [row["size_bytes"] for row in series.rows]
     if len(sizes) <= 2:
         return f"at {', '.join(map(format_size, sizes))}"
     between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
@@ -105,7 +105,7 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
     """
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
-    first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
+    first, last = (format_size(series.rows[index]["size_bytes"]) for index in (0, -1))
     slow = format_time(median(each.high_s for each in states))
     texts = {
         CONSTANT_TIME: (
@@ -153,7 +153,7 @@ def _values_text(values: Sequence[str]) -> str:
 
 
 def _elsewhere(series: StatesOfSeries) -> str:
-    first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
+    first, last = series.rows[0]["size_bytes"], series.rows[-1]["size_bytes"]
     places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
     places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
     return f"; one level {' and '.join(places)}" if places else ""

@@ -83,9 +83,9 @@ class LiveChart(NamedTuple):
     hidden: Sequence[str] = ()  # tags hidden at first
 
 
-def cell_id(ranks: int, competitor: str, nbytes: int) -> str:
+def cell_id(ranks: int, competitor: str, size_bytes: int) -> str:
     """Return the id of a cell in a page: `4 ranks ring 1024`."""
-    return f"{ranks} ranks {competitor} {nbytes}"
+    return f"{ranks} ranks {competitor} {size_bytes}"
 
 
 def chart_json(chart: LiveChart) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
     for ranks, found in identified.items():
         for (algorithm, _, asked), stretch in groupby(found.ran, _seen):
             first, *others = stretch
-            sizes = " to ".join(dict.fromkeys(format_size(one.nbytes) for one in (first, *others[-1:])))
+            sizes = " to ".join(dict.fromkeys(format_size(one.size_bytes) for one in (first, *others[-1:])))
             answer = Answer(first.names, first.by_order, first.by_messages, first.order)
             verdict = ASKED[asked] if asked else ""
             lines.append(RanLine(algorithm, in_ranks([ranks]), sizes, answer.words, answer.evidence, verdict))

@@ -97,9 +97,9 @@ def answer(
     """
     if not verdicts:
         return None
-    asked, nbytes, at_size = _asked(rows, verdicts)
-    stretch = _stretch_at(asked, nbytes)
-    place = f"{format_size(nbytes)} on {in_ranks([asked.ranks])}"
+    asked, size_bytes, at_size = _asked(rows, verdicts)
+    stretch = _stretch_at(asked, size_bytes)
+    place = f"{format_size(size_bytes)} on {in_ranks([asked.ranks])}"
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
     advice = _advice(asked, stretch, grades[asked.ranks].reasons)
@@ -113,9 +113,11 @@ def answer(
 def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Verdict, int, list[SummaryRow]]:
     """Return the verdict of the largest rank count, the size that is asked for there, and the rows of that size."""
     asked = max(verdicts, key=lambda verdict: verdict.ranks)
-    sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
-    nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
-    return asked, nbytes, [row for row in rows if (row["ranks"], row["nbytes"]) == (asked.ranks, nbytes)]
+    sizes = sorted(
+        {row["size_bytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["size_bytes"]}
+    )
+    size_bytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
+    return asked, size_bytes, [row for row in rows if (row["ranks"], row["size_bytes"]) == (asked.ranks, size_bytes)]
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
@@ -124,13 +126,13 @@ def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
     for verdict in verdicts:
         words = [str(line) for line in lines(verdict) if line.lead == CROSSOVER]
         overs = [over for over in verdict.hand_overs if over]
-        found[verdict.ranks] = [Switch(over.nbytes, over.low, over.high, text) for over, text in zip(overs, words)]
+        found[verdict.ranks] = [Switch(over.size_bytes, over.low, over.high, text) for over, text in zip(overs, words)]
     return found
 
 
-def _stretch_at(verdict: Verdict, nbytes: int) -> Stretch | None:
-    around = [stretch for stretch in verdict.stretches if stretch.low <= nbytes <= stretch.high]
-    return next((stretch for stretch in around if nbytes not in stretch.exceptions), None)
+def _stretch_at(verdict: Verdict, size_bytes: int) -> Stretch | None:
+    around = [stretch for stretch in verdict.stretches if stretch.low <= size_bytes <= stretch.high]
+    return next((stretch for stretch in around if size_bytes not in stretch.exceptions), None)
 
 
 def _who(verdict: Verdict, stretch: Stretch | None) -> str:

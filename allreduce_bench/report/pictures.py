@@ -104,7 +104,7 @@ def time_pictures(
 
     `defaults`: the rows of native:default, which `frame` does not have.
     """
-    if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
+    if not (frame["time_s"].notna() & (frame["size_bytes"] > 0)).any():
         return []
     return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches, defaults))
 

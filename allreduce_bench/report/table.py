@@ -174,10 +174,10 @@ def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
     if not apart:
         return []
     names = list(dict.fromkeys(row["competitor"] for row in apart))
-    ratio_of = {row["nbytes"]: row["default_ratio"] for row in apart}
+    ratio_of = {row["size_bytes"]: row["default_ratio"] for row in apart}
     parts = [
-        f"{three_digits(ratio)} times native's time at {format_size(nbytes)}"
-        for nbytes, ratio in sorted(ratio_of.items())
+        f"{three_digits(ratio)} times native's time at {format_size(size_bytes)}"
+        for size_bytes, ratio in sorted(ratio_of.items())
     ]
     who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
     return [f"{who}: the default of their launches takes {', '.join(parts)}; not compared"]
@@ -193,14 +193,14 @@ def _of_doubt(row: SummaryRow) -> str:
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
     """Return the reference times in one line: an empty call, a local copy and a local reduction of the largest size."""
     floors = [
-        (row["nbytes"], copy_s, reduce_s)
+        (row["size_bytes"], copy_s, reduce_s)
         for row in rows
         if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
     ]
     parts = [f"empty call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
     if floors:
-        nbytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
-        parts.append(f"local copy of {format_size(nbytes)} {format_time(copy_s)}")
+        size_bytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
+        parts.append(f"local copy of {format_size(size_bytes)} {format_time(copy_s)}")
         parts.append(f"local reduction {format_time(reduce_s)}")
     return [f"reference times: {', '.join(parts)}"] if parts else []
 
@@ -218,17 +218,17 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
 
 
 def _cell_name(row: SummaryRow) -> str:
-    return f"{row['competitor']} {format_size(row['nbytes'])}"
+    return f"{row['competitor']} {format_size(row['size_bytes'])}"
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     """Return `all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes that lack all `algorithms` first."""
-    complete_sizes = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
+    complete_sizes = [format_size(size_bytes) for size_bytes, names in sizes.items() if len(names) == algorithms > 1]
     other_cells = [
-        (name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
+        (name, size_bytes) for size_bytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
     ]
     parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
-    others = [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells]
+    others = [f"{name} {format_size(size_bytes)}" for name, size_bytes in other_cells]
     return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
 
 
@@ -250,7 +250,7 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         if row["state"] != "done":
             cells = reasons.setdefault((row["state"], row["reason"]), {})
-            cells.setdefault(row["nbytes"], []).append(row["competitor"])
+            cells.setdefault(row["size_bytes"], []).append(row["competitor"])
     notes = [
         f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
         for (state, reason), sizes in reasons.items()

@@ -12,7 +12,7 @@ AT_WORK = "at_work"  # column: the algorithms of which native uses one, as far a
 
 def with_algorithms_at_work(frame: pd.DataFrame, identified: Mapping[int, Identified]) -> pd.DataFrame:
     """Return `frame` with the column AT_WORK; `identified`: ranks -> what the library ran there."""
-    cells = zip(frame["competitor"], frame["nbytes"], frame["ranks"])
+    cells = zip(frame["competitor"], frame["size_bytes"], frame["ranks"])
     seen = [identified[p].at(NATIVE, n) if name in NATIVES and p in identified else None for name, n, p in cells]
     names = [frozenset(ran.names) if ran else frozenset() for ran in seen]
     return frame.assign(**{AT_WORK: pd.Series(names, index=frame.index, dtype=object)})
@@ -33,5 +33,5 @@ def unbroken(line: pd.DataFrame) -> list[pd.DataFrame]:
 
 def is_broken(frame: pd.DataFrame) -> bool:
     """Return whether a line of native is broken."""
-    native = frame[frame["competitor"].isin(NATIVES)].sort_values("nbytes")
+    native = frame[frame["competitor"].isin(NATIVES)].sort_values("size_bytes")
     return any(breaks(line) for _, line in native.groupby(["ranks", "competitor"], dropna=False))

@@ -103,7 +103,7 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
 
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
-    at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
+    at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
     return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 
@@ -162,10 +162,10 @@ def leaders_words(stretch: Stretch) -> str:
     return " or ".join(stretch.leaders) if len(stretch.leaders) <= MOST_NAMED else "others"
 
 
-def _rounded_size(nbytes: float) -> str:
+def _rounded_size(size_bytes: float) -> str:
     """Format `13 KiB`: two digits, as precise as it is known."""
-    unit = 1024 ** (int(log2(nbytes)) // 10)
-    return format_size(unit * (round(nbytes / unit) if nbytes >= 10 * unit else round(nbytes / unit, 1)))
+    unit = 1024 ** (int(log2(size_bytes)) // 10)
+    return format_size(unit * (round(size_bytes / unit) if size_bytes >= 10 * unit else round(size_bytes / unit, 1)))
 
 
 def performance_words(found: Performance) -> str:

@@ -31,14 +31,14 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
     if won.empty:
         return None
     pale = set(frame.loc[frame["grade"] == NOT_RELIABLE, "ranks"])
-    sizes = sorted(won["nbytes"].unique())
-    cells = {(row["ranks"], row["nbytes"]): _cell(row, row["ranks"] in pale) for row in won.to_dict("records")}
+    sizes = sorted(won["size_bytes"].unique())
+    cells = {(row["ranks"], row["size_bytes"]): _cell(row, row["ranks"] in pale) for row in won.to_dict("records")}
     styled = styles(frame["competitor"])
     names = [name for name in styled if name in set(won["winner"])]
     return {
-        "sizes": [format_size(int(nbytes)) for nbytes in sizes],
+        "sizes": [format_size(int(size_bytes)) for size_bytes in sizes],
         "lines": [
-            (in_ranks([ranks]), [cells.get((ranks, nbytes)) for nbytes in sizes])
+            (in_ranks([ranks]), [cells.get((ranks, size_bytes)) for size_bytes in sizes])
             for ranks in sorted(won["ranks"].unique(), reverse=True)
         ],
         "looks": {name: look_json(styled[name]) for name in names},
@@ -47,15 +47,15 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def _cell(row: Mapping[Any, Any], pale: bool) -> MapCell:
-    ranks, nbytes = int(row["ranks"]), int(row["nbytes"])
+    ranks, size_bytes = int(row["ranks"]), int(row["size_bytes"])
     factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
     standing = {
         "=": "; no single winner: others are equal within 5 %",
         "?": "; no winner: others cannot be distinguished from it",
     }.get(UNTOLD.get(row["standing"], ""), "")
     words = (
-        f"{format_size(nbytes)} on {in_ranks([ranks])}: {row['lowest']} {format_time(row['time_s'])}, {factor} times "
-        f"as fast as {row['over']} ({format_time(row['over_s'])}){standing}"
+        f"{format_size(size_bytes)} on {in_ranks([ranks])}: {row['lowest']} {format_time(row['time_s'])}, "
+        f"{factor} times as fast as {row['over']} ({format_time(row['over_s'])}){standing}"
     )
     text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
-    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], nbytes), pale)
+    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], size_bytes), pale)

@@ -39,7 +39,7 @@ class Calls(NamedTuple):
     """The rows of one cell in the file of calls."""
 
     begin: int  # offset in the file
-    nbytes: int
+    size_bytes: int
     rows: int
     crc32: int
 
@@ -188,13 +188,13 @@ def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
     place = f"{path}, {' '.join(cell_of(mark))} B, row"
     with open_kept(path) as file:
         file.seek(attempt.calls[cell_of(mark)].begin)
-        yield from blocks_of(place, columns, _lines(file, attempt.calls[cell_of(mark)].nbytes))
+        yield from blocks_of(place, columns, _lines(file, attempt.calls[cell_of(mark)].size_bytes))
 
 
-def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:
-    """Yield the lines in the next `nbytes` bytes, as text."""
-    while nbytes > 0 and (line := file.readline(nbytes)):
-        nbytes -= len(line)
+def _lines(file: BufferedReader, size_bytes: int) -> Iterator[str]:
+    """Yield the lines in the next `size_bytes` bytes, as text."""
+    while size_bytes > 0 and (line := file.readline(size_bytes)):
+        size_bytes -= len(line)
         yield line.decode(errors="replace")
 
 

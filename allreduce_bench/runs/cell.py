@@ -84,7 +84,7 @@ class Cut:
     """The segment size into which pipelined executors cut steps, at one size and number of ranks."""
 
     ranks: Positive
-    nbytes: Natural  # of the vector
+    size_bytes: Natural  # of the vector
     segment_nbytes: Positive
 
 

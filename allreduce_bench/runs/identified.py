@@ -24,7 +24,7 @@ class Ran:
     """What the library ran at one size."""
 
     algorithm: str  # native, or the algorithm that it was told to use, such as native:ring
-    nbytes: Natural
+    size_bytes: Natural
     names: tuple[str, ...]  # those that fit what was seen; one: it ran; several: open; none: unknown
     order: str  # the order of additions, in words; of merged runs that differ, what each of them says
     by_order: bool  # whether an order was seen
@@ -44,9 +44,9 @@ class Identified:
     not_counted: str  # why no messages were counted; empty: they were, or cannot be
     ran: tuple[Ran, ...]
 
-    def at(self, algorithm: str, nbytes: int) -> Ran | None:
+    def at(self, algorithm: str, size_bytes: int) -> Ran | None:
         """Return what ran for an algorithm at a size; None: that was not looked at."""
-        return next((one for one in self.ran if (one.algorithm, one.nbytes) == (algorithm, nbytes)), None)
+        return next((one for one in self.ran if (one.algorithm, one.size_bytes) == (algorithm, size_bytes)), None)
 
 
 def file_of(folder: RunFolder, ranks: int) -> Path:
@@ -79,7 +79,7 @@ def joined(found: Sequence[Identified]) -> Identified | None:
     """
     if len({(one.nodes, one.library, one.dtype, one.op) for one in found}) != 1:
         return None
-    places = sorted({(ran.algorithm, ran.nbytes) for one in found for ran in one.ran})
+    places = sorted({(ran.algorithm, ran.size_bytes) for one in found for ran in one.ran})
     ran = [_together([ran for one in found if (ran := one.at(*place))]) for place in places]
     return replace(found[0], not_counted=next((one.not_counted for one in found if one.not_counted), ""), ran=(*ran,))
 

@@ -69,8 +69,10 @@ def size_habit(text: str) -> str:
     if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
         bounds = f"-b {match[1]} -e {match[2]}"
         return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
-    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (size_bytes := float(text)) == int(size_bytes):
+        return (
+            f"'{text}' is not a size; expected {int(size_bytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+        )
     return ""
 
 

@@ -510,14 +510,18 @@ class Plan:
                 f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
         itemsize = self.itemsize
-        for nbytes in (*self.sizes, self.segment_nbytes, *self._own_segments()):
-            if nbytes % itemsize:
-                raise PlanError(f"{nbytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes")
+        for size_bytes in (*self.sizes, self.segment_nbytes, *self._own_segments()):
+            if size_bytes % itemsize:
+                raise PlanError(
+                    f"{size_bytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes"
+                )
 
     def _own_segments(self) -> list[int]:
         """Return the bytes of the segments that competitors name."""
         return [
-            nbytes for nbytes in (Competitor(name).segment_nbytes for name in self.competitors) if nbytes is not None
+            size_bytes
+            for size_bytes in (Competitor(name).segment_nbytes for name in self.competitors)
+            if size_bytes is not None
         ]
 
     def _refuse_repeating(self) -> None:
@@ -618,7 +622,7 @@ class Plan:
         The floors are included, but not where the library is told what to use; the one of no call does not depend on
         the size: it has one, the smallest.
         """
-        cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
+        cells, counts = [], [size_bytes // self.itemsize for size_bytes in self.sizes]
         for competitor in self.competitors_in(launch):
             segments = self._segments(competitor, launch.ranks)
             window = self.window if competitor.is_pipelined else None
@@ -639,7 +643,7 @@ class Plan:
             return {}
         if competitor.segment_nbytes:
             return dict.fromkeys(self.sizes, competitor.segment_nbytes)
-        return {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == ranks}
+        return {cut.size_bytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == ranks}
 
     def floor(self, name: str, count: int) -> Cell:
         """Return the cell of a reference time."""
@@ -697,7 +701,7 @@ def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> 
 
 def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
     """Return the same segment at every size and number of ranks of the plan."""
-    return tuple(Cut(ranks, nbytes, segment_nbytes) for ranks in plan.ranks for nbytes in plan.sizes)
+    return tuple(Cut(ranks, size_bytes, segment_nbytes) for ranks in plan.ranks for size_bytes in plan.sizes)
 
 
 def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
@@ -706,9 +710,9 @@ def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
     """
     cuts = []
     for ranks in plan.ranks:
-        for nbytes in plan.sizes:
-            if segment_nbytes := chosen_segment_nbytes(nbytes / plan.group_size(ranks), prices):
-                cuts.append(Cut(ranks, nbytes, segment_nbytes))
+        for size_bytes in plan.sizes:
+            if segment_nbytes := chosen_segment_nbytes(size_bytes / plan.group_size(ranks), prices):
+                cuts.append(Cut(ranks, size_bytes, segment_nbytes))
     return tuple(cuts)
 
 
@@ -718,6 +722,6 @@ def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | Non
     """
     per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
     best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
-    nbytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
-    nbytes -= nbytes % STEP_NBYTES
-    return nbytes if message_nbytes >= FEWEST_PIECES * nbytes else None
+    size_bytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
+    size_bytes -= size_bytes % STEP_NBYTES
+    return size_bytes if message_nbytes >= FEWEST_PIECES * size_bytes else None

@@ -110,14 +110,14 @@ class _CellColumns(TypedDict, total=False):
     dtype: Annotated[str | None, Column("element type")]
     op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     count: Annotated[int, Column("length of the vector", "elements")]
-    nbytes: _Nbytes
+    size_bytes: _Nbytes
 
 
 class CallColumns(TypedDict, total=False):
     """A row of launches/*.calls.csv: one call. Launch and attempt are in the name of the file."""
 
     competitor: _Competitor
-    nbytes: _Nbytes
+    size_bytes: _Nbytes
     call: Annotated[int | None, Column("number of the call in its cell, warm-ups included, from 0; empty: a mean of several calls")]
     warmup: Annotated[int, Column("1: a warm-up, excluded from all statistics", kind="flag")]
     valid: Annotated[int, Column("0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics", kind="flag")]
@@ -217,8 +217,8 @@ class SummaryColumns(_CellColumns, total=False):
     call_floor_s: Annotated[float | None, Column("reference time of an empty call, lowest launch median", "s")]
     copy_floor_s: Annotated[float | None, Column("reference time of a local copy of the vector, fastest call", "s")]
     reduce_floor_s: Annotated[float | None, Column("reference time of a local reduction of the vector, fastest call", "s")]
-    algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
-    busbw_bytes_per_s: Annotated[float, Column("nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
+    algbw_bytes_per_s: Annotated[float, Column("size_bytes / time_s", "bytes/s")]
+    busbw_bytes_per_s: Annotated[float, Column("size_bytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
     doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)")]
     standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one")]

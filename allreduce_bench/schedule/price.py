@@ -115,10 +115,10 @@ def _messages_of_trail(trail: Any) -> dict[tuple[int, bool], int]:
     return dict(messages)
 
 
-def bound_path(nbytes, ranks: int):
-    """Return the fewest messages and bytes on the critical path of any all-reduce of `nbytes` (number or array).
+def bound_path(size_bytes, ranks: int):
+    """Return the fewest messages and bytes on the critical path of any all-reduce of `size_bytes` (number or array).
 
     Each message at most doubles the ranks that know of one value; each rank's bytes have to leave it to be reduced, and
     the result has to come back (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
     """
-    return ceil(log2(ranks)), 2 * (ranks - 1) / ranks * nbytes
+    return ceil(log2(ranks)), 2 * (ranks - 1) / ranks * size_bytes

@@ -153,12 +153,12 @@ def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
 
 def _cell_s(plan: Plan, cell: Cell) -> float:
     """Return the seconds of one cell in one launch."""
-    nbytes = cell.count * plan.itemsize
-    plain_s = CALL_S + nbytes / BYTES_PER_S
+    size_bytes = cell.count * plan.itemsize
+    plain_s = CALL_S + size_bytes / BYTES_PER_S
     call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
     timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
     untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
-    return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
+    return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + size_bytes / CHECKED_BYTES_PER_S
 
 
 def limit_for(expected_s: float) -> float:

@@ -162,9 +162,9 @@ def _outcomes(
     settings: Settings, names: Sequence[str], sizes: Sequence[int], ways: Sequence[str], launches: int
 ) -> Iterator[Outcome]:
     """Lose ranks in each way, for each algorithm and size; the ways take turns."""
-    for name, nbytes, _, way in product(names, sizes, range(launches), ways):
-        talk(f"{name}, {format_size(nbytes)}, {way}")
-        yield measure(settings, name, nbytes, way)
+    for name, size_bytes, _, way in product(names, sizes, range(launches), ways):
+        talk(f"{name}, {format_size(size_bytes)}, {way}")
+        yield measure(settings, name, size_bytes, way)
 
 
 def _show(settings: Settings, outcomes: Sequence[Outcome], format_: str) -> None:

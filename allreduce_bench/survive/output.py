@@ -20,7 +20,7 @@ NONE = "-"
 
 One = TypeVar("One")  # an Outcome, or what was read of one
 Group = tuple[str, int, str, str]
-group_of = attrgetter("algorithm", "nbytes", "way", "state")
+group_of = attrgetter("algorithm", "size_bytes", "way", "state")
 
 
 def result_lines(
@@ -58,14 +58,14 @@ def reasons_of(outcomes: Iterable[Any]) -> list[str]:
     reasons: dict[str, None] = {}
     for one in outcomes:
         if one.reason:
-            where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.nbytes)}, "
+            where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.size_bytes)}, "
             reasons[f"{where}{one.way}: {one.state}: {one.reason}"] = None
     return [*reasons]
 
 
 def _phase_columns(groups: Mapping[Group, list[Outcome]]):
     rows = [["algorithm", "size", "way", *PHASES, "total", "steps lost", "ended"]]
-    for (algorithm, nbytes, way, state), of in groups.items():
+    for (algorithm, size_bytes, way, state), of in groups.items():
         phases = [middle(one.phases.get(phase) for one in of) for phase in PHASES]
         totals = [one.total_s for one in of if one.total_s is not None]
         steps = middle(one.steps_lost for one in of)
@@ -73,7 +73,7 @@ def _phase_columns(groups: Mapping[Group, list[Outcome]]):
         rows.append(
             [
                 algorithm,
-                format_size(nbytes),
+                format_size(size_bytes),
                 way,
                 *("" if time_s is None else _ms(time_s) for time_s in phases),
                 _spread_ms(totals),
@@ -87,7 +87,7 @@ def _phase_columns(groups: Mapping[Group, list[Outcome]]):
 
 def _call_columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
     rows = [["algorithm", "size", "way", "ranks", "before", "after", "after/before", "predicted", "with agreement"]]
-    for (algorithm, nbytes, way, _), of in groups.items():
+    for (algorithm, size_bytes, way, _), of in groups.items():
         if not (measured := [one for one in of if one.call_s]):
             continue
         left = next((one.left for one in measured if one.left), None)
@@ -97,7 +97,7 @@ def _call_columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
         rows.append(
             [
                 algorithm,
-                format_size(nbytes),
+                format_size(size_bytes),
                 way,
                 f"{settings.ranks} -> {left}" if left else str(settings.ranks),
                 *(NONE if time_s is None else format_time(time_s) for time_s in (before, after)),
@@ -176,7 +176,7 @@ def _outcome_object(settings: Settings, one: Outcome) -> dict[str, Any]:
 
     return {
         "algorithm": one.algorithm,
-        "nbytes": one.nbytes,
+        "size_bytes": one.size_bytes,
         "way": one.way,
         "state": one.state,
         "reason": one.reason,
@@ -199,7 +199,7 @@ def csv_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
     rows = []
     for one in outcomes:
         whole_row = _outcome_object(settings, one)
-        row = {name: whole_row[name] for name in ("algorithm", "nbytes", "way", "state")}
+        row = {name: whole_row[name] for name in ("algorithm", "size_bytes", "way", "state")}
         row |= {f"{phase}_s": one.phases.get(phase) for phase in PHASES}
         row |= {name: whole_row[name] for name in ("total_s", "ranks_left", "steps_lost")}
         for side in ("before", "after", "before_with_agreement", "after_with_agreement"):

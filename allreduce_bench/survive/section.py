@@ -38,7 +38,7 @@ class Loss(NamedTuple):
     """An outcome of `survive`."""
 
     algorithm: str
-    nbytes: Natural
+    size_bytes: Natural
     way: str
     state: str
     reason: str
@@ -63,7 +63,7 @@ class Line(NamedTuple):
     """Outcomes of the same kind: medians over launches."""
 
     algorithm: str
-    nbytes: int
+    size_bytes: int
     way: str
     state: str
     launches: int
@@ -116,7 +116,7 @@ def _row(line: Line) -> list[str]:
     spread = f" ({format_time(totals_s[0])} to {format_time(totals_s[-1])})" if len(totals_s) > 1 else ""
     return [
         line.algorithm,
-        format_size(line.nbytes),
+        format_size(line.size_bytes),
         line.way,
         *(format_time(line.phases_s[name]) if name in line.phases_s else "" for name in PHASES),
         f"{format_time(median(totals_s))}{spread}" if totals_s else NONE,
@@ -181,7 +181,7 @@ def _label(line: Line) -> str:
     """Return algorithm and size, which are no formula."""
     name = printable(line.algorithm)
     shown = name if len(name) <= LONGEST_NAME else f"…{name[-LONGEST_NAME:]}"  # of a path the file
-    return f"{shown}, {format_size(line.nbytes)}".replace("$", r"\$")
+    return f"{shown}, {format_size(line.size_bytes)}".replace("$", r"\$")
 
 
 def _numbers(lines: Sequence[Line]) -> pd.DataFrame:
@@ -192,5 +192,5 @@ def _numbers(lines: Sequence[Line]) -> pd.DataFrame:
             for line in lines
             for phase, time_s in line.phases_s.items()
         ],
-        columns=["algorithm", "nbytes", "way", "state", "launches", "phase", "time_s"],
+        columns=["algorithm", "size_bytes", "way", "state", "launches", "phase", "time_s"],
     )

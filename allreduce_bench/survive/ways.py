@@ -79,7 +79,7 @@ class Outcome:
     """What one failure cost in one way, for one algorithm and size."""
 
     algorithm: str
-    nbytes: int
+    size_bytes: int
     way: str  # ULFM or RESTART
     state: str = FAILED
     reason: str = ""
@@ -243,9 +243,9 @@ def _is_ours(pid: int) -> bool:
     return False
 
 
-def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcome:
+def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Outcome:
     """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
-    outcome = Outcome(algorithm, nbytes, way)
+    outcome = Outcome(algorithm, size_bytes, way)
     library = settings.launcher.library
     if way == ULFM and not library.startswith(OPEN_MPI):
         outcome.state, outcome.reason = UNAVAILABLE, f"{library} has no ULFM; --way restart goes without"
@@ -256,7 +256,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
         kept = Path(stack.enter_context(own)).absolute()
         request = Request(
             algorithm=algorithm,
-            elements=nbytes // 4,
+            elements=size_bytes // 4,
             ranks=settings.ranks,
             first=0,
             calls=settings.calls,

@@ -23,7 +23,7 @@ class Bucket(NamedTuple):
     """The gradients of one all-reduce, by their index in the model, of one type."""
 
     gradients: tuple[int, ...]
-    nbytes: int
+    size_bytes: int
     dtype: str = DEFAULT_DTYPE
 
 
@@ -57,9 +57,9 @@ def assign_by_size(
     lengths: dict[str, int] = {}
     closed: list[tuple[int, ...]] = []
     number_of: dict[str, int] = {}  # closed buckets by type
-    for place, (nbytes, dtype) in enumerate(sizes):
+    for place, (size_bytes, dtype) in enumerate(sizes):
         open_buckets.setdefault(dtype, []).append(place if indices is None else indices[place])
-        lengths[dtype] = lengths.get(dtype, 0) + nbytes
+        lengths[dtype] = lengths.get(dtype, 0) + size_bytes
         number = number_of.get(dtype, 0)
         if lengths[dtype] >= limits[min(number, len(limits) - 1)]:
             closed.append(tuple(open_buckets.pop(dtype)))
@@ -79,12 +79,12 @@ def ddp_buckets(
     From torch 1.12 on the first step has one bucket for each type; with `finds_unused` it has the capped ones of the
     order of registration, and nothing is rebuilt.
     """
-    sizes = [(gradient.nbytes(dtype), gradient.dtype or dtype) for gradient in model.gradients]
+    sizes = [(gradient.size_bytes(dtype), gradient.dtype or dtype) for gradient in model.gradients]
     if stage == REBUILT and not caps.finds_unused:
         order = model.ready_order
         return [_bucket(members, sizes) for members in assign_by_size([sizes[i] for i in order], caps.limits, order)]
     whole = not caps.finds_unused and caps.torch >= ONE_BUCKET_SINCE
-    limits = [sum(nbytes for nbytes, _ in sizes) + 1] if whole else caps.limits
+    limits = [sum(size_bytes for size_bytes, _ in sizes) + 1] if whole else caps.limits
     return [_bucket(members, sizes) for members in reversed(assign_by_size(sizes, limits))]
 
 

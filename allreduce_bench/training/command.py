@@ -175,10 +175,10 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
 
 def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
     """Raise OneLineError for vectors, an input and an output of each of a node's ranks, that exceed its memory."""
-    nbytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
-    if free is not None and nbytes > free:
+    size_bytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
+    if free is not None and size_bytes > free:
         raise OneLineError(
-            f"the vectors need {format_size(nbytes)} of this node's memory, {format_size(free)} are free; {less}"
+            f"the vectors need {format_size(size_bytes)} of this node's memory, {format_size(free)} are free; {less}"
         )
 
 

@@ -31,16 +31,16 @@ class Costs(Protocol):
     def algorithms(self) -> tuple[str, ...]:
         """Names of the algorithms."""
 
-    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+    def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: see `cannot`. Raises CostError, MachineError if unknown."""
 
-    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return why there is no time, to follow the name of the algorithm."""
 
-    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
         """Return whether the time is only a lower bound."""
 
-    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return why the time is speculative, to follow `are`; empty: near the measurements, or nothing was
         measured.
         """
@@ -53,17 +53,17 @@ class Choice(NamedTuple):
     time_s: float
 
 
-def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
+def choose(costs: Costs, ranks: int, size_bytes: int, algorithm: str = FASTEST) -> Choice:
     """Return the time of `algorithm`, or the fastest of all. Raises CostError: none has a time.
 
     A lower bound does not compete with a known time. Among equals a usual algorithm.
     """
     names = costs.algorithms if algorithm == FASTEST else (algorithm,)
-    timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
+    timed = [(costs.time_s(name, ranks, size_bytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
-        raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
-    known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, nbytes)]
+        raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, size_bytes) for name in names)))
+    known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, size_bytes)]
     least_s = min(choice.time_s for choice in known or possible)
     equal = [choice for choice in known or possible if choice.time_s <= least_s * (1 + EQUAL)]
     return min(equal, key=lambda choice: (choice.algorithm not in USUAL, choice.time_s))
@@ -80,45 +80,45 @@ class ModelledCosts:
         """Names of the algorithms in the models."""
         return tuple(self.models.models)
 
-    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+    def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: the algorithm cannot run on so many ranks, or its model lacks a price. Raises
         MachineError.
         """
         if ranks == 1:
             return 0.0
-        prediction = self.models.at(algorithm, ranks, nbytes).prediction
+        prediction = self.models.at(algorithm, ranks, size_bytes).prediction
         return prediction.time_s if prediction else None
 
-    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return what the algorithm needs, or what its model lacks."""
-        return self.models.at(algorithm, ranks, nbytes).cannot
+        return self.models.at(algorithm, ranks, size_bytes).cannot
 
-    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
         """Return whether the model alone is below a bound of all algorithms."""
-        return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, nbytes))
+        return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, size_bytes))
 
-    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return the doubt: others whose times are unknown there, one of which may be the fastest; far more or fewer
         ranks than measured, or another size; or a model without a price, or whose measured sizes are unknown.
         """
         if ranks == 1:
             return ""
-        unknown = [name for name in self.algorithms if self.models.at(name, ranks, nbytes).is_unknown]
+        unknown = [name for name in self.algorithms if self.models.at(name, ranks, size_bytes).is_unknown]
         if unknown:
             return f"by the fastest algorithm with a time there, and nothing is known of {', '.join(unknown)} there"
-        model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
+        model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, size_bytes).prediction
         if prediction and model.is_far(ranks):
             most, least = max(model.ranks), min(model.ranks)
             either = "more" if ranks > most else "fewer"
             return f"on many {either} ranks than were measured ({least} to {most})"
         if prediction and prediction.unidentified:
             return f"by a model that does not identify {prediction.unidentified}"
-        if model.ranks and not model.nbytes:
+        if model.ranks and not model.size_bytes:
             return "by a model of which the range of the measured sizes is unknown (fit again)"
-        if too_long := _too_long(nbytes, max(model.nbytes, default=nbytes)):
+        if too_long := _too_long(size_bytes, max(model.size_bytes, default=size_bytes)):
             return too_long
         if prediction and prediction.size_factor > 1:
-            smallest, largest = map(format_size, (min(model.nbytes), max(model.nbytes)))
+            smallest, largest = map(format_size, (min(model.size_bytes), max(model.size_bytes)))
             return f"beyond the measured sizes ({smallest} to {largest})"
         return ""
 
@@ -150,7 +150,7 @@ class Timed(NamedTuple):
 
     algorithm: str
     ranks: int
-    nbytes: int
+    size_bytes: int
     time_s: float
 
 
@@ -165,12 +165,13 @@ class LoggedCosts:
         times: dict[tuple[str, int], dict[int, list[float]]] = {}
         for point in points:
             cells = times.setdefault((point.algorithm, point.ranks), {})
-            cells.setdefault(point.nbytes, []).append(point.time_s)
+            cells.setdefault(point.size_bytes, []).append(point.time_s)
         if not times:
             raise CostError(f"{source}: contains no all-reduce with a time and a number of ranks; add -n to the import")
         self.source = source
         self._lines = {
-            key: [(nbytes, median(cells[nbytes])) for nbytes in sorted(cells)] for key, cells in times.items()
+            key: [(size_bytes, median(cells[size_bytes])) for size_bytes in sorted(cells)]
+            for key, cells in times.items()
         }
 
     @property
@@ -183,19 +184,19 @@ class LoggedCosts:
         """The numbers of ranks that were measured."""
         return sorted({ranks for _, ranks in self._lines})
 
-    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return that it was not timed on so many ranks."""
         return f"{algorithm}: not timed on {ranks} ranks"
 
-    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
         """Return False: it was timed."""
         return False
 
-    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+    def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return the doubt if it is much longer than what was timed."""
-        return _too_long(nbytes, self._lines[algorithm, ranks][-1][0]) if ranks > 1 else ""
+        return _too_long(size_bytes, self._lines[algorithm, ranks][-1][0]) if ranks > 1 else ""
 
-    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+    def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: this algorithm was not timed on so many ranks. Raises CostError: none was."""
         if ranks == 1:
             return 0.0
@@ -203,25 +204,25 @@ class LoggedCosts:
             measured = ", ".join(map(str, self.ranks))
             raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
         line = self._lines.get((algorithm, ranks))
-        return interpolated(line, nbytes) if line else None
+        return interpolated(line, size_bytes) if line else None
 
 
-def _too_long(nbytes: int, longest: int) -> str:
-    """Return the doubt about a time at `nbytes`, if the longest measured all-reduce had `longest`."""
+def _too_long(size_bytes: int, longest: int) -> str:
+    """Return the doubt about a time at `size_bytes`, if the longest measured all-reduce had `longest`."""
     words = f"more than {FAR:g} times as long as the longest that was measured ({format_size(longest)})"
-    return words if nbytes > FAR * longest else ""
+    return words if size_bytes > FAR * longest else ""
 
 
-def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:
-    """Return the time at `nbytes`, interpolated linearly between ascending (bytes, seconds)."""
-    place = bisect_left(line, (nbytes, 0.0))
+def interpolated(line: Sequence[tuple[int, float]], size_bytes: int) -> float:
+    """Return the time at `size_bytes`, interpolated linearly between ascending (bytes, seconds)."""
+    place = bisect_left(line, (size_bytes, 0.0))
     if place == 0:
         return line[0][1]
     if place == len(line):
         largest, time_s = line[-1]
-        return time_s * nbytes / largest if largest else time_s
+        return time_s * size_bytes / largest if largest else time_s
     (low, low_s), (high, high_s) = line[place - 1], line[place]
-    return low_s + (high_s - low_s) * (nbytes - low) / (high - low)
+    return low_s + (high_s - low_s) * (size_bytes - low) / (high - low)
 
 
 def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tuple[str, ...]:
@@ -229,10 +230,12 @@ def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tu
 
     `transfers` have the names of their algorithms, and times by `costs` on `ranks`.
     """
-    reasons = Counter(costs.doubt(one.algorithm, ranks, one.nbytes) for one in transfers) if ranks > 1 else Counter()
+    reasons = (
+        Counter(costs.doubt(one.algorithm, ranks, one.size_bytes) for one in transfers) if ranks > 1 else Counter()
+    )
     return tuple(f"{number} of {len(transfers)} all-reduces are {why}" for why, number in reasons.items() if why)
 
 
 def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:
     """Return whether the time of one of `transfers` is only a lower bound; see `doubts_of`."""
-    return any(costs.is_lower_bound(one.algorithm, ranks, one.nbytes) for one in transfers if ranks > 1)
+    return any(costs.is_lower_bound(one.algorithm, ranks, one.size_bytes) for one in transfers if ranks > 1)

@@ -125,7 +125,7 @@ class CallError(ValueError):
 class Call(NamedTuple):
     """A recorded all-reduce."""
 
-    nbytes: int
+    size_bytes: int
     gap_s: float  # time of the program before it
     dtype: str = ""
 
@@ -155,8 +155,8 @@ def _call(row: dict, place: str) -> Call:
         call = Call(parse_size(row["size"] or ""), parse_duration(row["gap"] or ""), dtype)
     except ValueError as error:
         raise CallError(f"{place}: {error}") from error
-    if dtype and call.nbytes % DTYPES[dtype]:
-        raise CallError(f"{place}: {call.nbytes} bytes are not a whole number of {dtype} elements")
+    if dtype and call.size_bytes % DTYPES[dtype]:
+        raise CallError(f"{place}: {call.size_bytes} bytes are not a whole number of {dtype} elements")
     return call
 
 
@@ -168,6 +168,6 @@ def replayed(calls: Sequence[Call], cost: Callable[[int], float]) -> TimeLine:
     for call in calls:
         phases.append(Phase(COMPUTE, now, now + call.gap_s))
         now = phases[-1].end_s
-        transfers.append(Transfer(call.nbytes, now, now, now + cost(call.nbytes)))
+        transfers.append(Transfer(call.size_bytes, now, now, now + cost(call.size_bytes)))
         now = transfers[-1].end_s
     return TimeLine(tuple(phases), tuple(transfers))

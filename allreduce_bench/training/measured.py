@@ -37,13 +37,13 @@ def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
     dtype = _one_type((call.dtype or dtype for call in calls), "calls")
     itemsize = DTYPES[dtype]
     for number, call in enumerate(calls, 1):
-        if call.nbytes % itemsize or not call.nbytes:
+        if call.size_bytes % itemsize or not call.size_bytes:
             raise CallError(
                 f"call {number}: expected a positive whole number of {dtype} elements of {itemsize} bytes, found "
-                f"{call.nbytes} bytes; name another --dtype, or leave the call out"
+                f"{call.size_bytes} bytes; name another --dtype, or leave the call out"
             )
     actions = [action for call in calls for action in ((COMPUTE, call.gap_s), (BUCKET, 0.0)) if action != (COMPUTE, 0)]
-    return {"counts": [call.nbytes // itemsize for call in calls], "actions": actions, "dtype": dtype, "op": "sum"}
+    return {"counts": [call.size_bytes // itemsize for call in calls], "actions": actions, "dtype": dtype, "op": "sum"}
 
 
 def _one_type(dtypes: Iterable[str], what: str) -> str:
@@ -112,19 +112,19 @@ def overlap_share(compute_s: float, communication_s: float, step_s: float) -> fl
 class Part(NamedTuple):
     """A unit of handover: its length, and its number of gradients."""
 
-    nbytes: int
+    size_bytes: int
     tensors: int = 1
 
 
 def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: str) -> Measured:
     """Parse the output of rank 0 about a training step."""
-    parts = [Part(bucket.nbytes, len(bucket.gradients)) for bucket in buckets_of(setup)]
+    parts = [Part(bucket.size_bytes, len(bucket.gradients)) for bucket in buckets_of(setup)]
     return _measured(found, parts, (ranks, algorithm))
 
 
 def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, algorithm: str) -> Measured:
     """Parse the output of rank 0 about recorded calls. Without gaps there is no computation."""
-    one = _measured(found, [Part(call.nbytes) for call in calls], (ranks, algorithm))
+    one = _measured(found, [Part(call.size_bytes) for call in calls], (ranks, algorithm))
     return one if any(call.gap_s for call in calls) else one._replace(compute_alone_s=0.0)
 
 
@@ -137,7 +137,7 @@ def _measured(found: Mapping[str, Any], parts: Sequence[Part], whose: tuple[int,
         compute_alone_s=median(found["compute_alone_s"]),
         compute_beside_s=median(step["compute_s"] for step in steps),
         communication_alone_s=median(sum(times) for times in found["alone_s"]),
-        alone_nbytes=tuple(part.nbytes for part in parts),
+        alone_nbytes=tuple(part.size_bytes for part in parts),
         alone_s=tuple(median(times) for times in zip(*found["alone_s"])),
         steps=len(steps),
         time_line=_time_line(steps[(len(steps) - 1) // 2], parts, whose[1]),
@@ -148,7 +148,7 @@ def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str) -
     """Return the events of a step; each all-reduce takes the next of `parts`."""
     phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
     transfers = tuple(
-        Transfer(own.nbytes, ready, start, end, own.tensors, algorithm)
+        Transfer(own.size_bytes, ready, start, end, own.tensors, algorithm)
         for (ready, start, end), own in zip(step["transfers"], parts)
     )
     return TimeLine(phases, transfers)
@@ -165,7 +165,10 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
     gaps_s, costs = sum(call.gap_s for call in calls), _costs(measured)
     factor = measured.compute_alone_s / gaps_s if gaps_s else 0.0
     computed = [call._replace(gap_s=call.gap_s * factor) for call in calls]
-    known = {nbytes: choose(costs, measured.ranks, nbytes).time_s for nbytes in {call.nbytes for call in calls}}
+    known = {
+        size_bytes: choose(costs, measured.ranks, size_bytes).time_s
+        for size_bytes in {call.size_bytes for call in calls}
+    }
     line = replayed(computed, known.__getitem__)
     named = line._replace(transfers=tuple(one._replace(algorithm=measured.algorithm) for one in line.transfers))
     return Outcome(measured.ranks, named, (measured.algorithm,), measured.compute_alone_s)
@@ -174,5 +177,5 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
 def _costs(measured: Measured) -> LoggedCosts:
     """Return the costs of all-reduces alone."""
     timed = zip(measured.alone_nbytes, measured.alone_s)
-    points = [Timed(measured.algorithm, measured.ranks, nbytes, time_s) for nbytes, time_s in timed]
+    points = [Timed(measured.algorithm, measured.ranks, size_bytes, time_s) for size_bytes, time_s in timed]
     return LoggedCosts(points, ALONE_SOURCE)

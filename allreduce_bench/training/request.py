@@ -133,19 +133,19 @@ def _model(options: dict[str, Any]) -> Model:
 def _refuse_packing(options: dict[str, Any]) -> None:
     """Raise OneLineError for caps that hold nothing."""
     for name in ("bucket_cap", "first_cap"):
-        nbytes, option = options[name], f"--{name.replace('_', '-')}"
-        if nbytes == 0:
+        size_bytes, option = options[name], f"--{name.replace('_', '-')}"
+        if size_bytes == 0:
             raise OneLineError(f"{option} 0: a bucket holds at least one element; expected a size such as 25M")
-        if nbytes is not None and nbytes < LEAST_CAP_NBYTES:
-            raise OneLineError(f"{option} {nbytes}: {nbytes} bytes; is the unit missing, as in {nbytes}M?")
+        if size_bytes is not None and size_bytes < LEAST_CAP_NBYTES:
+            raise OneLineError(f"{option} {size_bytes}: {size_bytes} bytes; is the unit missing, as in {size_bytes}M?")
 
 
 def _packing(options: dict[str, Any]) -> Caps:
     """Return the caps of buckets, which shrink with the scale."""
     scale = options["scale"]
 
-    def scaled(nbytes: int) -> int:
-        return max(1, int(nbytes * scale))
+    def scaled(size_bytes: int) -> int:
+        return max(1, int(size_bytes * scale))
 
     caps = Caps(options["bucket_cap"], options["first_cap"], options["torch"] or NEWEST)
     first, cap = caps.limits
@@ -175,10 +175,12 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
     alone_s = sum(call.gap_s for call in calls)
     outcomes = []
     for number in ranks:
-        chosen = {nbytes: choose(sourced.costs, number, nbytes) for nbytes in {call.nbytes for call in calls}}
-        line = replayed(calls, {nbytes: choice.time_s for nbytes, choice in chosen.items()}.__getitem__)
+        chosen = {
+            size_bytes: choose(sourced.costs, number, size_bytes) for size_bytes in {call.size_bytes for call in calls}
+        }
+        line = replayed(calls, {size_bytes: choice.time_s for size_bytes, choice in chosen.items()}.__getitem__)
         names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if number > 1 else ()
-        named = tuple(one._replace(algorithm=chosen[one.nbytes].algorithm * (number > 1)) for one in line.transfers)
+        named = tuple(one._replace(algorithm=chosen[one.size_bytes].algorithm * (number > 1)) for one in line.transfers)
         doubts = doubts_of(sourced.costs, number, named)
         is_lower_bound = any_lower_bound(sourced.costs, number, named)
         outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
@@ -264,7 +266,7 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
         raise OneLineError(f"-a {unknown[0]}: {names} has no such algorithm; it has {', '.join(known)}")
     chosen = [point for point in points if any(point.algorithm in found for found in asked.values())]
     costs = LoggedCosts(chosen, names)
-    smallest, largest = (format_size(end([point.nbytes for point in chosen])) for end in (min, max))
+    smallest, largest = (format_size(end([point.size_bytes for point in chosen])) for end in (min, max))
     beyond = "straight lines between them, and the rate of the largest above it"
     return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
 
@@ -279,7 +281,7 @@ def _timed_of_runs(paths: Sequence[Path]) -> Iterator[Timed]:
     tell_damages(folders)
     frame = points(folders)
     for one in frame.to_dict("records"):
-        yield Timed(one["competitor"], int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
+        yield Timed(one["competitor"], int(one["ranks"]), int(one["size_bytes"]), float(one["time_s"]))
 
 
 def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterator[Timed]:
@@ -293,7 +295,7 @@ def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterat
     for row in rows:
         if not (row.ranks or alone):
             raise OneLineError(f"{row.place}: the log does not state its number of ranks; add -n with one number")
-    timed = [replace(row, ranks=row.ranks or alone) for row in rows if row.time_s is not None and row.nbytes]
+    timed = [replace(row, ranks=row.ranks or alone) for row in rows if row.time_s is not None and row.size_bytes]
     refuse_mixed(timed, "import one of them with --where, and give the run to --log")
     for row in timed:
-        yield Timed(row.competitor, row.ranks or 0, row.nbytes, row.time_s or 0.0)
+        yield Timed(row.competitor, row.ranks or 0, row.size_bytes, row.time_s or 0.0)

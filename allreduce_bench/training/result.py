@@ -63,7 +63,7 @@ def memory_of(model: Model, dtype: str, optimizer: str, has_views: bool = False)
 
     `has_views`: DistributedDataParallel(gradient_as_bucket_view=True).
     """
-    gradients = model.nbytes(dtype)
+    gradients = model.size_bytes(dtype)
     state = STATES[optimizer] * model.parameters + narrow_elements(model, dtype)
     return Memory(gradients, gradients, WIDE_NBYTES * state, 0 if has_views else gradients)
 
@@ -132,7 +132,7 @@ def model_facts(setup: Setup) -> dict[str, Any]:
         "parameters": model.parameters,
         "tensors": len(model.gradients),
         "dtype": setup.dtype,
-        "nbytes": model.nbytes(setup.dtype),
+        "size_bytes": model.size_bytes(setup.dtype),
         "scale": model.scale,
     }
 
@@ -149,7 +149,7 @@ def packing_facts(setup: Setup) -> dict[str, Any]:
 def bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
     """Return a bucket with the names of its first and last gradient."""
     names = [setup.model.gradients[index].name for index in (bucket.gradients[0], bucket.gradients[-1])]
-    numbers = {"nbytes": bucket.nbytes, "dtype": bucket.dtype, "tensors": len(bucket.gradients)}
+    numbers = {"size_bytes": bucket.size_bytes, "dtype": bucket.dtype, "tensors": len(bucket.gradients)}
     return {**numbers, "first": names[0], "last": names[1]}
 
 
@@ -167,7 +167,7 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
 
 
 def _transfers(transfers: Iterable[Transfer]) -> list[dict[str, Any]]:
-    names = ("nbytes", "algorithm", "ready_s", "start_s", "end_s")
+    names = ("size_bytes", "algorithm", "ready_s", "start_s", "end_s")
     return [{name: getattr(one, name) for name in names} for one in transfers]
 
 
@@ -195,12 +195,12 @@ def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
 
 def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:
     details = {
-        "nbytes": transfer.nbytes,
+        "size_bytes": transfer.size_bytes,
         "tensors": transfer.tensors,
         "ready_us": transfer.ready_s * US,
         "algorithm": transfer.algorithm,
     }
-    words = f"{what}: {format_size(transfer.nbytes)}"
+    words = f"{what}: {format_size(transfer.size_bytes)}"
     return _complete(words, "all-reduce", pid, tid, (transfer.start_s, transfer.end_s), details)
 
 

@@ -77,13 +77,15 @@ def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) ->
     """Return the step on `ranks`. Raises CostError, MachineError if an all-reduce has no time."""
     known: dict[int, Choice] = {}
 
-    def cost(nbytes: int) -> float:
-        if nbytes not in known:
-            known[nbytes] = choose(costs, ranks, nbytes, algorithm)
-        return known[nbytes].time_s
+    def cost(size_bytes: int) -> float:
+        if size_bytes not in known:
+            known[size_bytes] = choose(costs, ranks, size_bytes, algorithm)
+        return known[size_bytes].time_s
 
     line = time_line(setup, cost)
-    named = tuple(one._replace(algorithm=known[one.nbytes].algorithm if ranks > 1 else "") for one in line.transfers)
+    named = tuple(
+        one._replace(algorithm=known[one.size_bytes].algorithm if ranks > 1 else "") for one in line.transfers
+    )
     frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
     compute_alone_s = setup.compute_s * setup.accumulate
     doubts, is_lower_bound = doubts_of(costs, ranks, named), any_lower_bound(costs, ranks, named)
@@ -114,13 +116,13 @@ def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str) -> Outco
 
 def _with_cap(setup: Setup, cap_nbytes: int) -> Caps:
     """Return the cap of all buckets but the first, which keeps its own unless one bucket holds all gradients."""
-    whole = cap_nbytes >= setup.model.nbytes(setup.dtype)
+    whole = cap_nbytes >= setup.model.size_bytes(setup.dtype)
     first = cap_nbytes if whole else min(setup.packing.limits[0], cap_nbytes)
     return setup.packing._replace(cap_nbytes=cap_nbytes, first_nbytes=first)
 
 
 def tried_caps(setup: Setup) -> list[int]:
     """Return the caps for `variants`: TRIED_CAPS below the length of all gradients, the step's own, all."""
-    whole = setup.model.nbytes(setup.dtype)
+    whole = setup.model.size_bytes(setup.dtype)
     tried = {max(1, int(cap * setup.model.scale)) for cap in TRIED_CAPS}
     return sorted({cap for cap in (*tried, setup.packing.limits[1]) if cap < whole} | {whole})

@@ -72,7 +72,7 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
             if last > first:
                 bars.setdefault((LANES["all-reduces"], fill), []).append((first * factor, (last - first) * factor))
         whole = (transfer.start_s * factor, (transfer.end_s - transfer.start_s) * factor)
-        _label(axes, f"{number}: {format_size(transfer.nbytes)}", whole, LANES["all-reduces"], end)
+        _label(axes, f"{number}: {format_size(transfer.size_bytes)}", whole, LANES["all-reduces"], end)
     for (lane, fill), spans in bars.items():
         _bars(axes, spans, lane, fill)
     if not line.blocks:

@@ -41,7 +41,7 @@ def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
 
 def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
     first, last = (setup.model.gradients[bucket.gradients[place]].name for place in (0, -1))
-    return [str(number), f"{bucket.nbytes / MIB:.2f}", str(len(bucket.gradients)), bucket.dtype, first, last]
+    return [str(number), f"{bucket.size_bytes / MIB:.2f}", str(len(bucket.gradients)), bucket.dtype, first, last]
 
 
 def model_sentence(setup: Setup) -> str:
@@ -49,7 +49,7 @@ def model_sentence(setup: Setup) -> str:
     model = setup.model
     dtypes = " and ".join(model.dtypes(setup.dtype))
     parameters = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{model.label}: {parameters}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
+    return f"{model.label}: {parameters}, {format_size(model.size_bytes(setup.dtype))} of {dtypes} gradients"
 
 
 def packing_sentence(setup: Setup) -> str:
@@ -125,7 +125,7 @@ def memory_sentence(result: Result) -> str:
     held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
     copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
     parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", "buckets"), held)
-    listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
+    listed = ", ".join(f"{name} {size_bytes / GIB:.3g}" for name, size_bytes in parts)
     return (
         f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "
         "rate the factor of the learning rate by the linear rule (Goyal et al., 2017), with a warm-up."

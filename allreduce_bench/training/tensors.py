@@ -25,7 +25,7 @@ class Gradient(NamedTuple):
         """Number of elements."""
         return prod(self.shape)
 
-    def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
+    def size_bytes(self, dtype: str = DEFAULT_DTYPE) -> int:
         """Return its bytes in a step of `dtype`."""
         return self.elements * DTYPES[self.dtype or dtype]
 
@@ -67,15 +67,15 @@ class Model(NamedTuple):
 
     def dtypes(self, dtype: str = DEFAULT_DTYPE) -> tuple[str, ...]:
         """Return the types of the gradients in a step of `dtype`, that of most bytes first."""
-        nbytes: dict[str, int] = {}
+        size_bytes: dict[str, int] = {}
         for gradient in self.gradients:
             own = gradient.dtype or dtype
-            nbytes[own] = nbytes.get(own, 0) + gradient.nbytes(dtype)
-        return tuple(sorted(nbytes, key=lambda name: -nbytes[name]))
+            size_bytes[own] = size_bytes.get(own, 0) + gradient.size_bytes(dtype)
+        return tuple(sorted(size_bytes, key=lambda name: -size_bytes[name]))
 
-    def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
+    def size_bytes(self, dtype: str = DEFAULT_DTYPE) -> int:
         """Return the length of all gradients in a step of `dtype`."""
-        return sum(gradient.nbytes(dtype) for gradient in self.gradients)
+        return sum(gradient.size_bytes(dtype) for gradient in self.gradients)
 
     def scaled(self, scale: float) -> "Model":
         """Return the model with tensors of `scale` times the elements, at least one each; shapes become flat."""

@@ -30,7 +30,7 @@ class Phase(NamedTuple):
 class Transfer(NamedTuple):
     """An all-reduce of the step, seconds from its beginning."""
 
-    nbytes: int
+    size_bytes: int
     ready_s: float  # when all its gradients are there
     start_s: float
     end_s: float
@@ -93,7 +93,7 @@ def ready_shares(model: Model, proxy: str, dtype: str = DEFAULT_DTYPE) -> list[f
     if proxy == FLOPS and model.flops:
         done = [model.flops_without_gradient + part for part in accumulate(gradient.flops for gradient in in_order)]
     else:
-        done = [float(part) for part in accumulate(gradient.nbytes(dtype) for gradient in in_order)]
+        done = [float(part) for part in accumulate(gradient.size_bytes(dtype) for gradient in in_order)]
     shares = [0.0] * len(in_order)
     for index, part in zip(model.ready_order, done):
         shares[index] = min(1.0, part / done[-1]) if done[-1] else 1.0
@@ -128,6 +128,6 @@ def in_order(
     for bucket in buckets:
         ready = max(ready_s[index] for index in bucket.gradients)
         start = max(ready, free_s)
-        free_s = start + cost(bucket.nbytes)
-        transfers.append(Transfer(bucket.nbytes, ready, start, free_s, len(bucket.gradients)))
+        free_s = start + cost(bucket.size_bytes)
+        transfers.append(Transfer(bucket.size_bytes, ready, start, free_s, len(bucket.gradients)))
     return tuple(transfers)

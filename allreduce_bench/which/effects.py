@@ -45,7 +45,7 @@ class Effect(NamedTuple):
 def effect(with_it: Mapping[int, Names], without_it: Mapping[int, Names]) -> Effect:
     """Compare the answers of two launches, as size in bytes -> names."""
     sizes = sorted(set(with_it) & set(without_it))
-    return Effect({nbytes: _difference(with_it[nbytes], without_it[nbytes]) for nbytes in sizes})
+    return Effect({size_bytes: _difference(with_it[size_bytes], without_it[size_bytes]) for size_bytes in sizes})
 
 
 def _difference(with_it: Names, without_it: Names) -> Difference:
@@ -74,13 +74,13 @@ def _sentence(effect: Effect) -> str:
     if effect.is_none:
         return "unchanged"
     changes: list[tuple[int, str]] = []  # where one begins
-    for nbytes, difference in effect.at.items():
+    for size_bytes, difference in effect.at.items():
         change = _change(difference)
         if not changes or changes[-1][1] != change:
-            changes.append((nbytes, change))
+            changes.append((size_bytes, change))
     if len(changes) == 1:
         return changes[0][1]
-    return "; ".join(f"from {format_size(nbytes)} {change}" for nbytes, change in changes)
+    return "; ".join(f"from {format_size(size_bytes)} {change}" for size_bytes, change in changes)
 
 
 def _change(difference: Difference) -> str:

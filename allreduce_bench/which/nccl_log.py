@@ -36,11 +36,12 @@ LINE = re.compile(r"(?:(?P<process>[\w.-]+:\d+):\d+\s+)?(?:\[\d+\]\s*)?NCCL INFO
 ABOUT_A_CHOICE = " Bytes -> "
 MOST_BYTES = 2**63 - 1  # NCCL's sizes are size_t: more is a damaged line
 CHOICE = re.compile(
-    r"(?:(?P<collective>\w+): )?(?P<nbytes>\d+) Bytes -> Algo (?P<algorithm>\w+) proto (?P<protocol>\w+)"
+    r"(?:(?P<collective>\w+): )?(?P<size_bytes>\d+) Bytes -> Algo (?P<algorithm>\w+) proto (?P<protocol>\w+)"
     r"(?: time [\d.]+| channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\})"
 )
 KERNEL = re.compile(
-    r"(?P<collective>\w+) \[Symmetric\]: (?P<nbytes>\d+) Bytes -> Kernel (?P<kernel>\w+) nchannels (?P<channels>\d+)"
+    r"(?P<collective>\w+) \[Symmetric\]: (?P<size_bytes>\d+) Bytes -> Kernel (?P<kernel>\w+)"
+    r" nchannels (?P<channels>\d+)"
 )
 CALL = re.compile(
     r"(?P<collective>\w+): opCount (?P<number>[0-9a-f]+) sendbuff \S+ recvbuff \S+ count (?P<count>\d+)"
@@ -53,7 +54,7 @@ VERSION = re.compile(r"\bN?R?CCL version ?:? ?(\d+\.\d+\.\d+)")
 class Choice(NamedTuple):
     """What NCCL chose for all-reduces of one size."""
 
-    nbytes: int
+    size_bytes: int
     algorithm: str  # ring, tree, nvls, …; `symmetric` for kernels over symmetric memory
     protocol: str  # LL, LL128, Simple; of a symmetric kernel its name
     channels: tuple[int, int] | None  # the first and the last; None: the line does not say
@@ -84,8 +85,8 @@ class NcclLog(NamedTuple):
         """Return the sizes for which not all calls got the same."""
         of_size: dict[int, list[Choice]] = defaultdict(list)
         for choice in self.choices:
-            of_size[choice.nbytes].append(choice)
-        return {nbytes: choices for nbytes, choices in of_size.items() if len(choices) > 1}
+            of_size[choice.size_bytes].append(choice)
+        return {size_bytes: choices for size_bytes, choices in of_size.items() if len(choices) > 1}
 
 
 class _Line(NamedTuple):
@@ -118,7 +119,7 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
         choice._replace(calls=len(processes), processes=tuple(dict.fromkeys(processes)))
         for choice, processes in choices.items()
     ]
-    counted.sort(key=lambda choice: (choice.nbytes, -choice.calls))
+    counted.sort(key=lambda choice: (choice.size_bytes, -choice.calls))
     version = next((found[1] for text in texts if (found := VERSION.search(text))), "")
     ranks = {int(found["ranks"]) for _, found in calls if found["collective"] == ALLREDUCE}
     return NcclLog(version, tuple(sorted(ranks)), counted, dict(others), _mismatches(lines, calls), left_out)
@@ -134,17 +135,17 @@ def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
 def _choice(line: _Line, sizes: dict[str, dict[int, str]]) -> tuple[str, Choice | None]:
     """Return collective and choice of a line; no collective: unnamed; None: the line is about something else."""
     if found := CHOICE.match(line.text):
-        nbytes, low, high = int(found["nbytes"]), found["low"], found["high"]
-        if nbytes > MOST_BYTES:
+        size_bytes, low, high = int(found["size_bytes"]), found["low"], found["high"]
+        if size_bytes > MOST_BYTES:
             return "", None
-        collective = found["collective"] or sizes.get(line.process, {}).get(nbytes, "")
+        collective = found["collective"] or sizes.get(line.process, {}).get(size_bytes, "")
         channels = None if low is None else (int(low), int(high))
         algorithm = _named(found["algorithm"].lower(), ALGORITHMS)
         protocol = _named(SPELLINGS.get(found["protocol"].lower(), found["protocol"]), PROTOCOLS)
-        return collective, Choice(nbytes, algorithm, protocol, channels, bool(collective))
+        return collective, Choice(size_bytes, algorithm, protocol, channels, bool(collective))
     if found := KERNEL.match(line.text):
         channels = (0, int(found["channels"]) - 1)
-        return found["collective"], Choice(int(found["nbytes"]), SYMMETRIC, found["kernel"], channels, True)
+        return found["collective"], Choice(int(found["size_bytes"]), SYMMETRIC, found["kernel"], channels, True)
     return "", None
 
 
@@ -157,12 +158,12 @@ def _sizes_of_calls(calls: Iterable[tuple[str, re.Match]]) -> dict[str, dict[int
     """Return, for each process, the collective of each size; empty where several have the same size."""
     sizes: dict[str, dict[int, str]] = defaultdict(dict)
     for process, found in calls:
-        nbytes = int(found["count"]) * TYPES.get(int(found["dtype"]), ("", 0))[1]
+        size_bytes = int(found["count"]) * TYPES.get(int(found["dtype"]), ("", 0))[1]
         if found["collective"] in ("AllGather", "ReduceScatter"):  # NCCL counts all parts
-            nbytes *= int(found["ranks"])
-        known = sizes[process].setdefault(nbytes, found["collective"])
+            size_bytes *= int(found["ranks"])
+        known = sizes[process].setdefault(size_bytes, found["collective"])
         if known != found["collective"]:
-            sizes[process][nbytes] = ""
+            sizes[process][size_bytes] = ""
     return sizes
 
 

@@ -14,7 +14,7 @@ SCHEMA = "urn:allreduce-bench:which-nccl:1"
 
 def nccl_verdicts(log: NcclLog, expect: Sequence[tuple[int, str]]) -> list[Verdict]:
     """Return whether the expected algorithms ran. Raises ValueError: NCCL has no such name, the log no such size."""
-    sizes = sorted({choice.nbytes for choice in log.choices})
+    sizes = sorted({choice.size_bytes for choice in log.choices})
     for size, name in expect:
         if name not in (*ALGORITHMS, SYMMETRIC):
             raise ValueError(unknown_word("algorithm of NCCL", name, (*ALGORITHMS, SYMMETRIC)))
@@ -40,8 +40,8 @@ def nccl_lines(log: NcclLog, verdicts: Sequence[Verdict], screen: Screen = UNBOU
         channels = "" if one.channels is None else f"{one.channels[0]}-{one.channels[1]}"
         name = _words(one.algorithm)
         name = name if one.named else f"{name} (perhaps of another collective)"
-        row = [format_size(one.nbytes), name, _words(one.protocol), channels, str(one.calls)]
-        at_size = [verdict for verdict in verdicts if verdict.nbytes == one.nbytes]
+        row = [format_size(one.size_bytes), name, _words(one.protocol), channels, str(one.calls)]
+        at_size = [verdict for verdict in verdicts if verdict.size_bytes == one.size_bytes]
         rows.append([*row, ", ".join(map(verdict_words, at_size))] if verdicts else row)
     head = f"NCCL {log.version or '?'}, by its own log"
     return [head, "", *fitted(columns_of(rows, left=(0, 1, 2, 3, 5)), screen)], _sentences(log, verdicts)
@@ -55,13 +55,13 @@ def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
     )
     for one in verdicts:
         if one.state == NO:
-            ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.nbytes)))
-            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {ran}")
+            ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.size_bytes)))
+            sentences.append(f"expected {one.name} at {format_size(one.size_bytes)}, found {ran}")
     return sentences
 
 
-def _named_at(log: NcclLog, nbytes: int) -> list[Choice]:
-    return [choice for choice in log.choices if choice.nbytes == nbytes and choice.named]
+def _named_at(log: NcclLog, size_bytes: int) -> list[Choice]:
+    return [choice for choice in log.choices if choice.size_bytes == size_bytes and choice.named]
 
 
 def _words(name: str) -> str:
@@ -77,7 +77,7 @@ def nccl_json_text(log: NcclLog, verdicts: Sequence[Verdict]) -> str:
         "ranks": list(log.ranks),
         "choices": [
             {
-                "nbytes": one.nbytes,
+                "size_bytes": one.size_bytes,
                 "algorithm": one.algorithm,
                 "protocol": one.protocol,
                 "channels": None if one.channels is None else list(one.channels),

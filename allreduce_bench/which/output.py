@@ -22,7 +22,7 @@ SCHEMA = "urn:allreduce-bench:which:1"
 class Verdict(NamedTuple):
     """Whether an expected algorithm ran."""
 
-    nbytes: int
+    size_bytes: int
     name: str
     state: str  # YES, OPEN or NO
 
@@ -91,7 +91,7 @@ def _sizes_columns(result: Result):
         row = [format_size(size), answer.evidence]
         row += [without_words(seen.at[size]) if size in seen.at else "" for seen in effects.values()]
         if verdicts:
-            row.append(", ".join(verdict_words(one) for one in verdicts if one.nbytes == size))
+            row.append(", ".join(verdict_words(one) for one in verdicts if one.size_bytes == size))
         rows.append([*row, answer.words])
     columns = columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
     told = range(2, 2 + len(effects))  # by the effects of the settings, too
@@ -122,7 +122,9 @@ def _sentences(result: Result) -> list[str]:
         sentences.append(result.found.not_counted)
     for one in result.verdicts:
         if one.state == NO:
-            sentences.append(f"expected {one.name} at {format_size(one.nbytes)}, found {answers[one.nbytes].words}")
+            sentences.append(
+                f"expected {one.name} at {format_size(one.size_bytes)}, found {answers[one.size_bytes].words}"
+            )
     return sentences
 
 
@@ -136,7 +138,7 @@ def json_text(result: Result) -> str:
         "nodes": found.nodes,
         "not_counted": found.not_counted,
         "sizes": [_size_object(result, size) for size in result.sizes],
-        "switches": [{"nbytes": size, "names": list(found.answers[size].names)} for size in found.switches],
+        "switches": [{"size_bytes": size, "names": list(found.answers[size].names)} for size in found.switches],
         "settings": [
             {
                 "name": one.name,
@@ -156,7 +158,7 @@ def json_text(result: Result) -> str:
 def _size_object(result: Result, size: int) -> dict[str, object]:
     answer = result.found.answers[size]
     return {
-        "nbytes": size,
+        "size_bytes": size,
         "names": list(answer.names),
         "order": answer.order,
         "by_order": answer.by_order,

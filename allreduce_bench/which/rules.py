@@ -54,7 +54,7 @@ class Rule(NamedTuple):
     """The algorithm of all-reduces of so many ranks and bytes, or more, up to the next rule."""
 
     ranks: int
-    nbytes: int
+    size_bytes: int
     algorithm: int | str  # Open MPI's number or name; 0: the library's own choice
     segment_nbytes: int = 0
 
@@ -148,16 +148,16 @@ def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
         for _ in range(numbers.next("the count of communicator sizes")):
             ranks = numbers.next("a communicator size")
             for number in range(numbers.next("the count of message sizes")):
-                nbytes, algorithm = numbers.next("a message size"), numbers.next("an algorithm")
+                size_bytes, algorithm = numbers.next("a message size"), numbers.next("an algorithm")
                 line = numbers.line
                 numbers.next("a fan-out")
                 segment_nbytes = numbers.next("a segment size")
                 if version and int(version[1]) > 1 and ANOTHER.match(text, numbers.at):
                     numbers.next("a number of requests")
-                if number == 0 and nbytes:
+                if number == 0 and size_bytes:
                     raise RulesError(
                         f"ignored: malformed rules file: {path}, line {line}: expected a rule for 0 bytes first, "
-                        f"found {nbytes}{numbers.skipped}"
+                        f"found {size_bytes}{numbers.skipped}"
                     )
                 if collective == ALLREDUCE and algorithm > algorithms:
                     raise RulesError(
@@ -165,7 +165,7 @@ def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
                         f"an algorithm, found {algorithm}{numbers.skipped}"
                     )
                 if collective == ALLREDUCE:
-                    rules.append(Rule(ranks, nbytes, algorithm, segment_nbytes))
+                    rules.append(Rule(ranks, size_bytes, algorithm, segment_nbytes))
     return rules
 
 

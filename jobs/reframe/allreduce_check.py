@@ -69,8 +69,9 @@ class allreduce_check(rfm.RunOnlyRegressionTest):
     def complaints(self) -> list:
         """The cells that were not measured, or wrongly, and why."""
         return [
-            f"{name} {nbytes} B: {row['state']}, {row['wrong'] or 'unknown'} wrong elements {row['reason']}".rstrip()
-            for (name, nbytes), row in sn.evaluate(self.cells()).items()
+            f"{name} {size_bytes} B: {row['state']}, {row['wrong'] or 'unknown'} wrong elements "
+            f"{row['reason']}".rstrip()
+            for (name, size_bytes), row in sn.evaluate(self.cells()).items()
             if row["state"] != "done" or row["wrong"] != "0"
         ]
 
@@ -84,7 +85,7 @@ class allreduce_check(rfm.RunOnlyRegressionTest):
         """The rows by competitor and bytes; what a launcher may have printed before the header is passed over."""
         lines = Path(self.stagedir, sn.evaluate(self.stdout)).read_text().splitlines()
         header = next((i for i, line in enumerate(lines) if line.startswith("competitor,")), len(lines))
-        return {(row["competitor"], row["nbytes"]): row for row in csv.DictReader(lines[header:])}
+        return {(row["competitor"], row["size_bytes"]): row for row in csv.DictReader(lines[header:])}
 
 
 def nbytes_of(size: str) -> int:

@@ -152,19 +152,19 @@ def test_totals_are_what_predict_says(page, explained, words):
     name, _, ranks = words
     shown = page(explained(*words))
     totals = set()
-    for alpha, bandwidth, nbytes, blocks in ((0, 50, 3, 0), (17, 30, 20, 2), (40, 5, 33, 1), (25, 31, 24, 3)):
-        for slider, value in (("#alpha", alpha), ("#bandwidth", bandwidth), ("#nbytes", nbytes)):
+    for alpha, bandwidth, size_bytes, blocks in ((0, 50, 3, 0), (17, 30, 20, 2), (40, 5, 33, 1), (25, 31, 24, 3)):
+        for slider, value in (("#alpha", alpha), ("#bandwidth", bandwidth), ("#size_bytes", size_bytes)):
             shown.slide(slider, value)
         if name == "two_tree":
             shown.slide("#blocks-0", blocks)
         prices, now = shown.evaluate(f"({{...{PAGE}}})"), state(shown)
-        segment = max(1, int(float(prices["nbytes"]) / now["blocks"]))
-        asked = ["predict", "-n", ranks, "-a", name, "--sizes", prices["nbytes"], "--segment", segment]
+        segment = max(1, int(float(prices["size_bytes"]) / now["blocks"]))
+        asked = ["predict", "-n", ranks, "-a", name, "--sizes", prices["size_bytes"], "--segment", segment]
         asked += ["--alpha", prices["alphaS"], "--beta", prices["betaSPerByte"], "--format", "json"]
         (predicted,) = json.loads(said(asked))["rows"]
         totals.add(now["totalS"])
-        if nbytes > 3 or name == "ring":  # one block of a byte or less is none that `predict` cuts
-            assert now["totalS"] == pytest.approx(predicted["time_s"], rel=1e-9), (alpha, bandwidth, nbytes, blocks)
+        if size_bytes > 3 or name == "ring":  # one block of a byte or less is none that `predict` cuts
+            assert now["totalS"] == pytest.approx(predicted["time_s"], rel=1e-9), (alpha, bandwidth, size_bytes, blocks)
         value, unit = shown.evaluate("document.querySelector('#totals-0 .total').textContent").split()
         assert float(value) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit] == pytest.approx(
             now["totalS"], rel=6e-3
@@ -189,11 +189,11 @@ def test_names_of_two_trees_and_formulas_are_in_sight(page, explained, ranks):
 def test_the_address_cites_a_moment(page, explained):
     shown = page(explained("ring", "-n", "4"))
     shown.slide("#alpha", 10)
-    shown.slide("#nbytes", 25)
+    shown.slide("#size_bytes", 25)
     shown.slide("#moment", 3)
     address, expected = shown.evaluate("location.hash"), shown.evaluate(PICTURE)
     again = page(explained("ring", "-n", "4"), fragment=address)
-    assert again.evaluate(PICTURE) == expected and again.evaluate(f"{PAGE}.nbytes") == str(2**25)
+    assert again.evaluate(PICTURE) == expected and again.evaluate(f"{PAGE}.size_bytes") == str(2**25)
     hostile = page(explained("ring", "-n", "4"), fragment="#round=<img src=x onerror=hacked=1>&alpha=NaN&bytes=-1")
     assert state(hostile)["round"] == 0 and state(hostile)["totalS"] > 0
     assert hostile.console() == [] and hostile.evaluate("typeof hacked") == "undefined"

@@ -25,9 +25,11 @@ def shown(page, example):
 def measured() -> dict[tuple[str, str, str], dict]:
     """(competitor, ranks in words, size in words) -> the row of summary.csv."""
     rows = pd.read_csv(EXAMPLE / "summary.csv")
-    rows = rows[rows["time_s"].notna() & (rows["nbytes"] > 0)]
+    rows = rows[rows["time_s"].notna() & (rows["size_bytes"] > 0)]
     rows["name"] = rows["competitor"]
-    return {(row["name"], f"{row['ranks']} ranks", format_size(row["nbytes"])): row for row in rows.to_dict("records")}
+    return {
+        (row["name"], f"{row['ranks']} ranks", format_size(row["size_bytes"])): row for row in rows.to_dict("records")
+    }
 
 
 def hints(page, panel: int) -> Iterator[str]:
@@ -117,7 +119,7 @@ def test_the_calls_of_a_cell_are_those_of_its_launches(shown):
     assert [*said] == [f"2r-{number}" for number in range(1, 6)]
     for name, median_us in said.items():
         rows = pd.read_csv(EXAMPLE / "launches" / f"{name}.1.csv")
-        own = rows[(rows["competitor"] == "native") & (rows["nbytes"] == 8) & ~rows["warmup"].astype(bool)]
+        own = rows[(rows["competitor"] == "native") & (rows["size_bytes"] == 8) & ~rows["warmup"].astype(bool)]
         assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
 
 

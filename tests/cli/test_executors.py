@@ -50,7 +50,7 @@ def test_a_pipelined_way_has_a_window_and_segments_by_nominal_prices():
     plan = plan_of("--executor", "sendrecv,pipelined")
     assert plan.competitors == ("native", "ring", "ring@pipelined", "two_tree", "two_tree@pipelined")
     assert (plan.window, plan.cut_prices) == (DEFAULT_WINDOW, NOMINAL)
-    assert [(cut.ranks, cut.nbytes) for cut in plan.cuts] == [(2, 16 * MIB)]
+    assert [(cut.ranks, cut.size_bytes) for cut in plan.cuts] == [(2, 16 * MIB)]
 
 
 def test_over_a_link_whose_rate_is_named_segments_are_short():
@@ -61,7 +61,7 @@ def test_over_a_link_whose_rate_is_named_segments_are_short():
 def test_a_segment_and_a_window_that_are_given_are_taken():
     plan = plan_of("--executor", "pipelined", "--segment", "4", "--window", "1")
     assert (plan.window, plan.cut_prices, plan.segment_nbytes) == (1, None, 4)
-    assert [(cut.nbytes, cut.segment_nbytes) for cut in plan.cuts] == [(8, 4), (16 * MIB, 4)]
+    assert [(cut.size_bytes, cut.segment_nbytes) for cut in plan.cuts] == [(8, 4), (16 * MIB, 4)]
 
 
 def test_prices_come_from_a_machine_file(tmp_path):

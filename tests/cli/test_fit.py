@@ -50,7 +50,7 @@ def test_the_machine_file_holds_the_models(of_pico):
 def test_csv_and_json_say_the_same(tmp_path):
     path = tmp_path / "log.csv"
     points = series("ring", noise=0.02)
-    points[["competitor", "ranks", "nodes", "nbytes", "count", "time_s"]].to_csv(path, index=False)
+    points[["competitor", "ranks", "nodes", "size_bytes", "count", "time_s"]].to_csv(path, index=False)
     rows = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
     content = json.loads(run(path, "--format", "json").stdout)
     keys = ["schema", "models", "pooled", "pooled_plain", "joint", "no_gamma", "local_gamma", "unfit"]
@@ -74,7 +74,7 @@ def test_a_run_folder(tmp_path):
 def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
     path = tmp_path / "log.csv"
     points = series("ring", noise=0.02).assign(competitor="mystery")
-    points[["competitor", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
+    points[["competitor", "ranks", "size_bytes", "time_s"]].to_csv(path, index=False)
     unknown = run(path)
     assert unknown.exit_code == 2 and "'mystery' are unknown" in unknown.output and "--as" in unknown.output
     assert "of ring" in run(path, "--as", "mystery=ring", "--ranks-per-node", "1").stdout
@@ -99,7 +99,7 @@ def test_errors_take_one_line(words, message):
 
 def test_one_number_of_ranks_is_refused_in_a_sentence(tmp_path):
     path = tmp_path / "log.csv"
-    series("ring", (4,))[["competitor", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
+    series("ring", (4,))[["competitor", "ranks", "size_bytes", "time_s"]].to_csv(path, index=False)
     result = run(path)
     assert result.exit_code == 2 and "one rank count (4)" in result.output
     assert len(result.output.splitlines()) == 1
@@ -124,7 +124,9 @@ def test_logs_of_one_name_in_two_folders_are_two_series(tmp_path):
         (tmp_path / folder).mkdir()
         points = series("ring", noise=0.02)
         points = points.assign(time_s=points["time_s"] * slower)
-        points[["competitor", "ranks", "nodes", "nbytes", "time_s"]].to_csv(tmp_path / folder / "log.csv", index=False)
+        points[["competitor", "ranks", "nodes", "size_bytes", "time_s"]].to_csv(
+            tmp_path / folder / "log.csv", index=False
+        )
     logs = [tmp_path / folder / "log.csv" for folder in "ab"]
     content = json.loads(run(*logs, "--format", "json").stdout)
     assert {model["run"] for model in content["models"]} == set(map(str, logs))
@@ -135,7 +137,7 @@ def test_logs_of_one_name_in_two_folders_are_two_series(tmp_path):
 def test_the_name_of_a_log_steers_no_terminal(tmp_path):
     path = tmp_path / "\a\x9b31m.csv"  # click itself takes away colours
     points = series("ring", noise=0.02)
-    text = points[["competitor", "ranks", "nodes", "nbytes", "time_s"]].to_csv(index=False)
+    text = points[["competitor", "ranks", "nodes", "size_bytes", "time_s"]].to_csv(index=False)
     path.write_text(f"{text}ring,2,1,8,\n")
     result = run(path)
     assert result.exit_code == 0 and "have no time" in result.stderr and not {"\a", "\x9b"} & {*result.output}

@@ -68,11 +68,11 @@ def test_each_ends_in_one_line_and_nothing_is_made(tmp_path, reader, make):
 
 @pytest.mark.parametrize("command", ["fit", "import -o OUT"])
 def test_a_log_may_come_through_a_pipe(tmp_path, command):
-    cells = [(ranks, nbytes) for ranks in (2, 4, 8) for nbytes in (8, 64, 1024, 8192, 65536)]
-    rows = [f"ring,{ranks},{ranks},{nbytes},{ranks * 3 + nbytes / 500}\n" for ranks, nbytes in cells]
+    cells = [(ranks, size_bytes) for ranks in (2, 4, 8) for size_bytes in (8, 64, 1024, 8192, 65536)]
+    rows = [f"ring,{ranks},{ranks},{size_bytes},{ranks * 3 + size_bytes / 500}\n" for ranks, size_bytes in cells]
     reading, writing = os.pipe()  # as <(cat log.csv) of a shell
     with open(writing, "w") as log:
-        log.write("".join(["algorithm,ranks,nodes,nbytes,time_us\n", *rows]))
+        log.write("".join(["algorithm,ranks,nodes,size_bytes,time_us\n", *rows]))
     words = command.replace("OUT", str(tmp_path / "out")).split()
     result = CliRunner().invoke(main, [*words, f"/dev/fd/{reading}"])
     os.close(reading)

@@ -35,7 +35,7 @@ def places(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     for name in ("RUN", "OTHER"):
         build_run(place / name, algorithms=("native", "ring"), ranks=(2, 4), launches=2, seed=len(name))
-    (place / "LOG").write_text("algorithm,ranks,nbytes,time_us\nring,2,8,1.5\n")
+    (place / "LOG").write_text("algorithm,ranks,size_bytes,time_us\nring,2,8,1.5\n")
     return place
 
 

@@ -48,7 +48,7 @@ def model(name: str, alpha_s: float, beta: float, **more) -> Model:
     found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
     found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
     where = {"run": "monday", "dtype": "float32", "op": "sum", "itemsize": 4}
-    measured = {"ranks": (2, 4, 8), "nbytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
+    measured = {"ranks": (2, 4, 8), "size_bytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
     return Model(name, (ModelPart(name, Form(), tuple(found)),), **{**where, **measured, **more})
 
 
@@ -247,7 +247,7 @@ def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
 
 
 def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
-    unknown = model("native", 0.0, 0.0, nbytes=(8, 1 << 20))
+    unknown = model("native", 0.0, 0.0, size_bytes=(8, 1 << 20))
     found = (
         Parameter("call_s", "", 0.0, 9.233e-3, 9e-3, 9.4e-3, True),
         Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),

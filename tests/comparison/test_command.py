@@ -24,7 +24,7 @@ SMALL = {"algorithms": ("native", "ring"), "sizes": (8, 64 * KIB), "ranks": (2,)
 
 
 def run_of(path: Path, seed: int, spread: float = 0.005, slower: dict | None = None, **choices) -> RunFolder:
-    """A run whose launches differ by `spread`; `slower`: factors of (algorithm, nbytes)."""
+    """A run whose launches differ by `spread`; `slower`: factors of (algorithm, size_bytes)."""
     noise = random.Random(seed)
 
     def factor(launch, cell) -> float:

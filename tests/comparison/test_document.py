@@ -12,7 +12,7 @@ ABSENT = "not planned"  # by a side
 
 
 def test_every_cell_says_what_it_is_and_how_it_was_judged():
-    base = compared_run("base", row(FASTER), row(FASTER[:1], competitor="native"), row(FASTER, nbytes=64, count=16))
+    base = compared_run("base", row(FASTER), row(FASTER[:1], competitor="native"), row(FASTER, size_bytes=64, count=16))
     new = compared_run("new", row(SLOWER), row(SLOWER, competitor="native"))
     comparison = compare([base], [new], 0.05)
     content = json.loads(json_text(comparison))

@@ -97,7 +97,7 @@ def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):
 
     folder = build_run(tmp_path / "run", algorithms=["native", REDUCE_BCAST], ranks=(2,), factor=factor)
     native_s, made_s = (
-        next(row["time_s"] for row in summarise(folder) if (row["competitor"], row["nbytes"]) == (name, 8))
+        next(row["time_s"] for row in summarise(folder) if (row["competitor"], row["size_bytes"]) == (name, 8))
         for name in ("native", REDUCE_BCAST)
     )
     limits = [AcceptanceLimit("time", 8, (native_s + made_s) / 2, name) for name in (None, REDUCE_BCAST)]
@@ -148,14 +148,16 @@ def summary(tmp_path_factory):
     return folder.plan(), summarise(folder)
 
 
-def row_of(rows, algorithm: str, ranks: int, nbytes: int) -> dict:
-    (row,) = [row for row in rows if (row["competitor"], row["ranks"], row["nbytes"]) == (algorithm, ranks, nbytes)]
+def row_of(rows, algorithm: str, ranks: int, size_bytes: int) -> dict:
+    (row,) = [
+        row for row in rows if (row["competitor"], row["ranks"], row["size_bytes"]) == (algorithm, ranks, size_bytes)
+    ]
     return row
 
 
 def test_the_fastest_algorithm_has_to_meet_a_limit_at_every_rank_count_above_one(summary):
     plan, rows = summary
-    best = {n: min(row["time_s"] for row in rows if (row["ranks"], row["nbytes"]) == (n, 65536)) for n in (2, 4)}
+    best = {n: min(row["time_s"] for row in rows if (row["ranks"], row["size_bytes"]) == (n, 65536)) for n in (2, 4)}
     assert best[2] < best[4]
     both, one, none = (
         judge([AcceptanceLimit("time", 65536, best[n] * f)], plan, rows) for n, f in ((4, 1), (2, 1), (2, 0.999))
@@ -232,7 +234,7 @@ def test_launches_in_two_states_are_judged_by_the_slow_one(tmp_path):
 
     folder = build_run(tmp_path / "run", launches=5, factor=also_ring, ranks=(4,), algorithms=("native", "ring"))
     rows = summarise(folder)
-    row = next(row for row in rows if (row["competitor"], row["nbytes"]) == ("native", MIB))
+    row = next(row for row in rows if (row["competitor"], row["size_bytes"]) == ("native", MIB))
     between_s = (row["state_low_s"] * row["state_high_s"]) ** 0.5
     judgements = judge([AcceptanceLimit("time", MIB, between_s)], folder.plan(), rows)
     judgements += judge([AcceptanceLimit("busbw", MIB, row["busbw_bytes_per_s"] / 2)], folder.plan(), rows)

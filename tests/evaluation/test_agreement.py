@@ -66,7 +66,7 @@ def test_other_bits_in_a_longer_vector_are_told(tmp_path):
 
     folder = run(tmp_path, change)
     rows = summarise(folder)
-    same = {(row["competitor"], row["nbytes"]): row["same_bits_lengths"] for row in rows}
+    same = {(row["competitor"], row["size_bytes"]): row["same_bits_lengths"] for row in rows}
     assert {same[name, 8] for name in NAMES} == {None}
     assert {name: (same[name, 1024], same[name, 65536]) for name in NAMES} == {
         "native": (0, 0),
@@ -106,7 +106,7 @@ def test_the_lines_group_what_is_equal(tmp_path):
 
 
 def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
-    rows = {(row["competitor"], row["nbytes"]): row for row in summarise(run(tmp_path))}
+    rows = {(row["competitor"], row["size_bytes"]): row for row in summarise(run(tmp_path))}
     assert rows["ring", 65536]["bits"] == "aa16384" and rows["ring", 65536]["same_bits_launches"] == 1
     assert rows["native", 65536]["bits"] is rows["naive", 8]["bits"] is None
     other = run(tmp_path / "other", lambda launch, cell, facts: {"bits": facts["bits"] + str(launch.number % 2)})
@@ -180,6 +180,7 @@ def test_lines_have_the_times_of_their_largest_sizes(tmp_path):
         (row,) = (
             row
             for row in rows
-            if (row["ranks"], row["competitor"]) == (line.ranks, line.algorithm) and format_size(row["nbytes"]) == size
+            if (row["ranks"], row["competitor"]) == (line.ranks, line.algorithm)
+            and format_size(row["size_bytes"]) == size
         )
         assert line.time == f"{format_time(row['time_s'])} at {size}"

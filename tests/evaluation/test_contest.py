@@ -8,8 +8,10 @@ from allreduce_bench.evaluation.verdict import compared_means, compared_pairs, c
 TIMES_S = {"ring": [1.0, 1.1, 0.9, 1.0, 1.05], "tree": [2.0, 2.1, 1.9, 2.0, 2.0], "native": [3.0, 3.1, 3.0, 2.9, 3.0]}
 
 
-def rows(nbytes: int = 8, **changed):
-    return [made_row(name, nbytes, times_s, doubt=None, grade="good") | changed for name, times_s in TIMES_S.items()]
+def rows(size_bytes: int = 8, **changed):
+    return [
+        made_row(name, size_bytes, times_s, doubt=None, grade="good") | changed for name, times_s in TIMES_S.items()
+    ]
 
 
 def test_doubted_rows_are_not_ranked_and_close_the_contest_where_they_may_be_lowest():

@@ -71,4 +71,4 @@ def test_the_ring_is_measured_beside_its_twin_and_load_ends(python):
     assert all(loop.returncode is not None for loop in loops)
     assert {row["competitor"] for row in rows if row["state"] == "done"} == {"ring", "ring_b"}
     judge(rows)
-    assert winners_of(rows) <= {(2, row["nbytes"], row["competitor"]) for row in rows}
+    assert winners_of(rows) <= {(2, row["size_bytes"], row["competitor"]) for row in rows}

@@ -20,8 +20,8 @@ ALGORITHMS = ("native", FORCED_DEFAULT, RING, "ring")
 CHOICES = {"forced_launches": (FORCED_WAY,)}
 
 
-def forced_row(algorithm, nbytes, medians_s):
-    row = made_row(algorithm, nbytes, medians_s)
+def forced_row(algorithm, size_bytes, medians_s):
+    row = made_row(algorithm, size_bytes, medians_s)
     return {**row, "launch_medians": {f"{launch}-forced": s for launch, s in row["launch_medians"].items()}}
 
 
@@ -65,12 +65,12 @@ def folder(tmp_path_factory):
 
 def test_the_table_says_so_in_a_sentence_and_the_default_does_not_compete(folder):
     rows = summarise(folder)
-    assert {(row["competitor"], row["nbytes"], row["doubt"]) for row in rows if row["doubt"]} == {
-        *((FORCED_DEFAULT, nbytes, REFERENCE) for nbytes in (8, 65536)),
+    assert {(row["competitor"], row["size_bytes"], row["doubt"]) for row in rows if row["doubt"]} == {
+        *((FORCED_DEFAULT, size_bytes, REFERENCE) for size_bytes in (8, 65536)),
         (RING, 8, OTHER_DEFAULT),
     }
     assert {row["launches"] for row in rows} == {5} and {row["standing"] for row in rows if row["doubt"]} == {None}
-    speedups = {(row["competitor"], row["nbytes"]): row.get("speedup") for row in rows}
+    speedups = {(row["competitor"], row["size_bytes"]): row.get("speedup") for row in rows}
     assert speedups[RING, 8] is None is speedups[FORCED_DEFAULT, 65536] and speedups[RING, 65536] is not None
     said = table(folder.plan(), rows, "Open MPI 5.0.11")
     assert f"{RING}: the default of their launches takes 1.5" in said and "native's time at 8 B; not compared" in said

@@ -38,8 +38,8 @@ def test_missing_stays_missing(tmp_path):
 def test_medians_agree_with_the_raw_calls(tmp_path):
     folder = build_run(tmp_path / "a", ranks=(4,), algorithms=("native", "ring"))
     calls = frames.repetitions([folder]).query("not warmup and competitor == 'ring'")
-    medians = calls.groupby(["nbytes", "launch"])["time_s"].median().groupby("nbytes").median()
-    summary = frames.summary([folder]).query("competitor == 'ring'").set_index("nbytes")["time_s"]
+    medians = calls.groupby(["size_bytes", "launch"])["time_s"].median().groupby("size_bytes").median()
+    summary = frames.summary([folder]).query("competitor == 'ring'").set_index("size_bytes")["time_s"]
     pd.testing.assert_series_equal(medians, summary, check_names=False, check_index_type=False)
 
 

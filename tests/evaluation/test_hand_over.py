@@ -24,17 +24,17 @@ def test_the_crossing_is_between_the_sizes_that_were_told(crossing):
     over = hand_over(sizes, leaders, ("tree", before), ("ring", after))
     assert (over.before, over.after) == BOTH
     assert over.low == max(n for n in SIZES if n < crossing / 2) and over.high == after[0]
-    assert over.nbytes == pytest.approx(crossing, rel=0.1)
+    assert over.size_bytes == pytest.approx(crossing, rel=0.1)
 
 
 def test_where_both_were_measured_at_one_end_only_it_is_in_the_middle():
     sizes = {n: {name: row for name, row in rows.items() if name == "tree" or n > 8} for n, rows in rows_of(40).items()}
     over = hand_over(sizes, {8: {"tree"}, 128: {"ring"}}, ("tree", [8]), ("ring", [128]))
-    assert 8 < over.nbytes < 128
+    assert 8 < over.size_bytes < 128
 
 
 def test_a_size_out_of_order_does_not_move_it():
     sizes = rows_of(5000)
     sizes[64]["ring"] |= {"launch_medians": {"2r-1": 0.9, "2r-2": 0.9, "2r-3": 0.9}}
     over = hand_over(sizes, {8: {"tree"}, 1 << 20: {"ring"}}, ("tree", [8]), ("ring", [1 << 20]))
-    assert over.nbytes == pytest.approx(5000, rel=0.1)
+    assert over.size_bytes == pytest.approx(5000, rel=0.1)

@@ -11,13 +11,13 @@ from allreduce_bench.evaluation.summary_row import LaunchStates
 
 
 def rows_of(folder):
-    return {(row["competitor"], row["ranks"], row["nbytes"]): row for row in summarise(folder)}
+    return {(row["competitor"], row["ranks"], row["size_bytes"]): row for row in summarise(folder)}
 
 
 def test_only_the_cells_in_two_states_say_so(tmp_path):
     rows = rows_of(build_run(tmp_path / "run", launches=5, factor=waits))
     told = {cell for cell, row in rows.items() if row.get("launch_states")}
-    assert told == {("native", 4, nbytes) for nbytes in SIZES if nbytes >= WAITS_FROM}
+    assert told == {("native", 4, size_bytes) for size_bytes in SIZES if size_bytes >= WAITS_FROM}
     row = rows["native", 4, SIZES[-1]]
     states = row["launch_states"]
     assert states.low_launches == ("4r-1", "4r-4", "4r-5") and states.high_launches == ("4r-2", "4r-3")
@@ -39,7 +39,7 @@ def test_the_columns_are_in_the_file(tmp_path):
 def test_too_few_launches_give_a_suspicion_and_no_states(tmp_path):
     rows = rows_of(build_run(tmp_path / "run", launches=4, factor=waits))
     suspected = {cell for cell, row in rows.items() if row.get("suspected_states") == 4}
-    assert suspected == {("native", 4, nbytes) for nbytes in SIZES if nbytes >= WAITS_FROM}
+    assert suspected == {("native", 4, size_bytes) for size_bytes in SIZES if size_bytes >= WAITS_FROM}
     assert not any(row.get("launch_states") for row in rows.values())
 
 
@@ -49,8 +49,8 @@ def test_one_launch_is_in_no_state(tmp_path):
 
 def test_a_launch_that_lacks_a_size_is_in_neither_state_there():
     medians = {
-        ("ring", nbytes): {f"2r-{number}": (9.0 if number < 3 else 1.0) + number / 100 for number in range(1, 7)}
-        for nbytes in (8, 16, 32)
+        ("ring", size_bytes): {f"2r-{number}": (9.0 if number < 3 else 1.0) + number / 100 for number in range(1, 7)}
+        for size_bytes in (8, 16, 32)
     }
     del medians["ring", 16]["2r-6"]
     found = find_states(medians)
@@ -64,10 +64,12 @@ def test_a_launch_that_lacks_a_size_is_in_neither_state_there():
 def test_the_series_in_states_know_all_their_sizes(tmp_path):
     (series,) = series_in_states(summarise(build_run(tmp_path / "run", launches=5, factor=waits)))
     assert series.sizes == SIZES and not series.suspected
-    assert [row["nbytes"] for row in series.rows] == [nbytes for nbytes in SIZES if nbytes >= WAITS_FROM]
+    assert [row["size_bytes"] for row in series.rows] == [
+        size_bytes for size_bytes in SIZES if size_bytes >= WAITS_FROM
+    ]
 
 
 def test_rows_without_a_time_are_passed_over():
-    rows = [{"time_s": None, "nbytes": 8}]
+    rows = [{"time_s": None, "size_bytes": 8}]
     add_states(rows)
-    assert rows == [{"time_s": None, "nbytes": 8}] and not list(series_in_states(rows))
+    assert rows == [{"time_s": None, "size_bytes": 8}] and not list(series_in_states(rows))

@@ -40,7 +40,7 @@ def test_what_a_virtual_link_passes_at_once_is_no_part_of_the_limit():
     link = link_of(stated(12.5e6, (12.5e6, 12.5e6)), [{"wire": "e0=1000"}], [{"nodes": 2, "machines": []}])
     assert link == NodeLink(12.5e6, "e0, 100 Mbit/s of the virtual hosts", 9014 + 6250)
     assert least_s(8192, 2, link) == 0 and least_s(8 << 20, 2, link) == ((8 << 20) - 9014 - 6250) / 12.5e6
-    row = {"nodes": 2, "nbytes": 8192, "ranks": 2}
+    row = {"nodes": 2, "size_bytes": 8192, "ranks": 2}
     assert limits_of(row, link, 30e-6) == {LATENCY: 30e-6} and limits_of(row, link, None) == {}
 
 
@@ -103,7 +103,7 @@ def test_a_median_below_the_limit_passes_it_and_a_whole_interval_refutes_it(row,
 
 
 FLOORS = {"call_floor_s": 1e-7, "copy_floor_s": 1e-5, "reduce_floor_s": 2e-5}
-ROW = {"ranks": 4, "nodes": 1, "nbytes": 1 << 20, "time_s": 1.0}
+ROW = {"ranks": 4, "nodes": 1, "size_bytes": 1 << 20, "time_s": 1.0}
 WIRE = NodeLink(1e6, "")
 
 
@@ -118,7 +118,7 @@ def test_no_copy_costs_more_than_a_reduction():
 
 
 def test_between_nodes_the_network_may_write_and_messages_follow_each_other():
-    row = {**ROW, **FLOORS, "nodes": 4, "nbytes": 1000}
+    row = {**ROW, **FLOORS, "nodes": 4, "size_bytes": 1000}
     limits = limits_of(row, WIRE, 2e-6)
     assert limits == {"links": pytest.approx(1.5e-3), "latency": 4e-6, "local work": pytest.approx(0.75 * 2e-5)}
     assert set(limits_of(row, None, None)) == {"local work"} and limits_of(ROW, None, None) == {}
@@ -136,7 +136,7 @@ def test_a_schedule_has_the_limit_of_its_busiest_node(name, most):
     algorithm, topology = builtin()[name], Topology(tuple(range(size)))
     schedules = algorithm.schedules(size, topology, count, 100)
     sent = [sum(elements(step.send) for step in steps if step.dest is not None) for steps in schedules]
-    row = {**ROW, "nodes": size, "nbytes": 4 * count, "node_nbytes": 4 * max(sent)}
+    row = {**ROW, "nodes": size, "size_bytes": 4 * count, "node_nbytes": 4 * max(sent)}
     (own_s,) = own_limits_of(row, WIRE)
     assert own_s == pytest.approx(most * 4 * count / 1e6, rel=0.02)
     assert own_limits_of({**row, "node_nbytes": None}, WIRE) == []
@@ -154,7 +154,7 @@ def test_half_of_the_least_round_trip_is_a_message():
 
 def test_the_largest_limit_counts_and_groups_have_none(tmp_path):
     rows = summarise(folder := build_run(tmp_path / "run", floors=True, ranks=[4]))
-    large, small = (next(row for row in rows if row["nbytes"] == nbytes) for nbytes in (1 << 22, 8))
+    large, small = (next(row for row in rows if row["size_bytes"] == size_bytes) for size_bytes in (1 << 22, 8))
     assert large["limit_by"] == "local work" and small["limit_s"] is None
     assert large["limit_s"] == pytest.approx(0.75 * (large["copy_floor_s"] + large["reduce_floor_s"]))
     assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"]) and large["own_limit_s"] is None

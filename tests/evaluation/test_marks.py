@@ -29,7 +29,7 @@ def test_a_failed_check_is_never_hidden():
 
 
 def test_only_a_known_size_is_said():
-    assert "nbytes" not in outcome([mark(nbytes="")]) and outcome([mark(nbytes="16")])["nbytes"] == 16
+    assert "size_bytes" not in outcome([mark(size_bytes="")]) and outcome([mark(size_bytes="16")])["size_bytes"] == 16
 
 
 def test_bits_that_differ_between_launches_have_no_fingerprint():

@@ -33,7 +33,7 @@ def of_four_ways(path, **changed):
 
 def test_ways_of_one_algorithm_compete_and_are_held_against_the_native_called_alike(tmp_path):
     rows = summarise(of_four_ways(tmp_path / "run"))
-    at_a_size = [row for row in rows if (row["ranks"], row["nbytes"]) == (2, 1 << 20)]
+    at_a_size = [row for row in rows if (row["ranks"], row["size_bytes"]) == (2, 1 << 20)]
     assert [row["competitor"] for row in at_a_size] == list(NAMES) == competitor_names(rows, NAMES)
     time_s = {row["competitor"]: row["time_s"] for row in at_a_size}
     for row in at_a_size:

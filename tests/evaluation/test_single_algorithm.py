@@ -15,7 +15,9 @@ TIMES_US = {0: 1.0, 8: 10.0, 1024: 12.0, 1 << 20: 100.0, 1 << 24: 4000.0}
 def text(factor: float = 1.0, ranks: int = 4, algorithms: tuple[str, ...] = ("native",)) -> str:
     """A CSV in which 1 MiB has the highest bandwidth."""
     return "bytes,ranks,algo,time_us\n" + "".join(
-        f"{nbytes},{ranks},{name},{factor * time_us}\n" for name in algorithms for nbytes, time_us in TIMES_US.items()
+        f"{size_bytes},{ranks},{name},{factor * time_us}\n"
+        for name in algorithms
+        for size_bytes, time_us in TIMES_US.items()
     )
 
 
@@ -37,10 +39,10 @@ def test_several_algorithms_have_none_and_doubted_times_do_not_count(tmp_path):
     rows = rows_of(tmp_path, text(algorithms=("native", "ring")))
     assert not [verdict for verdict in verdicts(rows) if verdict.alone] and contrasts(rows, {}) == []
     native = [row for row in rows if row["competitor"] == "native"]
-    doubted = [{**row, "doubt": "two states" if row["nbytes"] == 1 << 20 else None} for row in native]
-    found = performance(4, {row["nbytes"]: [row] for row in doubted})
+    doubted = [{**row, "doubt": "two states" if row["size_bytes"] == 1 << 20 else None} for row in native]
+    found = performance(4, {row["size_bytes"]: [row] for row in doubted})
     assert (found.peak_nbytes, found.sizes, found.ranked) == (1 << 24, 4, 3)
-    assert performance(4, {row["nbytes"]: [{**row, "doubt": "x"}] for row in native}) is None
+    assert performance(4, {row["size_bytes"]: [{**row, "doubt": "x"}] for row in native}) is None
 
 
 def test_the_second_of_two_logs_is_set_beside_the_first(tmp_path):

@@ -12,8 +12,10 @@ def test_every_planned_cell_has_a_row_in_the_order_of_the_plan(tmp_path):
         return None if cell.algorithm == "native" else {}
 
     rows = summarise(build_run(tmp_path / "run", algorithms=("ring", "native"), sizes=(8, 64), outcome=outcome))
-    cells = [(row["ranks"], row["nbytes"], row["competitor"]) for row in rows]
-    assert cells == [(ranks, nbytes, name) for ranks in (2, 4) for nbytes in (8, 64) for name in ("ring", "native")]
+    cells = [(row["ranks"], row["size_bytes"], row["competitor"]) for row in rows]
+    assert cells == [
+        (ranks, size_bytes, name) for ranks in (2, 4) for size_bytes in (8, 64) for name in ("ring", "native")
+    ]
     assert {row["state"] for row in rows if row["competitor"] == "native"} == {"missing"}
     assert {key[:2] for key in by_size(rows)} == {(2, 8), (2, 64), (4, 8), (4, 64)}
 

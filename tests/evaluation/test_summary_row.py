@@ -27,4 +27,4 @@ def test_every_quantile_is_named_after_its_share():
 def test_only_a_measured_row_has_a_time():
     assert time_of({"time_s": 1e-6}) == 1e-6
     with pytest.raises(ValueError, match="ring of 8 bytes has"):
-        time_of({"time_s": None, "competitor": "ring", "nbytes": 8})
+        time_of({"time_s": None, "competitor": "ring", "size_bytes": 8})

@@ -12,7 +12,7 @@ SIZES = [8 * 4**k for k in range(8)]
 
 
 def cells(factor, launches: int = 5, spread: float = 0.01, names=("native", "ring", "tree")) -> dict:
-    """Medians of launches: `factor(name, nbytes)` with noise; None: not measured."""
+    """Medians of launches: `factor(name, size_bytes)` with noise; None: not measured."""
     return {
         (name, n): [s * random.Random(f"{name} {n} {i}").lognormvariate(0, spread) for i in range(launches)]
         for name in names
@@ -43,7 +43,7 @@ def test_a_winner_hands_over_to_the_next():
     assert [stretch.leaders[0] for stretch in won.stretches] == ["native", "ring"]
     assert all(stretch.is_won for stretch in won.stretches)
     (over,) = won.hand_overs
-    assert over.nbytes == pytest.approx(3000, rel=0.1)
+    assert over.size_bytes == pytest.approx(3000, rel=0.1)
     assert [(s.low, s.high) for s in won.stretches] == [(8, 2048), (8192, SIZES[-1])]
 
 
@@ -51,7 +51,7 @@ def test_noise_makes_no_bands():
     """ring wins but for one size, where nothing can be told, and one, where tree is lower by chance."""
     rows = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 1.3)))
     for row in rows:
-        if (row["competitor"], row["nbytes"]) == ("tree", SIZES[3]):
+        if (row["competitor"], row["size_bytes"]) == ("tree", SIZES[3]):
             row |= made_row("tree", SIZES[3], [0.5, 3.0, 0.7, 0.9, 2.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.leaders, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], ("ring",), (SIZES[3],))]
@@ -120,7 +120,7 @@ def test_who_has_no_time_at_a_size_may_be_the_fastest_there_and_hands_over_to_no
 
 def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few():
     rows = [made_row(name, n, [s] * 5) for n in SIZES for name, s in (("ring", 1.0), ("native", 2.0))]
-    slow = next(row for row in rows if (row["competitor"], row["nbytes"]) == ("ring", SIZES[2]))
+    slow = next(row for row in rows if (row["competitor"], row["size_bytes"]) == ("ring", SIZES[2]))
     slow |= made_row("ring", SIZES[2], [20.0, 20.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], (SIZES[2],))]

@@ -16,8 +16,8 @@ from allreduce_bench.runs.folder import RunFolder
 MIB = 1 << 20
 
 
-def row(ranks: int, nbytes: int, checked: int, wrong: int = 0) -> dict:
-    return {"ranks": ranks, "nbytes": nbytes, "checked_launches": checked, "wrong_launches": wrong}
+def row(ranks: int, size_bytes: int, checked: int, wrong: int = 0) -> dict:
+    return {"ranks": ranks, "size_bytes": size_bytes, "checked_launches": checked, "wrong_launches": wrong}
 
 
 def jobs_of(wrong_at: dict[tuple[int, int], int]) -> list[dict]:
@@ -29,16 +29,16 @@ def test_half_of_the_wrong_results_at_one_n_over_p_is_a_cluster():
     scattered = {(4 << (i % 5), 8 << (i + 1)): 1 for i in range(15)}
     gathered = {(p, p * MIB): number for p, number in zip((4, 8, 16, 32, 64), (4, 3, 3, 3, 3))}
     (cluster,) = wrong_clusters(jobs_of(scattered | gathered))
-    assert (cluster.kind, cluster.nbytes) == (BYTES_PER_RANK, MIB)
+    assert (cluster.kind, cluster.size_bytes) == (BYTES_PER_RANK, MIB)
     assert (cluster.wrong, cluster.all_wrong, cluster.checked, cluster.all_checked) == (16, 31, 100, 3000)
     assert cluster.p_value < 1e-9
 
 
 def test_one_size_is_a_cluster_that_is_told_once():
     (cluster,) = wrong_clusters(jobs_of({(p, 4 * MIB): 2 for p in (4, 8, 16, 32, 64)}))
-    assert (cluster.kind, cluster.nbytes, cluster.wrong) == (SIZE, 4 * MIB, 10)
+    assert (cluster.kind, cluster.size_bytes, cluster.wrong) == (SIZE, 4 * MIB, 10)
     (cluster,) = wrong_clusters([row(4, 8 << i, 20, 9 * (i == 3)) for i in range(10)])  # both are the same there
-    assert (cluster.kind, cluster.nbytes) == (SIZE, 64)
+    assert (cluster.kind, cluster.size_bytes) == (SIZE, 64)
 
 
 def test_wrong_results_by_chance_are_seldom_a_cluster():
@@ -55,7 +55,7 @@ def test_wrong_results_by_chance_are_seldom_a_cluster():
 def test_two_wrong_results_are_no_cluster_and_neither_is_everything():
     assert wrong_clusters(jobs_of({(4, 8): 2})) == []
     assert wrong_clusters([row(4, 8 << i, 5, 5) for i in range(9)]) == []
-    assert wrong_clusters([]) == wrong_clusters([{"nbytes": 8, "ranks": 2}]) == []
+    assert wrong_clusters([]) == wrong_clusters([{"size_bytes": 8, "ranks": 2}]) == []
 
 
 @pytest.mark.parametrize("case", [(3, 10, 31, 3000), (16, 100, 31, 3000), (5, 5, 5, 40), (1, 1, 1, 1)])
@@ -70,7 +70,7 @@ def test_results_are_counted_by_launch(tmp_path):
 
     folder = build_run(tmp_path / "run", sizes=[8 << i for i in range(10)], ranks=(2,), launches=5, outcome=outcome)
     (cluster,) = wrong_clusters(summarise(folder))
-    assert (cluster.kind, cluster.nbytes, cluster.wrong, cluster.checked) == (SIZE, 64, 9, 15)
+    assert (cluster.kind, cluster.size_bytes, cluster.wrong, cluster.checked) == (SIZE, 64, 9, 15)
     assert (cluster.all_wrong, cluster.all_checked) == (9, 150)
 
 
@@ -82,5 +82,5 @@ def test_wrong_elements_of_nccl_tests_count(tmp_path):
     logs = [log(tmp_path, text, f"{number}.log") for number in range(4)]
     rows = keep([row for path in logs for row in read(path)], RunFolder(tmp_path / "run"), ["import"], {})
     (cluster,) = wrong_clusters(rows)
-    assert (cluster.kind, cluster.nbytes) == (SIZE, 4 * MIB)
+    assert (cluster.kind, cluster.size_bytes) == (SIZE, 4 * MIB)
     assert (cluster.wrong, cluster.checked, cluster.all_wrong, cluster.all_checked) == (4, 4, 4, 100)

@@ -23,7 +23,7 @@ def test_the_library_runs_its_own_and_no_other(python, tmp_path):
         *(("3r-1-forced", f"native:{name}") for name in ("default", "ring", "rabenseifner")),
     }
     table = pd.read_csv(tmp_path / "run" / "summary.csv").set_index("competitor")
-    large, small = (table[table["nbytes"] == nbytes] for nbytes in (4096, 4))
+    large, small = (table[table["size_bytes"] == size_bytes] for size_bytes in (4096, 4))
     assert set(large["state"]) == {"done"}
     assert large.loc["native:default", "doubt"] == REFERENCE and "native:default" in ended.stdout
     state, reason = small.loc["native:rabenseifner", ["state", "reason"]]

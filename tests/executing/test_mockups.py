@@ -53,8 +53,8 @@ def test_mock_ups_are_measured_and_checked_as_cells(python, tmp_path, options):
     assert {row["competitor"] for row in made} == {*MOCKUPS} and {row["state"] for row in made} == {"done"}
     assert all(row["checks"] > 0 for row in _marks(tmp_path / "run"))
     assert {row["standing"] for row in made} == {row.get("speedup") for row in made} == {None}
-    beside = {row["nbytes"] for row in rows if row["competitor"] == "native"}
-    assert {row["nbytes"] for row in made} == beside
+    beside = {row["size_bytes"] for row in rows if row["competitor"] == "native"}
+    assert {row["size_bytes"] for row in made} == beside
     json_text = here("show", tmp_path / "run", "--format", "json").stdout
     assert {*MOCKUPS} <= {row["competitor"] for row in json.loads(json_text)["results"]}
 

@@ -145,7 +145,7 @@ def check_first(first, kept: list[dict], folder) -> None:
     assert "4 nodes: 3 rounds of up to 2 pairs at the same time; about" in first.stderr
     pairs = [frozenset((row["source"], row["dest"])) for row in kept]
     assert len(set(pairs)) == 6 and all(pairs.count(pair) == 10 + 2 * 5 for pair in pairs)
-    ways = {(row["source"], row["dest"]) for row in kept if row["nbytes"] == str(4 << 20)}
+    ways = {(row["source"], row["dest"]) for row in kept if row["size_bytes"] == str(4 << 20)}
     assert len(ways) == 12 and {row["round"] for row in kept} == {"1", "2", "3"}
     assert json.loads((folder / "health.json").read_text())["nodes"] == ["h1", "h2", "h3", "h4"]
     assert {"health.png", "health.svg"} < {path.name for path in folder.iterdir()}

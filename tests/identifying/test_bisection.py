@@ -9,9 +9,11 @@ from allreduce_bench.identifying.look import middle
 def test_a_switch_at_a_power_of_two_is_the_upper_one_of_two_near_sizes(low, high, switch):
     for share in (0.0, 1 / 64):
         below, above, asked = low, high, 0
-        while (nbytes := middle(below, above, 4, share)) is not None:
-            below, above, asked = (below, nbytes, asked + 1) if nbytes >= switch else (nbytes, above, asked + 1)
-            assert nbytes % 4 == 0 and asked < 30
+        while (size_bytes := middle(below, above, 4, share)) is not None:
+            below, above, asked = (
+                (below, size_bytes, asked + 1) if size_bytes >= switch else (size_bytes, above, asked + 1)
+            )
+            assert size_bytes % 4 == 0 and asked < 30
         assert above == switch and switch - below <= max(4, share * switch)
 
 

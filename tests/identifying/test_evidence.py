@@ -58,9 +58,9 @@ def of_han(between, messages=1):
     """As seen over four virtual hosts of two ranks: vectors within each, and so many bytes between first ranks."""
     count = [[8 * ({one, other} in ({0, 1}, {2, 3}, {4, 5}, {6, 7})) for other in range(8)] for one in range(8)]
     for source, row in zip(NODES, between):
-        for dest, nbytes in zip(NODES, row):
-            count[source][dest] = nbytes
-    return Bytes([[bool(nbytes) * messages for nbytes in row] for row in count], count)
+        for dest, size_bytes in zip(NODES, row):
+            count[source][dest] = size_bytes
+    return Bytes([[bool(size_bytes) * messages for size_bytes in row] for row in count], count)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_han_does_between_nodes(between, messages, expected):
 
 def test_who_talks_to_other_nodes_is_not_han():
     counted = of_han([[0, 8, 8, 8], [8, 0, 0, 0], [8, 0, 0, 0], [0, 0, 8, 0]])
-    counted.nbytes[1][3] = counted.messages[1][3] = 8
+    counted.size_bytes[1][3] = counted.messages[1][3] = 8
     hosts = [f"n{rank // 2}" for rank in range(8)]
     found = answer("Open MPI 5.0.11", hosts, 4, (Span(0, 2, (TREE,) * 8),), counted)
     assert found.names == ANY_TREE[OPEN_MPI]  # in parts

@@ -17,7 +17,7 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import identified_of, keep_identified
 from allreduce_bench.runs.plan import Plan
 
-by_size = attrgetter("nbytes")
+by_size = attrgetter("size_bytes")
 every_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 FEW = ["--sizes", "8,4K", "-a", "native,native:ring", "--launches", "1", "--iters", "3", "--no-reference-times"]
 
@@ -41,8 +41,8 @@ def test_a_run_knows_what_ran_and_that_what_it_asked_for_did(python, tmp_path):
     assert (found.ranks, found.nodes, found.dtype, found.op, native.asked) == (3, 1, "float32", "sum", None)
     assert "not identified" not in said
     if found.library.startswith("Open MPI"):  # from 4 KiB on it takes its ring over 3 ranks
-        last = max((ran for ran in found.ran if ran.algorithm == "native" and ran.nbytes < 4096), key=by_size)
-        assert last.nbytes >= 4096 * (1 - NEAR) and last.names == ("recursive_doubling",)
+        last = max((ran for ran in found.ran if ran.algorithm == "native" and ran.size_bytes < 4096), key=by_size)
+        assert last.size_bytes >= 4096 * (1 - NEAR) and last.names == ("recursive_doubling",)
 
 
 @every_mpi

@@ -17,15 +17,15 @@ def test_the_name_of_a_column_says_its_unit(tmp_path, name, seconds):
 
 
 def test_a_csv_with_names_of_its_own_is_read_as_column_says(tmp_path):
-    columns = {"time_us": "speed", "nbytes": "big", "ranks": "many"}
+    columns = {"time_us": "speed", "size_bytes": "big", "ranks": "many"}
     (row,) = read(log(tmp_path, "many\tbig\tspeed\n4\t8\t2\n"), Asked(columns=columns))
-    assert (row.ranks, row.nbytes, row.time_s) == (4, 8, pytest.approx(2e-6))
+    assert (row.ranks, row.size_bytes, row.time_s) == (4, 8, pytest.approx(2e-6))
 
 
 def test_columns_that_are_not_read_but_differ_are_named(tmp_path):
     with pytest.warns(LogWarning, match="'gpu' is ignored.*differ: 'A', 'B'.*gpu=VALUE"):
-        read(log(tmp_path, "ranks,nbytes,time_us,gpu\n4,8,1,A\n4,8,2,B\n"))
+        read(log(tmp_path, "ranks,size_bytes,time_us,gpu\n4,8,1,A\n4,8,2,B\n"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows = read(log(tmp_path, "ranks,nbytes,time_us,gpu\n4,8,1,A\n4,8,2,B\n"), Asked(where={"gpu": "B*"}))
+        rows = read(log(tmp_path, "ranks,size_bytes,time_us,gpu\n4,8,1,A\n4,8,2,B\n"), Asked(where={"gpu": "B*"}))
     assert times(rows) == {8: 2}

@@ -63,11 +63,11 @@ def test_folders_named_after_algorithms_are_one_system():
 
 
 ROWS = "".join(
-    f"{system}/cpu/size{nodes}/{launch}.out,{nodes},{2 * nodes},{nbytes},{nodes + launch}\n"
+    f"{system}/cpu/size{nodes}/{launch}.out,{nodes},{2 * nodes},{size_bytes},{nodes + launch}\n"
     for system in ("eks", "gke")
     for nodes in (4, 8)
     for launch in (1, 2)
-    for nbytes in ((8, 16, 32) if system == "eks" else (8, 16))
+    for size_bytes in ((8, 16, 32) if system == "eks" else (8, 16))
 )
 TABLE = "path,nodes,ranks,bytes,avg_latency_us\n" + ROWS
 

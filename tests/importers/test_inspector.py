@@ -48,7 +48,7 @@ def test_a_folder_holds_the_files_of_a_job(tmp_path):
 def test_calls_of_all_ranks_stand_beside_each_other(tmp_path):
     table = call_table(chosen(write_job(tmp_path, JOB)), (ALLREDUCE,))
     assert table.time_s.shape == table.ready_s.shape == (8, 4) and table.has_stamps.all()
-    assert list(table.nbytes) == [1 << 20] * 8 and set(table.algorithm) == {"ring_simple"}
+    assert list(table.size_bytes) == [1 << 20] * 8 and set(table.algorithm) == {"ring_simple"}
     assert (table.time_s.argmin(axis=1) == 1).all()  # the guilty rank is in the call for the shortest time
     assert table.is_next.tolist() == [False] + [True] * 7
 
@@ -65,8 +65,8 @@ def test_each_collective_counts_its_own_calls(tmp_path):
     for path in paths:
         edit(path, gather)
     both = call_table(chosen(paths, collectives=MEETING), MEETING)
-    assert len(both.nbytes) == 8 and np.all(np.diff(both.end_s[:, 0]) > 0)
-    assert len(call_table(chosen(paths), (ALLREDUCE,)).nbytes) == 4
+    assert len(both.size_bytes) == 8 and np.all(np.diff(both.end_s[:, 0]) > 0)
+    assert len(call_table(chosen(paths), (ALLREDUCE,)).size_bytes) == 4
 
 
 def test_ranks_without_a_file_and_with_fewer_calls_are_named(tmp_path):
@@ -83,7 +83,7 @@ def test_ranks_without_a_file_and_with_fewer_calls_are_named(tmp_path):
     words = " ".join(str(warning.message) for warning in said)
     assert "no file" in words and "1" in words and "8 calls: rank 3 6, 2 overwritten" in words
     table = call_table(one, (ALLREDUCE,))
-    assert len(table.nbytes) == 6 and np.isnan(table.time_s[:, 1]).all() and table.has_stamps.all()
+    assert len(table.size_bytes) == 6 and np.isnan(table.time_s[:, 1]).all() and table.has_stamps.all()
     assert table.is_next.tolist() == [False, True, False, True, False, True]
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_was_written_in_two_parts_is_one(tmp_path):
     lines = paths[0].read_text().splitlines(keepends=True)
     paths[0].write_text("".join(lines[:4]))
     (tmp_path / "rest.log").write_text("".join(lines[4:]))
-    assert len(call_table(chosen([tmp_path]), (ALLREDUCE,)).nbytes) == 8
+    assert len(call_table(chosen([tmp_path]), (ALLREDUCE,)).size_bytes) == 8
 
 
 def test_no_call_in_common_is_one_sentence(tmp_path):

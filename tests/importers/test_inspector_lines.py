@@ -42,7 +42,7 @@ def test_the_example_of_the_documentation():
         "v4.0",
     )
     call = part.calls["ReduceScatter", 1231]
-    assert (call.nbytes, call.time_s, call.algorithm) == (2147483648, pytest.approx(41057e-6), "")
+    assert (call.size_bytes, call.time_s, call.algorithm) == (2147483648, pytest.approx(41057e-6), "")
     # the kernel, not the enqueuing on the CPU, which is over 41 ms before the call ends
     assert (call.ready_us, call.end_us) == (1752867229235181, 1752867229275811)
 

@@ -69,7 +69,7 @@ def test_the_command_says_what_was_imported_and_keeps_where_it_came_from(tmp_pat
 def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
     run("import", IMB, "-o", tmp_path / "run")
     rows = rows_of(tmp_path / "run")
-    assert [row["ranks"] for row in rows] == [2] * 16 + [4] * 16 and rows[0]["nbytes"] == 0
+    assert [row["ranks"] for row in rows] == [2] * 16 + [4] * 16 and rows[0]["size_bytes"] == 0
     frame = frames.summary([RunFolder(tmp_path / "run")])
     last = frame.iloc[-1]
     assert last["time_s"] == last["imb_t_max_s"] == pytest.approx(143391.81e-6)
@@ -84,7 +84,7 @@ def test_what_a_log_does_not_say_is_missing_everywhere(tmp_path):
     run("import", OSU, "-n", 64, "-o", tmp_path / "run")
     frame = frames.summary([RunFolder(tmp_path / "run")])
     assert frame[["dtype", "nodes", "wrong", "oversubscribed"]].isna().all(axis=None)
-    assert list(frame["count"]) == list(frame["nbytes"])
+    assert list(frame["count"]) == list(frame["size_bytes"])
 
 
 def test_launches_are_files_or_what_a_csv_calls_so(tmp_path):
@@ -334,7 +334,7 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
         write(tmp_path / name, f"highest\n{calls}")
     run("import", tmp_path, "-n", 8, "-o", tmp_path / "run")
     row = {row["competitor"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
-    assert (row["repetitions"], row["interval"], row["nbytes"]) == (16, "repetitions", 256)
+    assert (row["repetitions"], row["interval"], row["size_bytes"]) == (16, "repetitions", 256)
     assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
     assert frames.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
     assert [path.name for path in (tmp_path / "run" / "launches").glob("*.json")] == ["8r-1.1.json"]  # one allocation
@@ -343,7 +343,9 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
 def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path):
     text = "ranks,algorithm,bytes,time_us,mpi\n"
     for ranks, library in ((2, "A 1"), (4, "A 1"), (8, "A 2"), (16, "A 2")):
-        text += "".join(f"{ranks},ring,{nbytes},{ranks + nbytes / 100},{library}\n" for nbytes in (8, 1024, 65536))
+        text += "".join(
+            f"{ranks},ring,{size_bytes},{ranks + size_bytes / 100},{library}\n" for size_bytes in (8, 1024, 65536)
+        )
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
     words = "A 1 (2, 4 ranks), A 2 (8, 16 ranks)"
     assert "2 libraries" in said and f"one run: {words}" in said
@@ -377,7 +379,7 @@ def test_an_unknown_type_is_kept_as_the_log_says(tmp_path):
     run("import", write(tmp_path / "a.log", text), "-o", tmp_path / "run")
     rows = rows_of(tmp_path / "run")
     assert {row["dtype"] for row in rows} == {"fp8_x"}
-    assert (rows[0]["count"], rows[0]["nbytes"]) == (2, 8)  # both as the log has them
+    assert (rows[0]["count"], rows[0]["size_bytes"]) == (2, 8)  # both as the log has them
     assert "fp8_x" in page(tmp_path / "run")
 
 
@@ -408,7 +410,7 @@ def test_a_copy_of_a_log_is_no_launch_of_its_own(tmp_path):
 
 
 def test_a_run_without_any_time_has_a_report(tmp_path):
-    run("import", write(tmp_path / "a.csv", "ranks,nbytes,time_us\n4,8,0.0\n4,16,\n"), "-o", tmp_path / "run")
+    run("import", write(tmp_path / "a.csv", "ranks,size_bytes,time_us\n4,8,0.0\n4,16,\n"), "-o", tmp_path / "run")
     assert "No cell was measured" in page(tmp_path / "run")
 
 

@@ -45,8 +45,8 @@ BARE = "".join(f"{line}\n" for line in NCCL.splitlines() if line[:1] == " ")
 def test_prefixes_of_launchers_and_colours_change_nothing(text, around, tmp_path):
     asked = Asked(ranks=2 if text == OSU else None)
     marked = "".join(f"{around.format(line)}\n" for line in text.splitlines())
-    expected = [(row.nbytes, row.times_s, row.ranks) for row in read(log(tmp_path, text, "b"), asked)]
-    assert [(row.nbytes, row.times_s, row.ranks) for row in read(log(tmp_path, marked), asked)] == expected
+    expected = [(row.size_bytes, row.times_s, row.ranks) for row in read(log(tmp_path, text, "b"), asked)]
+    assert [(row.size_bytes, row.times_s, row.ranks) for row in read(log(tmp_path, marked), asked)] == expected
 
 
 @pytest.mark.parametrize("name", ["osu", "imb", "nccl"])
@@ -56,7 +56,7 @@ def test_what_scripts_say_between_rows_is_no_row_and_no_warning(name, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows = read(log(tmp_path, "".join([noise, *lines[:-1], noise, lines[-1], noise])), Asked(ranks=None))
-    assert [row.nbytes for row in rows] == [row.nbytes for row in read(log(tmp_path, TEXTS[name], "b"))]
+    assert [row.size_bytes for row in rows] == [row.size_bytes for row in read(log(tmp_path, TEXTS[name], "b"))]
 
 
 @pytest.mark.parametrize("text, said", [(OSU, "(us)"), (IMB, "[usec]")], ids=["osu", "imb"])

@@ -65,8 +65,8 @@ def test_runs_of_different_ranks_stand_side_by_side(tmp_path):
     assert (plan.ranks, plan.launches, plan.sizes) == ((2, 4, 8), 3, (8, 1024))
     assert [launch.name for launch in new.pending(plan)] == ["2r-3"]
     of_each = [row for folder in (a, b) for row in summarise(folder)]
-    times = {(row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in of_each}
-    assert {(row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in summarise(new)} == times
+    times = {(row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for row in of_each}
+    assert {(row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for row in summarise(new)} == times
     assert (new.path / "summary.csv").is_file() and not list(tmp_path.glob(".new*"))
 
 
@@ -117,7 +117,7 @@ def test_stamps_come_along(tmp_path):
         )
         (cell, *_) = folder.plan().cells(Launch(4, 1))
         kept = recorder.stamps(np.full((2, 3, 4), float(value)))
-        common = {**cell.__dict__, "ranks": 4, "nbytes": 8, "state": "done", "stamps": kept, "wrong": 0, "nodes": 1}
+        common = {**cell.__dict__, "ranks": 4, "size_bytes": 8, "state": "done", "stamps": kept, "wrong": 0, "nodes": 1}
         calls = [{**common, "call": n, "warmup": False, "valid": True, "time_s": 1.0} for n in range(3)]
         recorder.cell(common, calls)
         folders.append(folder)
@@ -137,7 +137,7 @@ def test_what_the_library_ran_comes_along_unless_runs_differ(tmp_path):
     keep_identified(b, identified(8, {("native", 8): ["ring"]}, library="MPICH 5.0.2"))
     found = identified_of(merge([a, b], tmp_path / "new", []), (2, 4, 8, 16))
     assert sorted(found) == [2, 4] and found[2].at("native", 8).names == ("ring",)
-    joined = {(ran.algorithm, ran.nbytes): (ran.names, ran.asked) for ran in found[4].ran}
+    joined = {(ran.algorithm, ran.size_bytes): (ran.names, ran.asked) for ran in found[4].ran}
     none = {("native", 1024): ((), None), ("native:ring", 8): ((), "no"), ("native:tree", 8): ((), "no")}
     assert joined == {("native", 8): (both, None), **none} and found[4].not_counted == "why"
     assert "differ: ring; tree" in found[4].at("native", 1024).order
@@ -245,8 +245,8 @@ def test_what_a_link_leads_to_is_not_merged(tmp_path):
 
 def test_an_imported_run_is_refused(tmp_path):
     log = tmp_path / "osu.csv"
-    log.write_text("ranks,nbytes,time_us\n2,8,1.5\n2,16,1.7\n")
-    columns = [f"--column={name}={name}" for name in ("ranks", "nbytes", "time_us")]
+    log.write_text("ranks,size_bytes,time_us\n2,8,1.5\n2,16,1.7\n")
+    columns = [f"--column={name}={name}" for name in ("ranks", "size_bytes", "time_us")]
     result = CliRunner().invoke(main, ["import", str(log), "-o", str(tmp_path / "imported"), *columns])
     assert result.exit_code == 0, result.output
     imported = RunFolder(tmp_path / "imported")

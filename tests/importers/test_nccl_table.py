@@ -10,7 +10,7 @@ ROW = "8 2 float sum -1 10.5 0.01 0.02 0 11.5 0.03 0.04 N/A"
 
 def test_a_row_has_two_halves():
     row = parse_row(LogLine(1, ROW, True), HALF)
-    assert (row.nbytes, row.elements, row.dtype, row.op) == ("8", "2", "float", "sum")
+    assert (row.size_bytes, row.elements, row.dtype, row.op) == ("8", "2", "float", "sum")
     assert [half.time for half in row.halves] == ["10.5", "11.5"] and row.halves[1].wrong == "N/A"
 
 

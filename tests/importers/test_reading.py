@@ -33,7 +33,7 @@ def test_every_log_has_the_rows_ranks_and_units_that_were_counted_by_hand(name):
     rows = read(LOGS / name)
     assert len(rows) == count and all(row.time_s for row in rows)
     assert {row.ranks: row.nodes for row in rows} == layout
-    assert (rows[0].nbytes, rows[-1].nbytes) == (first, last)
+    assert (rows[0].size_bytes, rows[-1].size_bytes) == (first, last)
     assert (rows[0].time_s / US, rows[-1].time_s / US) == pytest.approx((first_us, last_us))
     assert {row.dtype for row in rows} == {dtype} and {row.time_definition for row in rows} == {definition}
     assert {(row.competitor, row.op) for row in rows} == {("native", "sum")}
@@ -88,7 +88,7 @@ def test_a_log_that_is_absent_is_named(tmp_path):
 
 def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path):
     path = log(tmp_path, OSU)
-    row = read(path, Asked(ranks=64, nodes=2, dtype="double", algorithm="native:ring", where={"nbytes": "8"}))[0]
+    row = read(path, Asked(ranks=64, nodes=2, dtype="double", algorithm="native:ring", where={"size_bytes": "8"}))[0]
     assert (row.ranks, row.nodes, row.dtype, row.count, row.competitor) == (64, 2, "float64", 1, "native:ring")
     with pytest.raises(
         LogError,
@@ -101,8 +101,8 @@ def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path
         read(path, Asked(ranks=2, nodes=4))
     with pytest.raises(LogError, match="no column 'mood'"):
         read(path, Asked(where={"mood": "good"}))
-    with pytest.raises(LogError, match=re.escape(f"{path}: none") + ".*3 rows has nbytes=5"):
-        read(path, Asked(where={"nbytes": "5"}))
+    with pytest.raises(LogError, match=re.escape(f"{path}: none") + ".*3 rows has size_bytes=5"):
+        read(path, Asked(where={"size_bytes": "5"}))
     with pytest.raises(LogError, match="--in-place"):
         read(path, Asked(in_place=True))
 
@@ -177,7 +177,7 @@ def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
             continue
         read_well += 1
         assert rows and all(row.time_s is None or 0 < row.time_s < 1e7 for row in rows)
-        assert all(0 <= row.nbytes <= 1e17 and (row.ranks is None or 0 < row.ranks <= 1e6) for row in rows)
+        assert all(0 <= row.size_bytes <= 1e17 and (row.ranks is None or 0 < row.ranks <= 1e6) for row in rows)
     assert MUTATED / 4 < read_well < MUTATED
 
 

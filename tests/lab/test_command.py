@@ -65,7 +65,7 @@ def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_by
     assert run.plan().start.virtual_rates_bytes_per_s == (25e6, 12.5e6) and run.plan().ranks == (4,)
     (facts,) = run.attempts()
     assert facts["hosts"] == ["h1", "h1", "h2", "h2"] and "virtual" in [found["code"] for found in facts["findings"]]
-    marks = [mark for mark in run.marks() if mark["competitor"] == "ring" and int(mark["nbytes"]) == MIB]
+    marks = [mark for mark in run.marks() if mark["competitor"] == "ring" and int(mark["size_bytes"]) == MIB]
     carried = int(marks[0]["wire"].split("e0=")[1].split()[0])
     assert 1.0 <= carried / int(marks[0]["internode_nbytes"]) < 1.1
 

@@ -38,7 +38,7 @@ def test_a_size_that_cannot_be_read_is_unknown_and_not_zero(node, size):
 
 
 def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
-    assert caches() == [] and UNKNOWN.nbytes == 64 * MIB
+    assert caches() == [] and UNKNOWN.size_bytes == 64 * MIB
     assert cold_region([], 1) == 128 * MIB and cold_region([], 4) == 32 * MIB
     (finding,) = cache_findings([])
     assert finding["level"] == "caution" and "assume 64 MiB per node" in finding["text"]
@@ -46,7 +46,7 @@ def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "nbytes"),
+    ("ranks", "size_bytes"),
     [
         (1, 64 * MIB),  # one rank reaches one cache of the last level
         (2, 64 * MIB),
@@ -56,8 +56,8 @@ def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
         (256, 512 * KIB),
     ],
 )
-def test_the_ranks_of_a_node_share_the_work(ranks, nbytes):
-    assert cold_region([Cache(2, 512 * KIB, 64), Cache(3, 32 * MIB, 2)], ranks) == nbytes
+def test_the_ranks_of_a_node_share_the_work(ranks, size_bytes):
+    assert cold_region([Cache(2, 512 * KIB, 64), Cache(3, 32 * MIB, 2)], ranks) == size_bytes
 
 
 def test_a_small_last_level_does_not_hide_a_large_second_one():

@@ -24,13 +24,13 @@ def test_counts_survive_the_way_through_a_file_and_idle_virtual_interfaces_are_l
     assert interfaces.per_call(None, None, 3) == {} and interfaces.per_call({"e0": 1}, {"e0": 2}, 0) == {}
 
 
-def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
-    return {"wire": text, "internode_nbytes": internode, "nbytes": nbytes}
+def row(text: str | None, internode: int | None, size_bytes: int = MIB) -> dict:
+    return {"wire": text, "internode_nbytes": internode, "size_bytes": size_bytes}
 
 
 def rows_of(folder: Path) -> dict[tuple[str, int], dict]:
     with open(folder / "summary.csv", newline="") as file:
-        return {(line["competitor"], int(line["nbytes"])): line for line in csv.DictReader(file)}
+        return {(line["competitor"], int(line["size_bytes"])): line for line in csv.DictReader(file)}
 
 
 @pytest.mark.slow
@@ -47,10 +47,10 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
         result = hosts.run(0, command)
     assert result.returncode == 0, result.stderr
     rows = rows_of(folder)
-    for nbytes in (MIB, 4 * MIB):
+    for size_bytes in (MIB, 4 * MIB):
         for algorithm, sent in (("ring", 2 * 3 / 4 * 2), ("hierarchical_ring", 2 * (2 - 1) / 2 * 2)):
-            line = rows[algorithm, nbytes]
-            assert int(line["internode_nbytes"]) == pytest.approx(sent * nbytes, rel=0.01)
+            line = rows[algorithm, size_bytes]
+            assert int(line["internode_nbytes"]) == pytest.approx(sent * size_bytes, rel=0.01)
             assert 1.0 <= interfaces.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
             own_s = int(line["internode_nbytes"]) / 2 / 62.5e6  # half of the bytes leave each node, at 500 Mbit/s
             assert float(line["own_limit_s"]) == pytest.approx(own_s) and line["limit_by"] == "links"

@@ -41,9 +41,9 @@ class Calls:
 
 
 def test_two_uses_of_a_place_have_more_than_the_region_between_them(cold_calls):
-    for nbytes in (1, 4 * KIB, 512 * KIB, MIB, 16 * MIB, 1 << 30):
-        places = cold_calls.places_for(nbytes, 32 * MIB, 10)
-        touched = 2 * nbytes * (places - 1)
+    for size_bytes in (1, 4 * KIB, 512 * KIB, MIB, 16 * MIB, 1 << 30):
+        places = cold_calls.places_for(size_bytes, 32 * MIB, 10)
+        touched = 2 * size_bytes * (places - 1)
         assert 2 <= places <= cold_calls.MOST_PLACES
         assert touched >= 32 * MIB or places == cold_calls.MOST_PLACES
     assert cold_calls.places_for(16 * MIB, 32 * MIB, 10) == 2
@@ -101,10 +101,10 @@ def test_what_the_interpreter_reads_is_touched_but_not_the_vectors(cold_calls):
     assert len(objects) < 100 and not any(isinstance(item, dict) for item in objects)
 
 
-@pytest.mark.parametrize("nbytes", [0, 8, 64 * KIB, MIB, 64 * MIB])
-def test_the_memory_that_is_announced_is_enough(cold_calls, memory, nbytes):
+@pytest.mark.parametrize("size_bytes", [0, 8, 64 * KIB, MIB, 64 * MIB])
+def test_the_memory_that_is_announced_is_enough(cold_calls, memory, size_bytes):
     calls, region = Calls(), 2 * MIB
-    places = cold_calls.places_for(nbytes, region, 1)
-    made = cold_calls.Rotation(calls.bind, memory, np.zeros(nbytes, "u1"), region, places)
+    places = cold_calls.places_for(size_bytes, region, 1)
+    made = cold_calls.Rotation(calls.bind, memory, np.zeros(size_bytes, "u1"), region, places)
     scratch = 0 if made._scratch is None else made._scratch.nbytes
-    assert 2 * places * max(nbytes, 1) + scratch <= cold_calls.memory_for(nbytes, region)
+    assert 2 * places * max(size_bytes, 1) + scratch <= cold_calls.memory_for(size_bytes, region)

@@ -55,7 +55,7 @@ def test_floors_are_columns_of_every_row_and_no_rows(rows):
     assert not any(row["competitor"].startswith("floor:") for row in rows)
     for row in rows:
         for name, column in COLUMNS.items():
-            expected = floor_s(name, row["nbytes"]) * COLD
+            expected = floor_s(name, row["size_bytes"]) * COLD
             assert row[column] == pytest.approx(expected, rel=0.1)  # the fastest call, or the lowest median
 
 
@@ -70,7 +70,7 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path, words_o
 def test_the_lowest_time_of_a_size_is_not_slower(rows):
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
-        groups.setdefault((row["ranks"], row["nbytes"]), []).append(row)
+        groups.setdefault((row["ranks"], row["size_bytes"]), []).append(row)
     for group in groups.values():
         lowest = min(group, key=lambda row: row["time_s"])
         assert lowest["standing"] != "slower"
@@ -129,7 +129,7 @@ def test_a_time_below_a_floor_is_said(rows):
         return [finding.badge for finding in find_caveats(found, [])]
 
     assert "times below a reference time" not in badges(rows)
-    short = [{**row} for row in rows if row["nbytes"] in (8, 1 << 20) and row["ranks"] == 2]
+    short = [{**row} for row in rows if row["size_bytes"] in (8, 1 << 20) and row["ranks"] == 2]
     for row in short:
         row |= {"time_s": 5e-8, "time_high_s": 5e-8}
     notes = next(finding for finding in find_caveats(short, []) if "times below" in finding.badge).notes
@@ -220,7 +220,7 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
     result = bench(python, "run", "--resume", "-o", folder)
     assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
     found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
-    assert sorted((mark["competitor"], int(mark["nbytes"])) for mark in found) == [
+    assert sorted((mark["competitor"], int(mark["size_bytes"])) for mark in found) == [
         ("floor:copy", 8),
         ("floor:copy", 4096),
         ("floor:null", 8),

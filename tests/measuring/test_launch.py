@@ -60,4 +60,4 @@ def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():
     assert _format_result(CellOutcome({"state": "wrong", "wrong": 3})) == ": wrong: 3 wrong elements"
     assert _format_result(CellOutcome({"state": "skipped", "reason": "no memory"})) == ": skipped: no memory"
     facts = _facts_before(context, CELLS[0])
-    assert (facts["nbytes"], facts["ranks"], facts["nodes"], facts["nodes_declared"]) == (8, 1, 1, None)
+    assert (facts["size_bytes"], facts["ranks"], facts["nodes"], facts["nodes_declared"]) == (8, 1, 1, None)

@@ -32,7 +32,7 @@ def test_schedules_are_verified_and_run_in_the_order(python, tmp_path, number, o
     assert RunFolder(folder).plan().order == tuple(order.split(","))
     is_said = ("host follows" in result.stdout) if order == "cyclic" else ("h3, h1, h2 (--order)" in result.stdout)
     assert is_said
-    marks = {mark["competitor"]: mark for mark in RunFolder(folder).marks() if mark["nbytes"] == "65536"}
+    marks = {mark["competitor"]: mark for mark in RunFolder(folder).marks() if mark["size_bytes"] == "65536"}
     crossing = int(marks["ring"]["internode_nbytes"])
     assert crossing == 65536 * 10 // 6 * (6 if order == "cyclic" else 3) or crossing > 0
 

@@ -126,8 +126,8 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
     result = run(python, folder, "-n", 4, "-a", ",".join(names), "--sizes", "4K,8K", "--launches", 2)
     assert result.returncode == 0, result.stderr
     shorter, rows = (
-        {row["competitor"]: row for row in rows_of(folder / "summary.csv") if row["nbytes"] == nbytes}
-        for nbytes in ("4096", "8192")
+        {row["competitor"]: row for row in rows_of(folder / "summary.csv") if row["size_bytes"] == size_bytes}
+        for size_bytes in ("4096", "8192")
     )
     for name in names:
         derived = same_at_any_length(builtin()[name], 4, Topology.one_node(4), (1024, 2048))

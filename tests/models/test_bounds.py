@@ -20,21 +20,21 @@ def test_bounds_use_the_smallest_parameters_and_say_whose():
 
 
 def test_the_bounds_are_those_of_the_formulas():
-    bare, nbytes = bare_machine(ALPHA_S, BETA_S_PER_BYTE), 1 << 20
-    assert bounds(bare.models, 100, None, nbytes) == pytest.approx(
-        (7 * ALPHA_S, 2 * 99 / 100 * nbytes * BETA_S_PER_BYTE)
+    bare, size_bytes = bare_machine(ALPHA_S, BETA_S_PER_BYTE), 1 << 20
+    assert bounds(bare.models, 100, None, size_bytes) == pytest.approx(
+        (7 * ALPHA_S, 2 * 99 / 100 * size_bytes * BETA_S_PER_BYTE)
     )
     machine = bare_machine(ALPHA_S, BETA_S_PER_BYTE, within=Prices(1e-6, 1e-12))
-    one_node, several = bounds(machine.models, 8, 1, nbytes), bounds(machine.models, 32, 4, nbytes)
-    assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * nbytes * 1e-12))
-    assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * nbytes * BETA_S_PER_BYTE))
+    one_node, several = bounds(machine.models, 8, 1, size_bytes), bounds(machine.models, 32, 4, size_bytes)
+    assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * size_bytes * 1e-12))
+    assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * size_bytes * BETA_S_PER_BYTE))
 
 
 def test_the_ranks_of_a_node_share_its_port():
-    machine, nbytes = bare_machine(5e-6, 1 / 3.125e9, within=Prices(1e-6, 1e-12)), 553_430_176
-    own, shared = (bounds(machine.models, 512, 128, nbytes, rate).bandwidth_s for rate in (None, 3.125e9))
-    assert shared == pytest.approx(2 * 127 / 128 * nbytes / 3.125e9) and shared == pytest.approx(4 * own)
-    assert bounds(machine.models, 512, 1, nbytes, 3.125e9).bandwidth_s < own  # one node: nothing crosses a port
+    machine, size_bytes = bare_machine(5e-6, 1 / 3.125e9, within=Prices(1e-6, 1e-12)), 553_430_176
+    own, shared = (bounds(machine.models, 512, 128, size_bytes, rate).bandwidth_s for rate in (None, 3.125e9))
+    assert shared == pytest.approx(2 * 127 / 128 * size_bytes / 3.125e9) and shared == pytest.approx(4 * own)
+    assert bounds(machine.models, 512, 1, size_bytes, 3.125e9).bandwidth_s < own  # one node: nothing crosses a port
 
 
 def test_a_beta_that_is_not_identified_bounds_nothing():
@@ -49,6 +49,6 @@ def test_a_beta_that_is_not_identified_bounds_nothing():
 def test_a_bound_that_measured_times_undercut_at_the_largest_size_is_lowered_by_as_much():
     """A ring's model is at the bandwidth bound; its times were a fifth shorter at the largest size: so beyond, too."""
     (ring,) = (model for model in bare_machine(1e-9, 1e-10).models if model.algorithm == "ring")
-    ring = replace(ring, ranks=(4,), nbytes=(8, 1 << 20), largest=(SizeEnd(4, log(0.8)),))
+    ring = replace(ring, ranks=(4,), size_bytes=(8, 1 << 20), largest=(SizeEnd(4, log(0.8)),))
     predicted = CompetingModels([ring]).at("ring", 4, 1 << 22)
     assert predicted.prediction.time_s == pytest.approx(0.8 * 1.5 * (1 << 22) * 1e-10, rel=0.01) and not predicted.limit

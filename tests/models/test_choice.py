@@ -66,6 +66,6 @@ def test_each_piece_has_its_points():
 @pytest.mark.parametrize("longest", [4096, 8192])
 def test_the_last_piece_has_messages_of_two_lengths(longest):
     lengths = (8, 64, 512, 4096, 4096, 4096, longest)  # a vector that is cut has messages of one length at any size
-    columns = TermColumns([Terms((PathMessage(nbytes, 10, True),), 0.0, True) for nbytes in lengths])
+    columns = TermColumns([Terms((PathMessage(size_bytes, 10, True),), 0.0, True) for size_bytes in lengths])
     places = knot_places(columns, np.ones(len(lengths), dtype=bool))
     assert any(place > 512 for place in places) == (longest > 4096)

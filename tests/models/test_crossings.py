@@ -25,7 +25,7 @@ def of(*names: str, segment=BEST) -> CompetingModels:
 
 
 class Drawn(CompetingModels):
-    """Curves drawn by hand: name -> time of (ranks, nbytes), None where it cannot run."""
+    """Curves drawn by hand: name -> time of (ranks, size_bytes), None where it cannot run."""
 
     def __init__(self, step: int = 1, speculative_from: int = 1 << 60, **curves):
         super().__init__([])
@@ -37,16 +37,16 @@ class Drawn(CompetingModels):
     def step(self) -> int:
         return self._step
 
-    def at(self, series, ranks, nbytes):
-        time_s = self.curves[series](ranks, nbytes)
+    def at(self, series, ranks, size_bytes):
+        time_s = self.curves[series](ranks, size_bytes)
         found = None if time_s is None else Prediction(time_s, None, None, ranks > self.far)
-        return Predicted(series, ranks, None, nbytes, None, found)
+        return Predicted(series, ranks, None, size_bytes, None, found)
 
 
-@pytest.mark.parametrize("nbytes, ranks", [(M, 26), (16 * M, 112), (64 * M, 240), (256 * M, 500), (G, 1100)])
-def test_two_tree_overtakes_ring_where_the_notes_say(nbytes, ranks):
-    (one,) = over_ranks(of("ring", "two_tree"), nbytes, 2, 24576)
-    assert (one.faster, one.slower, one.over, one.at) == ("two_tree", "ring", "ranks", nbytes)
+@pytest.mark.parametrize("size_bytes, ranks", [(M, 26), (16 * M, 112), (64 * M, 240), (256 * M, 500), (G, 1100)])
+def test_two_tree_overtakes_ring_where_the_notes_say(size_bytes, ranks):
+    (one,) = over_ranks(of("ring", "two_tree"), size_bytes, 2, 24576)
+    assert (one.faster, one.slower, one.over, one.at) == ("two_tree", "ring", "ranks", size_bytes)
     assert one.above == pytest.approx(ranks, rel=0.05)
 
 
@@ -76,13 +76,13 @@ def test_the_sentences():
     assert Stretch("a", 4, 4, 8, 8, True).sentence == "a is fastest at 4 ranks at 8 B (speculative)"
 
 
-@pytest.mark.parametrize("nbytes", [8, 64 * K, M, 16 * M])
-def test_over_ranks_finds_what_a_full_search_finds(nbytes):
+@pytest.mark.parametrize("size_bytes", [8, 64 * K, M, 16 * M])
+def test_over_ranks_finds_what_a_full_search_finds(size_bytes):
     group = of("ring", "recursive_doubling", "rabenseifner", "two_tree", segment=None)
     numbers = [ranks for ranks in range(3, 200) if ranks & (ranks - 1)]
-    winners = [group.fastest(ranks, nbytes).series for ranks in numbers]
+    winners = [group.fastest(ranks, size_bytes).series for ranks in numbers]
     changes = [(low, a, b) for low, a, b in zip(numbers, winners, winners[1:]) if a != b]
-    found = [(one.above, one.slower, one.faster) for one in over_ranks(group, nbytes, 2, 199)]
+    found = [(one.above, one.slower, one.faster) for one in over_ranks(group, size_bytes, 2, 199)]
     assert set(found) <= set(changes) and [one[1:] for one in found[:1]] == [one[1:] for one in changes[:1]]
     assert (found[-1][2] if found else winners[0]) == winners[-1]
 
@@ -135,7 +135,7 @@ def test_what_is_far_from_all_measurements_is_marked():
 
 
 def test_the_same_at_sizes_in_a_row_is_said_once():
-    at = [Crossing("a", "b", "ranks", 9, nbytes, nbytes, False) for nbytes in (8, 16, 64)]
+    at = [Crossing("a", "b", "ranks", 9, size_bytes, size_bytes, False) for size_bytes in (8, 16, 64)]
     other = Crossing("a", "b", "ranks", 10, 16, 16, False)
     assert merged([at[0], at[1]], [8, 16, 32, 64]) == [at[0]._replace(last=16)]
     assert merged([at[0], other, at[2]], [8, 16, 64]) == [at[0], other, at[2]]
@@ -154,8 +154,8 @@ def test_the_map_has_ranks_down_and_sizes_across():
 class Unsure(Drawn):
     """The same with intervals of a factor of 1.5."""
 
-    def at(self, series, ranks, nbytes):
-        found = super().at(series, ranks, nbytes)
+    def at(self, series, ranks, size_bytes):
+        found = super().at(series, ranks, size_bytes)
         time_s = found.prediction.time_s
         return found._replace(prediction=found.prediction._replace(low_s=time_s / 1.5, high_s=time_s * 1.5))
 
@@ -229,8 +229,8 @@ def test_the_sizes_and_ranks_that_are_shown_are_looked_at():
 
 def test_where_the_models_do_not_tell_nothing_overtakes():
     class Untold(Drawn):
-        def winner(self, ranks, nbytes):
-            return None if 200 <= nbytes < 2000 else super().winner(ranks, nbytes)
+        def winner(self, ranks, size_bytes):
+            return None if 200 <= size_bytes < 2000 else super().winner(ranks, size_bytes)
 
     curves = Untold(a=lambda ranks, n: n, b=lambda ranks, n: 100.5, c=lambda ranks, n: 50 + n / 100)
     found = over_sizes(curves, 4, 8, 65536)
@@ -251,8 +251,8 @@ def test_crossings_agree_with_every_star_of_the_table(machine):
             inside = [n for n in sizes if one.above < n <= (one.until or sizes[-1])]
             assert all(group.winner(number, n).series == one.faster for n in inside)
             assert group.winner(number, one.above).series == one.slower
-    for nbytes in sizes:
-        for one in over_ranks(group, nbytes, ranks[0], ranks[-1], ranks):
+    for size_bytes in sizes:
+        for one in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks):
             inside = [p for p in ranks if one.above < p <= (one.until or ranks[-1])]
             kept = [p for p in inside if p & (p - 1) or not one.no_powers]
-            assert all(group.winner(p, nbytes).series == one.faster for p in kept)
+            assert all(group.winner(p, size_bytes).series == one.faster for p in kept)

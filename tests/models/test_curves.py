@@ -17,7 +17,7 @@ def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(3, 4, 8))])
     models = hand_models(NAMES, (3, 4, 8))
     for row in rows.itertuples():
-        assert row.time_s >= 0.95 * max(bounds(models, row.ranks, None, row.nbytes))
+        assert row.time_s >= 0.95 * max(bounds(models, row.ranks, None, row.size_bytes))
     assert set(lower_bounds(models, rows)) == {3, 4, 8}
 
 

@@ -35,6 +35,6 @@ def test_ranks_where_nearly_all_sizes_are_off_to_one_side_are_named():
 def test_launches_that_differ_are_told():
     cells = observed("ring", series("ring"))
     logs = cells.log_time + np.log([[0.9], [1.0], [1.1]])
-    text = notes(Observations(cells.ranks, cells.nbytes, logs, cells.paths))
+    text = notes(Observations(cells.ranks, cells.size_bytes, logs, cells.paths))
     assert "10.0% from their" in text
     assert "model error" in text

@@ -18,7 +18,7 @@ def test_the_truth_lies_within_the_intervals(launches):
     random = np.random.default_rng(launches)
     for _ in range(trials):
         logs = exact.log_time + np.log(random.normal(1, 0.05, (launches, len(exact.ranks))))
-        seen = Observations(exact.ranks, exact.nbytes, logs, exact.paths)
+        seen = Observations(exact.ranks, exact.size_bytes, logs, exact.paths)
         found = ranked(seen, seen.counts)
         (part,) = estimates(seen, found[0], near_rivals(seen, found)).parts
         known = {one.name: one for one in part.parameters if one.above == 0}
@@ -34,7 +34,7 @@ def test_intervals_know_what_the_form_misses(algorithm):
     The ends of a bootstrap would be the value itself. `tests/studies/parameter_intervals.py` counts more kinds.
     """
     points = series(algorithm, (4, 8, 16), tuple(8 * 4**power for power in range(12)), launches=3, noise=0.001)
-    middle = points["nbytes"].between(8192, 262144)
+    middle = points["size_bytes"].between(8192, 262144)
     points["time_s"] = points["time_s"].where(~middle, 1.25 * points["time_s"])
     seen = observe(points, (algorithm,), 4, None)
     found = ranked(seen, seen.counts)

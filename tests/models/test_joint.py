@@ -32,8 +32,8 @@ def test_runs_and_ways_share_no_gamma():
 
 
 def test_gamma_of_a_local_reduction():
-    nbytes = np.array(SIZES, dtype=float)
-    found = local_gamma(nbytes, 2e-7 + 3e-11 * nbytes)
+    size_bytes = np.array(SIZES, dtype=float)
+    found = local_gamma(size_bytes, 2e-7 + 3e-11 * size_bytes)
     assert found.identified and found.value == pytest.approx(3e-11, rel=1e-3)
     with pytest.raises(TooFewPoints, match="three sizes"):
-        local_gamma(nbytes[:2], nbytes[:2])
+        local_gamma(size_bytes[:2], size_bytes[:2])

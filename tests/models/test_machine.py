@@ -24,7 +24,9 @@ def test_what_is_written_is_read_again(tmp_path):
     )
     part = ModelPart("ring", Form(knots=(4096.0,)), found, 0.1)
     errors = {"in_sample": Errors(0.1, 0.2, 12), "leave_largest_p_out": Errors(0.1, 0.2, 4, 0.75)}
-    model = Model("ring", (part,), "day", ranks=(2, 4), nbytes=(8, 64), reach_log=0.1, errors=errors, notes=("short",))
+    model = Model(
+        "ring", (part,), "day", ranks=(2, 4), size_bytes=(8, 64), reach_log=0.1, errors=errors, notes=("short",)
+    )
     machine = bare_machine(1e-6, 1e-10).__class__((model,), "program 1", "today", ({"run": "day"},))
     write_machine(machine, tmp_path / "new" / "machine.json")
     assert read_machine(tmp_path / "new" / "machine.json") == machine
@@ -114,7 +116,7 @@ def test_a_file_that_lost_or_gained_a_field_is_refused(tmp_path):
     for change in ({"bogus": 1}, None):
         model = {**content["models"][0], **(change or {})}
         if change is None:
-            del model["nbytes"]
+            del model["size_bytes"]
         path.write_text(json.dumps({**content, "models": [model]}))
-        with pytest.raises(MachineError, match="damaged: .*(bogus|nbytes)"):
+        with pytest.raises(MachineError, match="damaged: .*(bogus|size_bytes)"):
             read_machine(path)

@@ -17,7 +17,7 @@ from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
 
 def medians_of(folder: RunFolder) -> dict[tuple, float]:
     """(cell and launch) -> seconds, as the summary has them."""
-    same = ("competitor", "segment", "ranks", "nbytes")
+    same = ("competitor", "segment", "ranks", "size_bytes")
     return {
         (*(row[name] for name in same), launch): time_s
         for row in summarise(folder)
@@ -28,7 +28,7 @@ def medians_of(folder: RunFolder) -> dict[tuple, float]:
 def points_of(folder: RunFolder) -> dict[tuple, float]:
     """The same from the points, which may hold each only once."""
     frame = points([folder])
-    columns = ["competitor", "segment", "ranks", "nbytes", "launch"]
+    columns = ["competitor", "segment", "ranks", "size_bytes", "launch"]
     keys = frame[columns].astype(object).where(frame[columns].notna(), None).itertuples(index=False, name=None)
     found = dict(zip(keys, frame["time_s"]))
     assert len(found) == len(frame)
@@ -45,7 +45,7 @@ def test_a_point_says_what_it_is(tmp_path):
     assert not frame["imported"].any()
     assert (frame["calls"] == TIMED).all() and (frame["nodes"] == 1).all()
     assert set(frame["dtype"]) == {"float32"} and set(frame["op"]) == {"sum"}
-    assert (frame["count"] * 4 == frame["nbytes"]).all()
+    assert (frame["count"] * 4 == frame["size_bytes"]).all()
     assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
     segments = dict(frame.groupby("competitor")["segment"].agg(lambda of: list(of.unique())))
     assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
@@ -54,7 +54,7 @@ def test_a_point_says_what_it_is(tmp_path):
 def test_a_summary_gives_the_same_points(tmp_path):
     folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="cold", floors=True)
     told = points_of_summary(folder.plan(), summarise(folder), folder.attempts(), "a")
-    order = ["competitor", "ranks", "nbytes", "launch"]
+    order = ["competitor", "ranks", "size_bytes", "launch"]
     sorted_ones = [
         frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
         for frame in (points([folder]), told)
@@ -101,8 +101,8 @@ def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
     assert set(points([folder])["calls"]) == {TIMED - 1}
     calls = frames.repetitions([folder]).query("not warmup and valid")
-    expected = calls.groupby(["competitor", "nbytes"])["time_s"].median().to_dict()
-    assert points([folder]).set_index(["competitor", "nbytes"])["time_s"].to_dict() == expected
+    expected = calls.groupby(["competitor", "size_bytes"])["time_s"].median().to_dict()
+    assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
 
 
 def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
@@ -110,8 +110,8 @@ def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
         return {"iterations": 100 if cell.count == 2 else None}
 
     frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, outcome=outcome)])
-    assert set(frame.loc[frame["nbytes"] == 8, "calls"]) == {100}
-    assert frame.loc[frame["nbytes"] == 1024, "calls"].isna().all() and (frame["time_s"] > 0).all()
+    assert set(frame.loc[frame["size_bytes"] == 8, "calls"]) == {100}
+    assert frame.loc[frame["size_bytes"] == 1024, "calls"].isna().all() and (frame["time_s"] > 0).all()
 
 
 def test_groups_have_no_points(tmp_path):
@@ -157,7 +157,7 @@ def test_the_rest_of_an_interrupted_cell_is_left_out(tmp_path):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     assert points_of(folder) == medians_of(folder)
     frame = points([folder])
-    cell = (frame["competitor"] == key_of(last)[0]) & (frame["nbytes"] == int(last["nbytes"]))
+    cell = (frame["competitor"] == key_of(last)[0]) & (frame["size_bytes"] == int(last["size_bytes"]))
     assert list(frame.loc[cell, "launch"]) == ["2r-1"] and len(frame) == 2 * 3 * len(SIZES) - 1
 
 

@@ -55,10 +55,10 @@ def test_two_levels_are_those_of_the_notes():
     assert {one.nodes for one in nested} == {3072}
 
 
-@pytest.mark.parametrize("nbytes, pieces", [(M, 8), (16 * M, 33), (64 * M, 66), (1024 * M, 262)])
-def test_the_best_segment_is_the_power_of_two_near_that_of_the_closed_form(nbytes, pieces):
-    (one,) = predict(BARE, [1024], [nbytes], algorithms=["two_tree"], segment=BEST)
-    assert one.segment_nbytes.bit_count() == 1 and 1 / sqrt(2) < nbytes / 2 / one.segment_nbytes / pieces < sqrt(2)
+@pytest.mark.parametrize("size_bytes, pieces", [(M, 8), (16 * M, 33), (64 * M, 66), (1024 * M, 262)])
+def test_the_best_segment_is_the_power_of_two_near_that_of_the_closed_form(size_bytes, pieces):
+    (one,) = predict(BARE, [1024], [size_bytes], algorithms=["two_tree"], segment=BEST)
+    assert one.segment_nbytes.bit_count() == 1 and 1 / sqrt(2) < size_bytes / 2 / one.segment_nbytes / pieces < sqrt(2)
 
 
 def part(priced_as: str = "ring", alpha_s: float = 1e-6, beta: float = 1e-10, **form) -> ModelPart:
@@ -75,7 +75,7 @@ RING = Model(
     op="sum",
     itemsize=4,
     ranks=(2, 4, 8),
-    nbytes=(8, 16 * M),
+    size_bytes=(8, 16 * M),
     reach_log=0.1,
     reach_log_per_doubling=0.05,
 )
@@ -105,10 +105,10 @@ def knotted() -> ModelPart:
     return ModelPart("two_tree", Form(knots=(16.0 * K,)), tuple(found))
 
 
-@pytest.mark.parametrize("nbytes", [100, 64 * K, M, 25 * M])
+@pytest.mark.parametrize("size_bytes", [100, 64 * K, M, 25 * M])
 @pytest.mark.parametrize("found", [part("two_tree"), part("tree", alpha_s=1e-4), part("tree", beta=1e-12), knotted()])
-def test_hardly_a_segment_is_better_than_the_best(found, nbytes):
-    is_better_by_at_most(1.03, Machine((replace(RING, competitor=found.priced_as, parts=(found,)),)), 24, nbytes)
+def test_hardly_a_segment_is_better_than_the_best(found, size_bytes):
+    is_better_by_at_most(1.03, Machine((replace(RING, competitor=found.priced_as, parts=(found,)),)), 24, size_bytes)
 
 
 @pytest.mark.parametrize("ranks_per_node", [5, 16])
@@ -118,10 +118,12 @@ def test_hardly_a_segment_is_better_where_nodes_have_prices_of_their_own(ranks_p
     is_better_by_at_most(1.03, machine, 64, 25 * M, algorithms=["two_tree"], **layout)
 
 
-def is_better_by_at_most(ratio: float, machine: Machine, ranks: int, nbytes: int, **layout) -> None:
-    (best,) = predict(machine, [ranks], [nbytes], segment=BEST, **layout)
+def is_better_by_at_most(ratio: float, machine: Machine, ranks: int, size_bytes: int, **layout) -> None:
+    (best,) = predict(machine, [ranks], [size_bytes], segment=BEST, **layout)
     pieces = [*range(1, 40), *(round(40 * 1.1**power) for power in range(70))]
-    others = [predict(machine, [ranks], [nbytes], segment=max(4, nbytes // number), **layout) for number in pieces]
+    others = [
+        predict(machine, [ranks], [size_bytes], segment=max(4, size_bytes // number), **layout) for number in pieces
+    ]
     assert best.prediction.time_s <= min(other[0].prediction.time_s for other in others) * ratio
 
 
@@ -213,10 +215,10 @@ def test_beyond_four_times_the_measured_sizes_there_is_no_time_unless_requested(
 
 def test_nobody_is_the_fastest_of_all_where_another_is_refused():
     """Of the tree, measured up to 4 KiB only, nothing is known at 64 KiB."""
-    group = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))])
+    group = CompetingModels([RING, replace(TREE, size_bytes=(8, 4 * K))])
     assert group.winner(4, 4 * K) and group.at("two_tree", 4, 64 * K).too_far
     assert group.at("ring", 4, 64 * K).prediction and group.winner(4, 64 * K) is None
-    asked = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))], FARTHER)
+    asked = CompetingModels([RING, replace(TREE, size_bytes=(8, 4 * K))], FARTHER)
     assert asked.winner(4, 64 * K) is not None
 
 
@@ -229,7 +231,9 @@ def test_the_winner_at_the_most_ranks_is_kept_as_far_as_it_is_as_good():
     ]
     group = CompetingModels(kept)
     alone = CompetingModels([replace(model, winner_kept_to=0) for model in kept])
-    assert [group.winner(16, nbytes).series for nbytes in (8, M)] == ["ring", "two_tree"] and not group.equals(16, M)
+    assert [group.winner(16, size_bytes).series for size_bytes in (8, M)] == ["ring", "two_tree"] and not group.equals(
+        16, M
+    )
     for ranks in (8, 12, 32):
         assert not group.keeps_winner(ranks) and group.winner(ranks, M) == alone.winner(ranks, M)
     assert alone.winner(16, M).series == "ring"
@@ -265,20 +269,26 @@ def test_below_the_sizes_ranks_without_times_at_their_end_take_half_of_the_unifo
     """The uniform fit takes four times as long: a time on 32 ranks becomes twice the model's, that on 8 follows."""
     uniform = part("ring", alpha_s=4e-6, beta=4e-10)
     ends = (SizeEnd(4, log(2)), SizeEnd(16, log(2)))
-    one = replace(RING, nbytes=(64, M), reach_log=0.1, reach_log_per_doubling=0.1, uniform=uniform, smallest=ends)
+    one = replace(RING, size_bytes=(64, M), reach_log=0.1, reach_log_per_doubling=0.1, uniform=uniform, smallest=ends)
     group, alone = CompetingModels([one]), CompetingModels([replace(one, smallest=(), uniform=None)])
-    for ranks, nbytes, factor in ((32, 32, 2), (32, 16, 2), (8, 16, 2), (8, 32, sqrt(2)), (2, 48, 4 ** (0.415 / 2))):
-        times = [models.at("ring", ranks, nbytes).prediction.time_s for models in (group, alone)]
+    for ranks, size_bytes, factor in (
+        (32, 32, 2),
+        (32, 16, 2),
+        (8, 16, 2),
+        (8, 32, sqrt(2)),
+        (2, 48, 4 ** (0.415 / 2)),
+    ):
+        times = [models.at("ring", ranks, size_bytes).prediction.time_s for models in (group, alone)]
         assert times[0] == pytest.approx(factor * times[1], rel=0.001)
-    below, above = (group.at("ring", 8, nbytes).prediction for nbytes in (32, 2 * M))
+    below, above = (group.at("ring", 8, size_bytes).prediction for size_bytes in (32, 2 * M))
     assert log(below.high_s / below.time_s) == pytest.approx(0.25) and log(above.high_s / above.time_s) < 0.21
 
 
 def test_a_library_grows_half_as_its_times_at_the_end_do():
     """Its model stays flat, its times fall with the size: to a quarter the geometric mean halves."""
     ends = (SizeEnd(4, 0.0, 1.0), SizeEnd(16, 0.0, 1.0))
-    group = CompetingModels([replace(RING, competitor="native", nbytes=(64, M), smallest=ends)])
-    at_end, below = (group.at("native", 4, nbytes).prediction.time_s for nbytes in (64, 16))
+    group = CompetingModels([replace(RING, competitor="native", size_bytes=(64, M), smallest=ends)])
+    at_end, below = (group.at("native", 4, size_bytes).prediction.time_s for size_bytes in (64, 16))
     assert below == pytest.approx(at_end / 2, rel=0.01)
 
 
@@ -300,7 +310,7 @@ def test_of_equals_the_one_with_the_shortest_name_wins():
 def test_no_prediction_is_below_the_bounds():
     for machine in (BARE, bare_machine(ALPHA_S, BETA_S_PER_BYTE, 1e-11, Prices(1e-6, 1e-11))):
         for one in predict(machine, [2, 3, 8, 24, 64, 100], [8, 64 * K, 16 * M], 8, segment=BEST):
-            least = bounds(machine.models, one.ranks, one.nodes, one.nbytes)
+            least = bounds(machine.models, one.ranks, one.nodes, one.size_bytes)
             assert one.prediction.time_s >= max(least) * (1 - 1e-12), one
 
 
@@ -314,13 +324,13 @@ def flat(measured: int = M, beta: float = 0.0) -> Model:
         Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),
         Parameter("beta_s_per_byte", "", 0.0, beta, None, 9.233e-3 / measured, False),
     )
-    fields = {"ranks": (2, 4), "nbytes": (8, measured), "reach_log": 0.05}
+    fields = {"ranks": (2, 4), "size_bytes": (8, measured), "reach_log": 0.05}
     return Model("native", (ModelPart("rabenseifner", Form(call=True), found),), **fields)
 
 
 def measured_ring() -> Model:
     ring = next(model for model in bare_machine(5e-6, 4e-9).models if model.algorithm == "ring")
-    return replace(ring, ranks=(2, 4), nbytes=(8, M), reach_log=0.05)
+    return replace(ring, ranks=(2, 4), size_bytes=(8, M), reach_log=0.05)
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.6e-10])
@@ -342,7 +352,7 @@ def bounded_alpha(reach_log: float, call: bool = False) -> Model:
         Parameter("beta_s_per_byte", "", 0.0, 3.2e-10, 1e-10, 1.7e-9, True),
     )
     found = (Parameter("call_s", "", 0.0, 1e-4, 9e-5, 1.1e-4, True), *found) if call else found
-    fields = {"ranks": (2, 3), "nbytes": (8, M), "reach_log": reach_log}
+    fields = {"ranks": (2, 3), "size_bytes": (8, M), "reach_log": reach_log}
     return Model("native", (ModelPart("rabenseifner", Form(call=call), found),), **fields)
 
 
@@ -392,27 +402,28 @@ def test_nothing_is_below_the_bounds():
     for machine in machines:
         layouts = [Layout(4, extrapolate=True), Layout(4, nic_bytes_per_s=3.125e9, extrapolate=True)]
         for group in [group for layout in layouts for group in competing_models(machine, layout=layout)]:
-            for ranks, nbytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
-                least, low_end = (max(group.bounds(ranks, nbytes, low)) * (1 - 1e-9) for low in (False, True))
-                for one in (group.at(series, ranks, nbytes) for series in group.models):
+            for ranks, size_bytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
+                least, low_end = (max(group.bounds(ranks, size_bytes, low)) * (1 - 1e-9) for low in (False, True))
+                for one in (group.at(series, ranks, size_bytes) for series in group.models):
                     if one.prediction:
                         assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= low_end
 
 
 def test_the_ranks_of_a_node_wait_for_their_port():
     """VGG-16 on 512 ranks of 128 nodes: 2 127/128 n bytes leave a node at 25 Gbit/s."""
-    nbytes, rate = 553_430_176, 3.125e9
+    size_bytes, rate = 553_430_176, 3.125e9
     machine = bare_machine(5e-6, 1 / rate, within=Prices(1e-6, 5e-12))
     own, shared = (
-        {one.series: one for one in predict(machine, [512], [nbytes], 4, nic_bytes_per_s=port)} for port in (None, rate)
+        {one.series: one for one in predict(machine, [512], [size_bytes], 4, nic_bytes_per_s=port)}
+        for port in (None, rate)
     )
-    least_s = 2 * 127 / 128 * nbytes / rate
+    least_s = 2 * 127 / 128 * size_bytes / rate
     assert own["rabenseifner"].prediction.time_s < 0.3 * least_s
     assert all(one.prediction.time_s >= least_s for one in shared.values())
     ring, flat_ring = shared["hierarchical_ring"], shared["ring"]
     assert ring.limit == "port" and ring.prediction.time_s == pytest.approx(least_s, rel=0.03)
     assert flat_ring.limit == "" and flat_ring.prediction == own["ring"].prediction
-    assert shared["recursive_doubling"].prediction.time_s > 4 * 7 * nbytes / rate
+    assert shared["recursive_doubling"].prediction.time_s > 4 * 7 * size_bytes / rate
 
 
 def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():

@@ -74,8 +74,8 @@ def test_what_is_fitted_is_predicted_by_the_same_count(name):
     points = series(name, (4, 8, 16), (8, 4096, 1 << 15, 1 << 18, 1 << 20), ranks_per_node=4)
     (found,) = fit_series(points)
     (group,) = competing_models(Machine((found.model,)))
-    cells = zip(found.observed.ranks.tolist(), found.observed.nbytes.tolist())
-    predicted = [group.at(name, ranks, nbytes).prediction.time_s for ranks, nbytes in cells]
+    cells = zip(found.observed.ranks.tolist(), found.observed.size_bytes.tolist())
+    predicted = [group.at(name, ranks, size_bytes).prediction.time_s for ranks, size_bytes in cells]
     fitted = np.exp(found.scores.residuals["in_sample"].log + found.observed.log_time)
     assert predicted == pytest.approx(fitted.tolist(), rel=1e-6)
     told = any(f"{name} are priced" in note for note in found.model.notes)
@@ -92,6 +92,6 @@ def test_the_winner_is_kept_where_it_was_as_good_as_the_models_without_the_most_
     ]
     fitted = with_kept_winners(fit_series(pd.concat(points, ignore_index=True)))
     assert [one.model.winner_kept_to for one in fitted] == [kept_to] * 2
-    assert [one.nbytes for one in fitted[0].model.at_most_ranks] == list(SIZES[:4])
+    assert [one.size_bytes for one in fitted[0].model.at_most_ranks] == list(SIZES[:4])
     (lonely,) = with_kept_winners(fit_series(points[0]))
     assert lonely.model.winner_kept_to == 0

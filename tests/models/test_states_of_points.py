@@ -13,7 +13,7 @@ def test_the_points_are_those_of_the_cells_that_the_summary_names(tmp_path):
     frame = points([build_run(tmp_path / "run", launches=5, factor=waits)], floors=True)
     told = frame[in_two_states(frame)]
     assert set(zip(told["competitor"], told["ranks"])) == {("native", 4)}
-    assert sorted(set(told["nbytes"])) == [nbytes for nbytes in SIZES if nbytes >= WAITS_FROM]
+    assert sorted(set(told["size_bytes"])) == [size_bytes for size_bytes in SIZES if size_bytes >= WAITS_FROM]
     assert len(told) == 3 * 5
     assert not in_two_states(frame.drop(columns="launch")).any()
 

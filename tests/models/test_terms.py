@@ -32,7 +32,9 @@ def alike(one: Terms, other: Terms) -> bool:
 def nominal(found: Terms) -> float:
     """Seconds at the prices that decided which path is critical, of elements of one byte."""
     links = {True: BETWEEN, False: WITHIN}
-    sent = sum(one.number * (links[one.between].alpha + links[one.between].beta * one.nbytes) for one in found.messages)
+    sent = sum(
+        one.number * (links[one.between].alpha + links[one.between].beta * one.size_bytes) for one in found.messages
+    )
     return sent + GAMMA * found.reduced_nbytes
 
 
@@ -76,8 +78,8 @@ def test_the_declared_cost_of_a_pipeline_is_off_by_two_messages_at_most(name, se
         count, segment = 12 * segments, 12 if name == "tree" else 6
         declared = terms(ALGORITHMS[name], ranks, 1, count, 1, segment, enumerated=0)
         (listed,) = walked(name, ranks, 1, count, segment).messages
-        ((nbytes, number, _),) = declared.messages
-        assert nbytes == listed.nbytes == segment
+        ((size_bytes, number, _),) = declared.messages
+        assert size_bytes == listed.size_bytes == segment
         assert 0 <= number - listed.number <= 2, ranks
 
 

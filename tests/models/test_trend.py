@@ -26,7 +26,9 @@ BASE_S = dict(zip(SIZES, np.array([20, 60, 15, 90, 40, 300, 150, 2000]) * 1e-6))
 
 def times_of_no_schedule(algorithm: str, ranks=(2, 4, 8, 16)) -> pd.DataFrame:
     points = series("ring", ranks)
-    times = [BASE_S[nbytes] * (1 + 0.2 * np.log2(p)) for nbytes, p in zip(points["nbytes"], points["ranks"])]
+    times = [
+        BASE_S[size_bytes] * (1 + 0.2 * np.log2(p)) for size_bytes, p in zip(points["size_bytes"], points["ranks"])
+    ]
     return points.assign(time_s=times, competitor=algorithm, nodes=pd.NA)
 
 
@@ -39,8 +41,8 @@ def found() -> FittedSeries:
 
 def test_a_library_of_no_schedule_is_a_trend_and_keeps_to_it_at_other_ranks(found):
     group = CompetingModels([found.model])
-    for nbytes, base_s in BASE_S.items():
-        predicted = group.at("native", 32, nbytes).prediction
+    for size_bytes, base_s in BASE_S.items():
+        predicted = group.at("native", 32, size_bytes).prediction
         assert (
             predicted.time_s == pytest.approx(2 * base_s) and not predicted.unidentified and not predicted.speculative
         )
@@ -76,7 +78,7 @@ def test_it_says_so_and_claims_no_price(found, tmp_path):
     )
     rows = list(csv.DictReader(io.StringIO(listing.csv())))
     assert {row["parameter"] for row in rows} == {"base_s", "slope_s"} and len(rows) == 2 * len(SIZES)
-    assert [line["nbytes"] for line in json.loads(listing.json())["models"][0]["trend"]] == list(SIZES)
+    assert [line["size_bytes"] for line in json.loads(listing.json())["models"][0]["trend"]] == list(SIZES)
     ((line,), frame) = model_lines([model]), parameter_frame([model])
     assert (
         line["parts"] == [{"form": "trend: of each size a line over log2 p; no alpha and beta", "parameters": []}]
@@ -115,9 +117,9 @@ def test_two_numbers_of_ranks_do_not_tell_and_the_mean_counts(tmp_path):
         }
     ]
     whole, none = replace(model, trend_share=1.0), replace(model, trend=())
-    for nbytes in (SIZES[0], 23, SIZES[-1]):
+    for size_bytes in (SIZES[0], 23, SIZES[-1]):
         mean_s, trend_s_, form_s = (
-            CompetingModels([one]).at("native", 16, nbytes).prediction.time_s for one in (model, whole, none)
+            CompetingModels([one]).at("native", 16, size_bytes).prediction.time_s for one in (model, whole, none)
         )
         assert mean_s == pytest.approx((trend_s_ * form_s) ** 0.5)
     write_machine(Machine((model,)), tmp_path / "machine.json")
@@ -128,13 +130,13 @@ def test_the_interval_of_a_mean_widens_by_as_much_as_its_two_models_are_apart():
     (fitted,) = fit_series(times_of_no_schedule("native", (2, 8)))
     model = fitted.model
     whole, none = replace(model, trend_share=1.0), replace(model, trend=())
-    for nbytes in (SIZES[2], SIZES[-1] + 4):  # measured, and beyond
+    for size_bytes in (SIZES[2], SIZES[-1] + 4):  # measured, and beyond
         mean, by_trend, by_form = (
-            CompetingModels([one]).at("native", 8, nbytes).prediction for one in (model, whole, none)
+            CompetingModels([one]).at("native", 8, size_bytes).prediction for one in (model, whole, none)
         )
         apart, halves = np.log(by_trend.time_s / by_form.time_s), np.log([mean.high_s, by_trend.high_s])
         widths = halves - np.log([mean.time_s, by_trend.time_s])
-        if nbytes in SIZES:
+        if size_bytes in SIZES:
             assert widths[0] - widths[1] == pytest.approx(abs(apart)) and abs(apart) > 0.01
         else:
             assert widths[0] > widths[1]
@@ -147,17 +149,17 @@ def test_a_known_schedule_is_no_trend_however_well_that_fits():
 
 def trend_of(times_s: dict[int, tuple[float, ...]], ranks=(2, 4, 8)) -> dict[int, SizeLine]:
     """The lines of these times by size, on each of `ranks`."""
-    cells = [(p, nbytes, time_s) for nbytes, of_size in times_s.items() for p, time_s in zip(ranks, of_size)]
+    cells = [(p, size_bytes, time_s) for size_bytes, of_size in times_s.items() for p, time_s in zip(ranks, of_size)]
     numbers, sizes, logs = np.array(cells).T
     observed = Observations(numbers.astype(int), sizes.astype(int), np.log(logs)[None], {})
-    return {line.nbytes: line for line in observed.trend(ranks)}
+    return {line.size_bytes: line for line in observed.trend(ranks)}
 
 
 def test_sizes_share_the_slope_of_their_neighbours_relative_to_their_times():
     """A launch stands out at one of five sizes, whose line is as steep as those beside it."""
-    times = {nbytes: (nbytes, 2 * nbytes, 3 * nbytes) for nbytes in (8, 16, 32, 64, 128)}
+    times = {size_bytes: (size_bytes, 2 * size_bytes, 3 * size_bytes) for size_bytes in (8, 16, 32, 64, 128)}
     lines = trend_of(times | {32: (32, 64, 900)})
-    assert [line.slope_s / nbytes for nbytes, line in trend_of(times).items()] == pytest.approx([1] * 5)
+    assert [line.slope_s / size_bytes for size_bytes, line in trend_of(times).items()] == pytest.approx([1] * 5)
     level = (32 * 64 * 900) ** (1 / 3) / (32 * 64 * 96) ** (1 / 3)
     assert lines[32].slope_s == pytest.approx(32 * level) and lines[64].slope_s == pytest.approx(64)
 

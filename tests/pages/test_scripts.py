@@ -34,11 +34,11 @@ def computed(made, ranks: int, alpha: float, beta: float) -> dict:
 @pytest.mark.parametrize("ranks", [2, 7, 32])
 def test_the_script_replays_and_prices_the_very_schedules(name, ranks):
     chosen = subject(name, ranks, segment=32)
-    made, alpha, beta, nbytes = cut(chosen), 3e-6, 7e-10, 5e5
-    found = computed(made, ranks, alpha, beta * nbytes / chosen.count)
-    expected = path(chosen, alpha, beta, nbytes)
+    made, alpha, beta, size_bytes = cut(chosen), 3e-6, 7e-10, 5e5
+    found = computed(made, ranks, alpha, beta * size_bytes / chosen.count)
+    expected = path(chosen, alpha, beta, size_bytes)
     assert found["priced"]["total"] == pytest.approx(expected.time, rel=1e-12)
-    assert alpha * found["priced"]["messages"] + beta * nbytes * found["priced"]["elements"] / chosen.count == (
+    assert alpha * found["priced"]["messages"] + beta * size_bytes * found["priced"]["elements"] / chosen.count == (
         pytest.approx(expected.time, rel=1e-12)
     )
     assert sum(part for part in found["priced"]["parts"] if part is not None) == found["priced"]["elements"]

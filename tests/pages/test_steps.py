@@ -26,6 +26,6 @@ def test_a_round_is_a_list_of_numbers():
 
 @pytest.mark.parametrize("ranks", [4, 6, 16])
 def test_the_price_of_a_ring_is_its_formula(ranks):
-    alpha_s, beta_s_per_byte, nbytes = 5e-6, 8e-11, 1 << 20
-    expected = 2 * (ranks - 1) * (alpha_s + beta_s_per_byte * nbytes / ranks)
-    assert path(subject("ring", ranks), alpha_s, beta_s_per_byte, nbytes).time == pytest.approx(expected)
+    alpha_s, beta_s_per_byte, size_bytes = 5e-6, 8e-11, 1 << 20
+    expected = 2 * (ranks - 1) * (alpha_s + beta_s_per_byte * size_bytes / ranks)
+    assert path(subject("ring", ranks), alpha_s, beta_s_per_byte, size_bytes).time == pytest.approx(expected)

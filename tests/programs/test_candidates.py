@@ -12,16 +12,16 @@ COMPILER = ("sendrecv", *COMPILED)
 MANY = 12  # candidates: each costs calls of the program
 
 
-def tried(nbytes: int, size: int, executors=COMPILER, words=(AUTO,), nodes: int = 1) -> list[str]:
-    shape, algorithms = Shape(nbytes // 4, "float32", "sum"), algorithms_of(list(words))
+def tried(size_bytes: int, size: int, executors=COMPILER, words=(AUTO,), nodes: int = 1) -> list[str]:
+    shape, algorithms = Shape(size_bytes // 4, "float32", "sum"), algorithms_of(list(words))
     topology = Topology.filled(size, size // nodes)
     return [one.name for one in candidates(words, algorithms.values(), executors, shape, topology)]
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 8, 64])
-@pytest.mark.parametrize("nbytes", [8, 64 * 1024, 16 * 2**20])
-def test_they_are_few_and_native_is_the_first(size, nbytes):
-    names = tried(nbytes, size)
+@pytest.mark.parametrize("size_bytes", [8, 64 * 1024, 16 * 2**20])
+def test_they_are_few_and_native_is_the_first(size, size_bytes):
+    names = tried(size_bytes, size)
     assert names[0] == "native" and 1 < len(names) <= MANY and len(set(names)) == len(names)
     assert not {name.split()[0] for name in names} & {name for name, one in builtin().items() if one.bounded}
 

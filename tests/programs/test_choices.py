@@ -17,8 +17,8 @@ from allreduce_bench.schedule.algorithm import Topology
 FOUR = Topology.one_node(4)
 
 
-def shape(nbytes: int, dtype: str = "float32") -> Shape:
-    return Shape(nbytes // 4, dtype, "sum")
+def shape(size_bytes: int, dtype: str = "float32") -> Shape:
+    return Shape(size_bytes // 4, dtype, "sum")
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ class PlayedHome:
         self._octaves: dict[tuple, Octave] = {}
 
     def octave_of(self, shape: Shape) -> Octave:
-        return self._octaves.setdefault((shape.nbytes.bit_length(), shape.dtype, shape.op), Octave())
+        return self._octaves.setdefault((shape.size_bytes.bit_length(), shape.dtype, shape.op), Octave())
 
     def meets(self, shape: Shape) -> bool:
         return True

@@ -57,8 +57,8 @@ def in_blocks(ways: dict[str, Way], calls: list[tuple[int, str, int]]) -> dict[s
             way = ways[name]
             COMM.Barrier()
             begun = time.perf_counter()
-            for comm, dtype, nbytes in calls[begin : begin + BLOCK]:
-                count = max(1, nbytes // DTYPES[dtype])
+            for comm, dtype, size_bytes in calls[begin : begin + BLOCK]:
+                count = max(1, size_bytes // DTYPES[dtype])
                 way(comm, made[dtype][0][:count], made[dtype][1][:count])
             taken[name] += time.perf_counter() - begun
             assert made[dtype][1][count - 1] == COMM.size, name
@@ -113,8 +113,8 @@ def first(number: int) -> dict:
     """Seconds of the first so many calls by each way, each way in a row, for each length."""
     found: dict[str, dict[str, list[float]]] = {}
     reduce = with_gloo() if find_spec("torch") else None
-    for nbytes in FIRST:
-        sent, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
+    for size_bytes in FIRST:
+        sent, total = np.ones(size_bytes // 4, "f4"), np.empty(size_bytes // 4, "f4")
         auto = PreparedAllreduces(COMM.Dup())
         ways = {"mpi4py": COMM.Allreduce, "ours": auto, **({"gloo": reduce} if reduce else {})}
         times: dict[str, list[float]] = {name: [] for name in ways}
@@ -125,7 +125,7 @@ def first(number: int) -> dict:
                 ways[name](sent, total)
                 times[name].append(time.perf_counter() - begun)
                 assert total[-1] == COMM.size, name
-        found[str(nbytes)] = {name: [most(time_s) for time_s in taken] for name, taken in times.items()}
+        found[str(size_bytes)] = {name: [most(time_s) for time_s in taken] for name, taken in times.items()}
     return {"times_s": found}
 
 

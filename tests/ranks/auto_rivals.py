@@ -43,10 +43,10 @@ def median_s(call, calls: int) -> float:
     return float(np.median(times))
 
 
-def compared(auto: PreparedAllreduces, nbytes: int, rounds: int, calls: int) -> dict:
+def compared(auto: PreparedAllreduces, size_bytes: int, rounds: int, calls: int) -> dict:
     """The row of one size; `auto` has settled at it."""
-    vector, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
-    shape = Shape(nbytes // 4, "float32", "sum")
+    vector, total = np.ones(size_bytes // 4, "f4"), np.empty(size_bytes // 4, "f4")
+    shape = Shape(size_bytes // 4, "float32", "sum")
     rivals = {"auto": lambda: auto(vector, total)}
     for candidate in auto.candidates_of(shape):
         executor = "sendrecv" if candidate.executor == "native" else candidate.executor
@@ -58,9 +58,9 @@ def compared(auto: PreparedAllreduces, nbytes: int, rounds: int, calls: int) -> 
     for turn in range(rounds):
         for name in sorted(rivals, key=lambda name: (hash_of(name) + turn) % len(rivals)):
             found[name].append(median_s(rivals[name], calls))
-    (chosen,) = [choice.candidate.name for choice in auto.choices() if choice.nbytes == nbytes] or ["on trial"]
+    (chosen,) = [choice.candidate.name for choice in auto.choices() if choice.size_bytes == size_bytes] or ["on trial"]
     medians = {name: float(np.median(times)) for name, times in found.items()}
-    return {"nbytes": nbytes, "chosen": chosen, "candidates": len(rivals) - 1, "times_s": medians}
+    return {"size_bytes": size_bytes, "chosen": chosen, "candidates": len(rivals) - 1, "times_s": medians}
 
 
 def band_of(auto: PreparedAllreduces, shape: Shape) -> Band:
@@ -73,12 +73,12 @@ def hash_of(name: str) -> int:
     return sum(map(ord, name))
 
 
-def settle(auto: PreparedAllreduces, nbytes: int, calls: int) -> int:
+def settle(auto: PreparedAllreduces, size_bytes: int, calls: int) -> int:
     """Call until it is settled, at most so many times more; the number of calls."""
-    vector, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
+    vector, total = np.ones(size_bytes // 4, "f4"), np.empty(size_bytes // 4, "f4")
     for number in range(1, calls + 1):
         auto(vector, total)
-        if any(choice.nbytes == nbytes for choice in auto.choices()):
+        if any(choice.size_bytes == size_bytes for choice in auto.choices()):
             return number
     return calls
 
@@ -87,18 +87,18 @@ def main() -> None:
     """Print the rows."""
     sizes, rounds, calls = [int(word) for word in sys.argv[1].split(",")], int(sys.argv[2]), int(sys.argv[3])
     with PreparedAllreduces(COMM, trial_share=inf) as auto:
-        for nbytes in sizes:
-            settled = settle(auto, nbytes, most_calls(20))
-            say(compared(auto, nbytes, rounds, calls) | {"settled_after": settled})
+        for size_bytes in sizes:
+            settled = settle(auto, size_bytes, most_calls(20))
+            say(compared(auto, size_bytes, rounds, calls) | {"settled_after": settled})
         if len(sys.argv) > 4:
             after_a_change(auto, sizes, rounds, calls, Path(sys.argv[4]))
 
 
 def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, calls: int, file: Path) -> None:
     """What is chosen after somebody else has changed the network, and how many calls later."""
-    vectors = {nbytes: np.ones(nbytes // 4, "f4") for nbytes in sizes}
-    for nbytes, vector in vectors.items():  # the band of each is made of a window
-        for _ in range(band_of(auto, Shape(nbytes // 4, "float32", "sum")).window):
+    vectors = {size_bytes: np.ones(size_bytes // 4, "f4") for size_bytes in sizes}
+    for size_bytes, vector in vectors.items():  # the band of each is made of a window
+        for _ in range(band_of(auto, Shape(size_bytes // 4, "float32", "sum")).window):
             COMM.Barrier()  # as in the calls that are compared
             auto(vector, np.empty_like(vector))
     if COMM.rank == 0:
@@ -106,8 +106,8 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
         while file.read_text():
             time.sleep(0.05)
     COMM.Barrier()
-    for nbytes, vector in vectors.items():
-        shape, total = Shape(nbytes // 4, "float32", "sum"), np.empty_like(vector)
+    for size_bytes, vector in vectors.items():
+        shape, total = Shape(size_bytes // 4, "float32", "sum"), np.empty_like(vector)
         before, noticed = auto.calls_of_trials()[shape], None
         most = band_of(auto, shape).most_calls + most_calls(20)
         for number in range(1, most + 1):
@@ -115,8 +115,8 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
             auto(vector, total)
             if noticed is None and auto.calls_of_trials()[shape] > before:
                 noticed = number
-        settle(auto, nbytes, most)
-        say(compared(auto, nbytes, rounds, calls) | {"noticed_after": noticed, "settled_after": None})
+        settle(auto, size_bytes, most)
+        say(compared(auto, size_bytes, rounds, calls) | {"noticed_after": noticed, "settled_after": None})
 
 
 def say(row: dict) -> None:

@@ -70,7 +70,7 @@ def exact() -> None:
     with PreparedAllreduces(COMM, executor="auto" if COMM.size == 2 else PYTHON, trial_share=inf) as allreduce:
         for count in (3, 5_000):
             check(is_exact(allreduce, count, "float32", "sum", count == 5_000, calls=most_calls(6)), "auto", count)
-        check({shape.nbytes for shape in allreduce.calls_of_trials()} == {12, 20_000}, "prepared once each")
+        check({shape.size_bytes for shape in allreduce.calls_of_trials()} == {12, 20_000}, "prepared once each")
     compiled = [("ring", "compiled")] if COMM.size == 2 else []
     for word, executor in (("ring", "pipelined"), ("tree", "pipelined"), ("two_tree", "sendrecv"), *compiled):
         with PreparedAllreduces(COMM, word, executor) as allreduce:

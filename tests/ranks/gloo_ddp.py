@@ -63,11 +63,11 @@ def timed(act) -> float:
 
 
 def log(folder: Path) -> None:
-    lines = ["collective,ranks,nbytes,dtype,op,time_s"]
-    for nbytes in SIZES:
-        values = torch.ones(nbytes // 4)
+    lines = ["collective,ranks,size_bytes,dtype,op,time_s"]
+    for size_bytes in SIZES:
+        values = torch.ones(size_bytes // 4)
         times = [timed(lambda values=values: dist.all_reduce(values)) for _ in range(1 + CALLS)][1:]
-        lines += [f"allreduce,{dist.get_world_size()},{nbytes},float32,sum,{time_s:.9f}" for time_s in times]
+        lines += [f"allreduce,{dist.get_world_size()},{size_bytes},float32,sum,{time_s:.9f}" for time_s in times]
     if dist.get_rank() == 0:
         (folder / "gloo.csv").write_text("\n".join(lines) + "\n")
 

@@ -18,9 +18,9 @@ from allreduce_bench.executing.memory import PAGES
 WARMUPS, LOOKS, MOST_S = 5, 10, 2.0  # calls of a way that do not count; how often the time is looked at; of a size
 
 
-def times_s(comm: MPI.Comm, nbytes: int, calls: int) -> list[float]:
+def times_s(comm: MPI.Comm, size_bytes: int, calls: int) -> list[float]:
     """Both medians; zeros stay zeros, however often they are added up in place."""
-    sendbuf, recvbuf = PAGES.sendbuf(nbytes // 4, "float32"), PAGES.recvbuf(nbytes // 4, "float32")
+    sendbuf, recvbuf = PAGES.sendbuf(size_bytes // 4, "float32"), PAGES.recvbuf(size_bytes // 4, "float32")
     sendbuf[:], recvbuf[:] = 0, 0
     ways = [compiled.native(vector, recvbuf, comm, "sum") for vector in (sendbuf, recvbuf)]
     start, random = CommonStart(comm), np.random.default_rng(1)
@@ -41,7 +41,7 @@ def main() -> None:
     """Time all sizes."""
     sizes, calls = [int(size) for size in sys.argv[1].split(",")], int((*sys.argv[2:], 300)[0])
     compiled.make_ready("float32")
-    found = {nbytes: times_s(MPI.COMM_WORLD, nbytes, calls) for nbytes in sizes}
+    found = {size_bytes: times_s(MPI.COMM_WORLD, size_bytes, calls) for size_bytes in sizes}
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found), flush=True)
 

@@ -27,14 +27,14 @@ def main() -> None:
     comm = MPI.COMM_WORLD if has_pages else MPI.COMM_WORLD.Dup()
     reason = compile_in_turns(comm, Topology.one_node(comm.size), "float32")
     answer: dict = {"absent": reason} if reason else {}
-    most = max(nbytes for nbytes, _, _ in asked["sizes"])
+    most = max(size_bytes for size_bytes, _, _ in asked["sizes"])
     send, recv = (pages(most) if has_pages else np.empty(0, "f") for _ in "sr")
-    for nbytes, warmups, calls in [] if reason else asked["sizes"]:
-        if send.nbytes < nbytes:
-            send, recv = (np.frombuffer(MPI.Alloc_mem(nbytes), "f") for _ in "sr")
+    for size_bytes, warmups, calls in [] if reason else asked["sizes"]:
+        if send.nbytes < size_bytes:
+            send, recv = (np.frombuffer(MPI.Alloc_mem(size_bytes), "f") for _ in "sr")
         send[:], recv[:] = 1, 0
         try:
-            answer[nbytes] = mean_s(send[: nbytes // 4], recv[: nbytes // 4], warmups, calls, comm)
+            answer[size_bytes] = mean_s(send[: size_bytes // 4], recv[: size_bytes // 4], warmups, calls, comm)
         except Unsupported as error:
             answer = {"absent": str(error)}
             break
@@ -42,9 +42,9 @@ def main() -> None:
         print(json.dumps(answer))
 
 
-def pages(nbytes: int) -> np.ndarray:
+def pages(size_bytes: int) -> np.ndarray:
     """A vector at a page, of small pages as posix_memalign gives them: numpy asks for huge ones, which are faster."""
-    return np.frombuffer(mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "f")
+    return np.frombuffer(mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "f")
 
 
 def mean_s(send: np.ndarray, recv: np.ndarray, warmups: int, calls: int, comm: MPI.Comm) -> float:

@@ -40,8 +40,8 @@ def main() -> None:
 
     delays: dict[str, dict[int, float]] = {"native": {}, "sendrecv": {}}
     for name, delay_s in json.loads(os.environ[SLOWED_VARIABLE]).items():
-        competitor, nbytes = name.split()
-        delays["native" if competitor == "native" else "sendrecv"][int(nbytes)] = delay_s
+        competitor, size_bytes = name.split()
+        delays["native" if competitor == "native" else "sendrecv"][int(size_bytes)] = delay_s
     executing.native = slowed(executing.native, 0, delays["native"])
     executing.EXECUTORS["sendrecv"] = slowed(executing.sendrecv, 1, delays["sendrecv"])
     command()

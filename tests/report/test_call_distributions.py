@@ -13,7 +13,7 @@ def test_every_timed_call_of_every_launch_is_there(tmp_path):
     run = build_run(tmp_path / "run", ranks=(2,), sizes=(8, 1024), launches=3, timed=20)
     held = call_distributions(run, summarise(run))
     calls = frames.repetitions([run])
-    calls = calls[~calls["warmup"] & (calls["competitor"] == "ring") & (calls["nbytes"] == 1024)]
+    calls = calls[~calls["warmup"] & (calls["competitor"] == "ring") & (calls["size_bytes"] == 1024)]
     cell = held[cell_id(2, "ring", 1024)]
     assert len(held) == 6 and cell["all"] and cell["title"] == "ring, 2 ranks, 1 KiB"
     for launch, group in calls.groupby("launch"):

@@ -6,8 +6,8 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, find_caveats, gaps
 
 
-def row(state: str, nbytes: int = 8, **fields) -> dict:
-    usual = {"state": state, "ranks": 4, "competitor": "ring", "reason": "why", "nbytes": nbytes}
+def row(state: str, size_bytes: int = 8, **fields) -> dict:
+    usual = {"state": state, "ranks": 4, "competitor": "ring", "reason": "why", "size_bytes": size_bytes}
     return {**usual, **fields}
 
 

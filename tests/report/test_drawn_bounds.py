@@ -27,7 +27,7 @@ def test_the_curve_is_the_greater_of_two_bounds(tmp_path):
     curve = bound_curves(lower_bounds(hand_models(NAMES, (2, 8)), rows), 8, 1 << 22)
     assert set(curve["ranks"]) == {2, 8}
     curve = curve[curve["ranks"] == 8]
-    assert curve["nbytes"].iloc[0] == pytest.approx(8) and curve["nbytes"].iloc[-1] == pytest.approx(1 << 22)
+    assert curve["size_bytes"].iloc[0] == pytest.approx(8) and curve["size_bytes"].iloc[-1] == pytest.approx(1 << 22)
     assert curve["time_s"].iloc[0] == pytest.approx(3 * ALPHA_S)
     assert curve["time_s"].iloc[-1] == pytest.approx(1.75 * (1 << 22) * BETA_S_PER_BYTE)
     assert curve["busbw_bytes_per_s"].max() == pytest.approx(1 / BETA_S_PER_BYTE)

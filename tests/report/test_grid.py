@@ -54,7 +54,7 @@ def test_the_legend_names_intervals_where_they_are_shown(rows):
 
 def test_wrong_elements_are_left_out_only_where_there_are_none(rows):
     assert {column.name for column in grid(rows, Screen(80)) if column.left_out} == {"±", "algbw"}
-    clean = [row for row in rows if row["nbytes"] != 1024]
+    clean = [row for row in rows if row["size_bytes"] != 1024]
     assert {column.name for column in grid(clean, Screen(80)) if column.left_out} == {"±", "algbw", "#wrong (all 0)"}
 
 
@@ -65,7 +65,7 @@ def styles(rows, changed):
 
 def test_colours_say_what_marks_say_and_what_failed(rows):
     fine = [row for row in rows if row["state"] == "done"]
-    complete = [row for row in fine if row["nbytes"] != 1024]
+    complete = [row for row in fine if row["size_bytes"] != 1024]
     assert styles(complete, {"standing": "fastest", "doubt": None}) == {("*", "best")}
     assert styles(complete, {"standing": "equal", "doubt": None}) == {("=", "equal")}
     assert {style for _, style in styles(complete, {"standing": None, "doubt": "drift"})} == {"faint"}

@@ -37,7 +37,7 @@ def run_on_two_nodes(path, link_rate_bytes_per_s, factor=lambda launch, cell: 1.
 
 
 def large(rows, algorithm):
-    return next(row for row in rows if (row["competitor"], row["nbytes"]) == (algorithm, 4 * MIB))
+    return next(row for row in rows if (row["competitor"], row["size_bytes"]) == (algorithm, 4 * MIB))
 
 
 def shares_of_table(text):
@@ -57,7 +57,7 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     run = run_on_two_nodes(tmp_path / "a", TOO_LOW)
     rows = record_summary(run)
     passing = [row for row in rows if row["time_s"] < row["limit_s"]]
-    assert {row["nbytes"] for row in passing} == {MIB, 4 * MIB} and large(rows, "ring") in passing
+    assert {row["size_bytes"] for row in passing} == {MIB, 4 * MIB} and large(rows, "ring") in passing
     assert all((row["of_limit"] is None) == (row in passing) for row in rows)
     with open(run.summary_csv, newline="") as file:
         assert [line["of_limit"] == "" for line in csv.DictReader(file)] == [row in passing for row in rows]

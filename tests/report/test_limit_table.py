@@ -22,10 +22,10 @@ def test_a_share_stands_beside_that_of_the_schedule_s_own_limit():
 
 
 def test_where_nothing_measured_gives_a_limit_the_models_do_and_are_named():
-    row = {**ROW, "ranks": 2, "nbytes": 8, "time_s": 4e-6, "limit_s": None}
+    row = {**ROW, "ranks": 2, "size_bytes": 8, "time_s": 4e-6, "limit_s": None}
     least = Bounds(latency_s=1e-6, bandwidth_s=1e-9)
     assert limit_lines([row], least) == [LimitLine(8, 1e-6, "modelled latency", {"tree": "25 %"})]
-    large = {**row, "nbytes": 8192}
+    large = {**row, "size_bytes": 8192}
     assert limit_lines([large], least) == [
         LimitLine(8192, pytest.approx(8.192e-6), "modelled bandwidth", {"tree": "above 100 %"})
     ]
@@ -34,15 +34,15 @@ def test_where_nothing_measured_gives_a_limit_the_models_do_and_are_named():
 
 def loads(launch, cell):
     """Each rank of the made runs receives and reduces three vectors, however it would be; native is not known."""
-    nbytes = cell.count * 4
-    return {} if not cell.competitor.is_ours else {"received_nbytes": 3 * nbytes, "reduced_nbytes": 2 * nbytes}
+    size_bytes = cell.count * 4
+    return {} if not cell.competitor.is_ours else {"received_nbytes": 3 * size_bytes, "reduced_nbytes": 2 * size_bytes}
 
 
 def test_the_page_has_a_line_for_each_size_with_a_limit(tmp_path):
     run = build_run(tmp_path / "run", ranks=[2], floors=True, outcome=loads)
     rows = summarise(run)
     lines = limit_lines(rows)
-    assert [line.nbytes for line in lines] == [1 << 16, 1 << 20, 1 << 22] and isinstance(lines[0], LimitLine)
+    assert [line.size_bytes for line in lines] == [1 << 16, 1 << 20, 1 << 22] and isinstance(lines[0], LimitLine)
     assert lines[0].limit_by == "local work" and "(" in lines[0].shares["ring"] and "(" not in lines[0].shares["native"]
     page = write_report([run], tmp_path / "report.html").read_text()
     assert "<h2>Lower bounds</h2>" in page and lines[1].shares["two_tree"] in page and "Time against" in page

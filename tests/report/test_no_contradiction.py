@@ -40,9 +40,9 @@ def models(draw, name: str, counts: tuple[int, ...], kept_to: int) -> Model:
         itemsize=4,
         segment=1 << 12 if name == "two_tree" else None,
         ranks=counts,
-        at_most_ranks=tuple(SizeTime(nbytes, draw(st.floats(1e-6, 1e-3))) for nbytes in (8, 1 << 12, 1 << 24)),
+        at_most_ranks=tuple(SizeTime(size_bytes, draw(st.floats(1e-6, 1e-3))) for size_bytes in (8, 1 << 12, 1 << 24)),
         winner_kept_to=kept_to,
-        nbytes=draw(st.sampled_from(((8, 1 << 24), (8, 1 << 12), (1 << 14, 1 << 24)))),
+        size_bytes=draw(st.sampled_from(((8, 1 << 24), (8, 1 << 12), (1 << 14, 1 << 24)))),
         reach_log=draw(st.one_of(st.none(), st.floats(0.01, 0.6))),
         reach_log_per_doubling=0.05,
     )
@@ -75,7 +75,7 @@ def said(forecast: Forecast) -> dict[tuple[int, int], Said]:
     """What the table, CSV and the map say, by ranks and size."""
     (group,), of_place = forecast.groups, {}
     in_map = iter(name for line in winner_map(group, forecast.ranks, forecast.sizes) for name in line)
-    for place, cells in groupby(rows(forecast), lambda row: (row["ranks"], row["nbytes"])):
+    for place, cells in groupby(rows(forecast), lambda row: (row["ranks"], row["size_bytes"])):
         at = list(cells)
         fastest, equal = ([row["competitor"] for row in at if row[mark]] for mark in ("fastest", "equal"))
         assert not any(row["unidentified"] for row in at if row["fastest"] and not row["kept_from_ranks"])
@@ -125,14 +125,14 @@ def test_no_two_statements_contradict_each_other(forecast):
 
 def check_verdict(verdict: Verdict, standing: dict[tuple[int, str], str]) -> None:
     """No cell within a stretch has another winner, or a slower leader; crossovers lie where both sides are shown."""
-    winner = {nbytes: name for (nbytes, name), one in standing.items() if one == FASTEST}
+    winner = {size_bytes: name for (size_bytes, name), one in standing.items() if one == FASTEST}
     for stretch in (one for one in verdict.stretches if one.is_won):
-        for nbytes, _ in standing:
-            if stretch.low <= nbytes <= stretch.high and nbytes not in stretch.exceptions:
-                assert winner.get(nbytes, stretch.leaders[0]) == stretch.leaders[0]
-                assert standing[nbytes, stretch.leaders[0]] != SLOWER
+        for size_bytes, _ in standing:
+            if stretch.low <= size_bytes <= stretch.high and size_bytes not in stretch.exceptions:
+                assert winner.get(size_bytes, stretch.leaders[0]) == stretch.leaders[0]
+                assert standing[size_bytes, stretch.leaders[0]] != SLOWER
     for over in filter(None, verdict.hand_overs):
-        assert over.low <= over.nbytes <= over.high
+        assert over.low <= over.size_bytes <= over.high
         assert standing[over.low, over.before] != SLOWER and standing[over.high, over.after] != SLOWER
 
 
@@ -147,10 +147,10 @@ def test_marks_verdicts_and_comparisons_with_native_do_not_contradict_each_other
     add_doubts(table)
     add_grades(table, [])
     add_standings(table)
-    standing = {(row["nbytes"], row["competitor"]): row["standing"] for row in table}
+    standing = {(row["size_bytes"], row["competitor"]): row["standing"] for row in table}
     for verdict in verdicts(table):
         check_verdict(verdict, standing)
     for one in rival_comparisons(table):
         if one.slower:
-            assert standing[one.nbytes, "native"] != FASTEST
-            assert {standing[one.nbytes, "native"], standing[one.nbytes, one.against]} != {EQUAL}
+            assert standing[one.size_bytes, "native"] != FASTEST
+            assert {standing[one.size_bytes, "native"], standing[one.size_bytes, one.against]} != {EQUAL}

@@ -72,12 +72,12 @@ class Page(HTMLParser):
 
 def troubled(launch, cell):
     """Ring wrong at 1 MiB, two_tree skipped at 4 MiB and never started at 64 KiB, diverging; native all right."""
-    nbytes = cell.count * 4
-    if cell.algorithm == "ring" and nbytes == 1 << 20:
+    size_bytes = cell.count * 4
+    if cell.algorithm == "ring" and size_bytes == 1 << 20:
         return {"state": "wrong", "wrong": 17}
-    if cell.algorithm == "two_tree" and nbytes == 65536:
+    if cell.algorithm == "two_tree" and size_bytes == 65536:
         return None
-    if cell.algorithm == "two_tree" and nbytes == 4 << 20:
+    if cell.algorithm == "two_tree" and size_bytes == 4 << 20:
         return {"state": "skipped", "reason": f"needs more memory {HOSTILE}"}
     return {"same_bits": cell.algorithm != "two_tree"}
 
@@ -170,7 +170,8 @@ def test_the_first_screen_has_one_answer_one_grade_and_what_to_do(page, run):
 
 def test_the_first_screen_has_three_numbers_and_the_map_of_winners(page, run):
     row = min(
-        (row for row in summarise(run) if (row["ranks"], row["nbytes"]) == (4, 1 << 20)), key=lambda row: row["time_s"]
+        (row for row in summarise(run) if (row["ranks"], row["size_bytes"]) == (4, 1 << 20)),
+        key=lambda row: row["time_s"],
     )
     time, factor, efficiency = re.findall(r"<li><strong>(.*?)</strong> <span>(.*?)</span>", page.source)
     assert time == (
@@ -202,13 +203,13 @@ def test_contents_lead_to_sections_in_their_order(page):
 
 def test_the_script_gets_the_values_of_the_summary(page, run):
     held = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page.source)[0])
-    rows = {(row["ranks"], row["competitor"], row["nbytes"]): row for row in summarise(run)}
+    rows = {(row["ranks"], row["competitor"], row["size_bytes"]): row for row in summarise(run)}
     shown = 0
     for panel in held["charts"]["latency"]["panels"]:
         ranks = int(panel["tags"][0].split()[0])
         for series in panel["series"]:
-            for nbytes, time_us, words, cell in zip(*(series[name] for name in ("x", "y", "words", "cells"))):
-                row = rows[ranks, series["name"], nbytes]
+            for size_bytes, time_us, words, cell in zip(*(series[name] for name in ("x", "y", "words", "cells"))):
+                row = rows[ranks, series["name"], size_bytes]
                 assert time_us == pytest.approx(row["time_s"] * 1e6, rel=1e-5)
                 assert format_time(row["time_s"]) in words and f"{row['launches']} launches" in words
                 assert held["cells"][cell]["launches"].keys() == row["launch_medians"].keys()
@@ -272,7 +273,7 @@ def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
     bounded = latency[latency["bound_s"].notna()]
     assert (bounded["bound_s"] <= bounded["spread_low_s"]).all()
     winners = pd.read_csv(folder / "winners.csv")
-    assert len(winners) == rows.groupby(["ranks", "nbytes"]).ngroups
+    assert len(winners) == rows.groupby(["ranks", "size_bytes"]).ngroups
     ranks = pd.read_csv(folder / "ranks.csv")
     assert {2, 4, 8, 16} <= set(ranks["ranks"]) and ranks.loc[ranks["ranks"] > 4, "time_s"].isna().all()
     assert set(pd.read_csv(folder / "models.csv")["competitor"]) == {"native", "two_tree"}

@@ -15,7 +15,7 @@ SIZES = tuple(8 << 3 * power for power in range(5))
 
 def text(factor: float = 1.0, ranks: int = 8) -> str:
     """A CSV of five sizes of one algorithm."""
-    rows = "".join(f"{nbytes},{ranks},{factor * (10 + nbytes / 100)}\n" for nbytes in SIZES)
+    rows = "".join(f"{size_bytes},{ranks},{factor * (10 + size_bytes / 100)}\n" for size_bytes in SIZES)
     return f"bytes,ranks,time_us\n{rows}"
 
 

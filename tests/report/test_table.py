@@ -59,12 +59,12 @@ def test_the_table_gives_the_share_of_the_limit(tmp_path):
     plan = json.loads(folder.run_json.read_text())["plan"]
     change_json(folder.run_json, plan={**plan, "link_rate_bytes_per_s": 1e10})
     rows = summarise(folder)
-    large = [one for one in rows if one["nbytes"] == 1 << 22 and one["competitor"] == "ring"][0]
+    large = [one for one in rows if one["size_bytes"] == 1 << 22 and one["competitor"] == "ring"][0]
     assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)
     assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"])
     text = table(folder.plan(), rows, "an MPI")
     assert "N nodes over hsn0, 80 Gbit/s from --link-rate" in text
-    best = min(one["time_s"] for one in rows if one["nbytes"] == 1 << 22)
+    best = min(one["time_s"] for one in rows if one["size_bytes"] == 1 << 22)
     assert f" {(1 << 22) / 1e10 / best:.0%} " in text
 
 

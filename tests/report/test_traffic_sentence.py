@@ -7,8 +7,8 @@ from allreduce_bench.report import how_measured
 MIB = 1 << 20
 
 
-def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
-    return {"wire": text, "internode_nbytes": internode, "nbytes": nbytes}
+def row(text: str | None, internode: int | None, size_bytes: int = MIB) -> dict:
+    return {"wire": text, "internode_nbytes": internode, "size_bytes": size_bytes}
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
         ([row("eth0=40 lo=3", MIB)], "at 1 MiB and above: not counted by eth0, lo, which carried none of it"),
         ([row("eth0=40 lo=3", 0)], "no network traffic at 1 MiB and above: one node, shared memory"),
         ([row("lo=1048576", 0)], "one node, but with network traffic at 1 MiB and above: 1.00 x the vector size on lo"),
-        ([row("hsn0=1", None), row("hsn0=1", 8, nbytes=8), row(None, MIB)], None),
+        ([row("hsn0=1", None), row("hsn0=1", 8, size_bytes=8), row(None, MIB)], None),
     ],
 )
 def test_the_sentence(rows, says):

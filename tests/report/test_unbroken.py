@@ -10,7 +10,7 @@ NAMES = {8: ("tree",), 64: ("tree", "recursive_doubling"), 512: (), 4096: ("ring
 
 
 def frame(algorithm: str, **names) -> pd.DataFrame:
-    rows = pd.DataFrame({"competitor": algorithm, "ranks": 4, "nbytes": SIZES})
+    rows = pd.DataFrame({"competitor": algorithm, "ranks": 4, "size_bytes": SIZES})
     known = NAMES | {int(size.strip("_")): value for size, value in names.items()}
     return with_algorithms_at_work(rows, {4: identified(4, {("native", size): known[size] for size in SIZES})})
 
@@ -24,4 +24,4 @@ def test_a_line_ends_where_another_algorithm_is_at_work():
 def test_what_is_unknown_breaks_no_line():
     assert breaks(frame("native")) == [] and len(unbroken(frame("native"))) == 1
     assert not is_broken(frame("ring", _512=("ring",)))  # it is itself at all sizes
-    assert breaks(pd.DataFrame({"nbytes": SIZES})) == []
+    assert breaks(pd.DataFrame({"size_bytes": SIZES})) == []

@@ -59,9 +59,9 @@ def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     assert str(unclear) == "2 B, 2 MiB: no winner"
 
 
-@pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
-def test_a_crossover_has_two_digits(nbytes, words):
-    (_, _, sentence) = lines(Verdict(4, (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
+@pytest.mark.parametrize("size_bytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
+def test_a_crossover_has_two_digits(size_bytes, words):
+    (_, _, sentence) = lines(Verdict(4, (WON, WON), (HandOver("a", "b", 8, 4096, size_bytes),), (), "good"))
     assert f": about {words}, between" in str(sentence)
 
 

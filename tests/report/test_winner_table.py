@@ -14,7 +14,7 @@ def test_each_cell_is_that_of_the_winners(tmp_path):
     cells = {
         (int(ranks.split()[0]), size): cell for ranks, line in table["lines"] for size, cell in zip((8, 1 << 20), line)
     }
-    won = winners(frame).set_index(["ranks", "nbytes"])
+    won = winners(frame).set_index(["ranks", "size_bytes"])
     assert {key: cell.winner for key, cell in cells.items()} == won["winner"].to_dict()
     assert all(cell.text in ("=", "?") if not cell.winner else cell.text.endswith("×") for cell in cells.values())
     assert set(table["looks"]) == set(won["winner"]) - {""}

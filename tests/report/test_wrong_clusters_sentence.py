@@ -12,8 +12,8 @@ MIB = 1 << 20
 def rows_with(wrong: dict[tuple[int, int], int]) -> list[dict]:
     cells = [(ranks, 8 << i) for ranks in (4, 8, 16, 32, 64) for i in range(30)]
     return [
-        {"ranks": p, "nbytes": nbytes, "checked_launches": 20, "wrong_launches": wrong.get((p, nbytes), 0)}
-        for p, nbytes in cells
+        {"ranks": p, "size_bytes": size_bytes, "checked_launches": 20, "wrong_launches": wrong.get((p, size_bytes), 0)}
+        for p, size_bytes in cells
     ]
 
 
@@ -33,7 +33,7 @@ def test_the_share_the_place_and_the_chance_are_said():
 
 def test_an_n_over_p_that_words_round_is_not_called_exact():
     rows = [
-        {"ranks": p, "nbytes": p * size, "checked_launches": 20, "wrong_launches": 3 * (size == 12345)}
+        {"ranks": p, "size_bytes": p * size, "checked_launches": 20, "wrong_launches": 3 * (size == 12345)}
         for p in (4, 8, 16)
         for size in (100, 1000, 12345, 20000, 30000)
     ]

@@ -15,5 +15,5 @@ def test_the_python_of_the_page_runs(tmp_path, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     names: dict = {}
     exec(code, names)
-    assert names["plan"]["ranks"] == [2] and list(names["ring"]["nbytes"]) == [8, 1024]
+    assert names["plan"]["ranks"] == [2] and list(names["ring"]["size_bytes"]) == [8, 1024]
     assert sum(map(bool, code.splitlines())) == 5 and "1024" in capsys.readouterr().out

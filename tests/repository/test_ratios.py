@@ -202,8 +202,10 @@ def test_point_and_interval_are_of_one_estimator():
 
 def test_sizes_make_a_geometric_mean_and_a_worst_one(monkeypatch):
     answers = {4096: [1.0, 4.0], 16384: [4.0, 1.0], 65536: [3.0, 3.0]}
-    monkeypatch.setattr(ratios, "measured", lambda row, *rest: ratios.Measured(answers[row.nbytes], "ours", "single"))
-    series = Series("all", tuple(row for row in SERIES[0].rows if row.nbytes in answers))
+    monkeypatch.setattr(
+        ratios, "measured", lambda row, *rest: ratios.Measured(answers[row.size_bytes], "ours", "single")
+    )
+    series = Series("all", tuple(row for row in SERIES[0].rows if row.size_bytes in answers))
     *_, mean, worst = ratios.series_ratios(ratios.Side("", MPICH, ""), series, "", 4, 1.0)
     assert mean.ratio == pytest.approx((2 * 2 * 3) ** (1 / 3))
     assert worst.ratio == pytest.approx(2.0) and worst.by == "4 KiB: ours"

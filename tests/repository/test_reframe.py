@@ -53,8 +53,8 @@ def test_the_check_passes_and_reports_the_figures_of_every_cell(python, launcher
     assert set(found) == {f"{cell}_{figure}" for cell in cells for figure in ("busbw", "time")}
     for name, (value, *_, unit, _) in found.items():
         assert value > 0 and unit == ("GB/s" if name.endswith("busbw") else "us")
-    nbytes, time_us = 65536, found["ring_64K_time"][0]  # of two ranks: busbw = nbytes / time
-    assert found["ring_64K_busbw"][0] == pytest.approx(nbytes / time_us / 1e3)
+    size_bytes, time_us = 65536, found["ring_64K_time"][0]  # of two ranks: busbw = size_bytes / time
+    assert found["ring_64K_busbw"][0] == pytest.approx(size_bytes / time_us / 1e3)
     assert list(tmp_path.glob("output/**/run/summary.csv"))  # kept for a report
 
 

@@ -42,8 +42,8 @@ def test_the_segment_is_the_cheapest_within_the_bounds(message, prices, expected
 
 @given(st.integers(128 * 1024, 1 << 32), st.floats(1e-7, 1e-4), st.floats(1e-12, 1e-8), st.floats(1e-12, 1e-8))
 def test_no_other_segment_within_the_bounds_costs_less(message, alpha_s, beta, gamma):
-    def cost_s(nbytes: float) -> float:
-        return message / nbytes * alpha_s + nbytes * min(beta, gamma)
+    def cost_s(size_bytes: float) -> float:
+        return message / size_bytes * alpha_s + size_bytes * min(beta, gamma)
 
     chosen = chosen_segment_nbytes(message, CutPrices(alpha_s, beta, gamma, "test"))
     if chosen is not None:
@@ -55,7 +55,7 @@ def test_no_other_segment_within_the_bounds_costs_less(message, alpha_s, beta, g
 def test_each_size_and_number_of_ranks_has_its_own_segment_of_the_block():
     plan = pipelined()
     found = chosen_cuts(plan, NOMINAL)
-    assert [(cut.ranks, cut.nbytes) for cut in found] == [(2, 16 * MIB), (4, 16 * MIB)]  # 8 bytes are never cut
+    assert [(cut.ranks, cut.size_bytes) for cut in found] == [(2, 16 * MIB), (4, 16 * MIB)]  # 8 bytes are never cut
     assert [cut.segment_nbytes for cut in found] == [chosen_segment_nbytes(16 * MIB / p, NOMINAL) for p in (2, 4)]
     in_groups = chosen_cuts(pipelined(ranks=(4,), groups="2"), NOMINAL)
     assert in_groups[0].segment_nbytes == found[0].segment_nbytes  # two ranks of each group share a vector

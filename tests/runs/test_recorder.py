@@ -29,7 +29,7 @@ CELL = {
     "window": None,
     "groups": "",
 }
-COMMON = {**CELL, "ranks": 2, "nbytes": 8}
+COMMON = {**CELL, "ranks": 2, "size_bytes": 8}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, blocks_of, checked_row
 
-COLUMNS = ["competitor", "ranks", "nbytes", "time_s", "valid", "state"]
+COLUMNS = ["competitor", "ranks", "size_bytes", "time_s", "valid", "state"]
 GOOD = "ring,2,8,1e-06,1,done"
 
 

@@ -14,6 +14,8 @@ def test_a_mark_is_not_glued_to_a_line_that_was_cut_off(tmp_path):
     *lines, last = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, last[:25]]))
     cell = folder.plan().cells(LAUNCH)[-1]
-    mark_unfinished_cell(folder, LAUNCH, {**cell.__dict__, "ranks": 2, "nbytes": 8, "state": "hung", "reason": "late"})
+    mark_unfinished_cell(
+        folder, LAUNCH, {**cell.__dict__, "ranks": 2, "size_bytes": 8, "state": "hung", "reason": "late"}
+    )
     assert [row["state"] for row in folder.marks()] == ["done"] * (len(lines) - 1) + ["hung"]
     assert folder.damages() == [] and cell.key not in folder.finished(LAUNCH)

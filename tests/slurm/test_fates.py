@@ -144,7 +144,7 @@ def test_the_summary_says_the_reason_where_no_launch_has_the_cell(tmp_path):
     folder = build_sweep(tmp_path / "run", outcome=lacking("ring", launches=(1, 2, 3)))
     rows = explain_rows(summarise(folder), missing(folder, [task("124", "8r")]))
     absent = [row for row in rows if row["state"] == "missing"]
-    assert {(row["ranks"], row["competitor"], row["nbytes"]) for row in absent} == {
+    assert {(row["ranks"], row["competitor"], row["size_bytes"]) for row in absent} == {
         (8, "ring", 65536),
         (8, "ring", 1 << 20),
     }

@@ -53,7 +53,7 @@ def together(work, *arguments: tuple) -> list:
 
 def keep(recorder: Recorder, launch: Launch, cell: Cell, **changes) -> None:
     common = {**asdict(cell), "ranks": launch.ranks, "nodes": 1, "dtype": "float32", "op": "sum", "wrong": 0}
-    facts = {**common, "nbytes": 4 * cell.count, "state": "done", "repetitions": CALLS, **changes}
+    facts = {**common, "size_bytes": 4 * cell.count, "state": "done", "repetitions": CALLS, **changes}
     call = {**facts, "valid": True, "warmup": False, "in_place": False, "iterations": 1, "time_definition": "x"}
     recorder.cell(facts, [{**call, "repetition": number, "time_s": 1e-6 * (1 + number)} for number in range(CALLS)])
 
@@ -171,7 +171,7 @@ def test_a_mark_about_a_cell_goes_to_the_attempt_that_began_it(tmp_path):
     )
     Recorder(folder, "2r-1", launch_facts(2))  # of a job that started meanwhile
     cell = folder.plan().cells(Launch(2, 1))[0]
-    facts = {**asdict(cell), "ranks": 2, "nbytes": 8, "state": "hung"}
+    facts = {**asdict(cell), "ranks": 2, "size_bytes": 8, "state": "hung"}
     mark_unfinished_cell(folder, Launch(2, 1), {**facts, "attempt": 1})
     mark_unfinished_cell(folder, Launch(2, 1), facts)
     assert [(row["attempt"], row["state"]) for row in folder.marks()] == [("1", "hung"), ("2", "hung")]

@@ -48,12 +48,12 @@ def first_calls(python: str, runs: int) -> bool:
         with room([parse_rate(RATE)] * HOSTS) as made:
             rows += rows_of(command(python, HOSTS, "first", str(FIRST[-1])), made)
     good = True
-    for nbytes, ways in rows[0]["times_s"].items():
+    for size_bytes, ways in rows[0]["times_s"].items():
         for calls in FIRST:
             for rival in [name for name in ways if name != "ours"]:
-                taken = [row["times_s"][nbytes] for row in rows]
+                taken = [row["times_s"][size_bytes] for row in rows]
                 ratio = median(sum(times["ours"][:calls]) / sum(times[rival][:calls]) for times in taken)
-                where = f"{python}, {HOSTS} hosts, {RATE}, {format_size(int(nbytes))}"
+                where = f"{python}, {HOSTS} hosts, {RATE}, {format_size(int(size_bytes))}"
                 print(f"{where}, first {calls} calls: {ratio:.3f} of {rival}", flush=True)
                 good &= ratio <= SLOWER
     return good

@@ -71,7 +71,7 @@ def table(where: str, runs: list[list[dict]]) -> bool:
             words.append(row["chosen"] if best == row["chosen"] else f"{row['chosen']} ({best})")
         calls = "/".join(str(row.get("noticed_after") or row["settled_after"]) for row in rows)
         figures = f"{calls:>6} {median(ratios):15.3f} {median(own):13.3f}"
-        print(f"{format_size(rows[0]['nbytes']):>10} {figures}  {'; '.join(words)}")
+        print(f"{format_size(rows[0]['size_bytes']):>10} {figures}  {'; '.join(words)}")
         good &= median(ratios) <= SLOWER
     return good
 

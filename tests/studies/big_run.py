@@ -59,10 +59,10 @@ def make(
         recorder = Recorder(folder, launch.name, launch_facts(launch.ranks), sync=False)
         level = noise.normal(1, 0.01)
         for cell in plan.cells(launch):
-            messages, nbytes = PATHS[cell.algorithm](launch.ranks, cell.count * plan.itemsize)
-            model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * nbytes)
+            messages, size_bytes = PATHS[cell.algorithm](launch.ranks, cell.count * plan.itemsize)
+            model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * size_bytes)
             time_s = model_s * noise.normal(1, 0.02, WARMUPS + timed) * (1 + noise.exponential(0.02))
-            facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(nbytes)}
+            facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(size_bytes)}
             lines = _lines(facts, time_s)
             facts |= {"imb_t_max_s": float(time_s.mean())}
             recorder.cell_of_lines(facts, "".join(lines).encode(), len(lines))
@@ -78,7 +78,7 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
         "nodes": 1,
         "dtype": plan.dtype,
         "op": plan.op,
-        "nbytes": cell.count * plan.itemsize,
+        "size_bytes": cell.count * plan.itemsize,
         "time_definition": time_definition("round_time"),
         "iterations": 1,
         "valid": 1,

@@ -30,14 +30,14 @@ class Said(NamedTuple):
     place: str  # file and line
 
 
-def source_says(library: str, ranks: int, nodes: int, nbytes: int, is_multiple: bool) -> Said | None:
+def source_says(library: str, ranks: int, nodes: int, size_bytes: int, is_multiple: bool) -> Said | None:
     """Return what the library's source says; None: it is not public."""
     if library.startswith("Open MPI"):
-        return _open_mpi(ranks, nodes, nbytes)
-    return _mpich(ranks, nodes, nbytes, is_multiple) if library.startswith("MPICH") else None
+        return _open_mpi(ranks, nodes, size_bytes)
+    return _mpich(ranks, nodes, size_bytes, is_multiple) if library.startswith("MPICH") else None
 
 
-def _open_mpi(ranks: int, nodes: int, nbytes: int) -> Said:
+def _open_mpi(ranks: int, nodes: int, size_bytes: int) -> Said:
     if 1 < nodes < ranks:
         return Said("han", "coll_han_component.c (priority 35), coll_han_allreduce.c:91")
     limits = {  # ranks below -> bytes below, algorithm, line
@@ -52,20 +52,20 @@ def _open_mpi(ranks: int, nodes: int, nbytes: int) -> Said:
         16: ((8192, "recursive_doubling", 147), (2**62, "rabenseifner", 149)),
     }
     table = next(table for below, table in limits.items() if ranks < below)
-    name, line = next((name, line) for below, name, line in table if nbytes < below)
-    if "ring" in name and nbytes // ITEMSIZE < ranks:
+    name, line = next((name, line) for below, name, line in table if size_bytes < below)
+    if "ring" in name and size_bytes // ITEMSIZE < ranks:
         return Said("recursive_doubling", f"{FIXED}:{line}, coll_base_allreduce.c: ring of fewer elements than ranks")
     return Said(name, f"{FIXED}:{line}")
 
 
-def _mpich(ranks: int, nodes: int, nbytes: int, is_multiple: bool) -> Said:
+def _mpich(ranks: int, nodes: int, size_bytes: int, is_multiple: bool) -> Said:
     if nodes == 1 and not is_multiple:
         return Said("release_gather", f"{OF_CH4}:54, ch4/posix_generic.json:20")
-    if 1 < nodes < ranks and nbytes <= 32768:
+    if 1 < nodes < ranks and size_bytes <= 32768:
         return Said("composition alpha", f"{OF_CH4}:64")
     power = 1 << (ranks.bit_length() - 1)
-    if nbytes <= 8 or nbytes // ITEMSIZE < power:
-        return Said("recursive_doubling", f"{GENERIC}:{125 if nbytes <= 8 else 137}")
+    if size_bytes <= 8 or size_bytes // ITEMSIZE < power:
+        return Said("recursive_doubling", f"{GENERIC}:{125 if size_bytes <= 8 else 137}")
     return Said("reduce_scatter_allgather", f"{GENERIC}:141")
 
 
@@ -84,16 +84,16 @@ def main() -> None:
             library = found["library"]
             print(f"{library}, {ranks} ranks on nodes: {nodes}")
             for size in found["sizes"]:
-                nbytes, names = size["nbytes"], size["names"]
-                said = source_says(library, ranks, nodes, nbytes, ranks // nodes > options.cores)
+                size_bytes, names = size["size_bytes"], size["names"]
+                said = source_says(library, ranks, nodes, size_bytes, ranks // nodes > options.cores)
                 is_wrong = said is not None and not any(
                     one == said.name or one.startswith(f"{said.name}:") for one in names
                 )
-                is_wrong |= library.startswith("MPICH") and nbytes == max(SIZES) and names == ["recursive_doubling"]
+                is_wrong |= library.startswith("MPICH") and size_bytes == max(SIZES) and names == ["recursive_doubling"]
                 wrong += is_wrong
                 source = f"{said.name} ({said.place})" if said else "no public source"
                 what = ", ".join(names) or f"unknown: {size['order']}"
-                print(f"  {format_size(nbytes):>8}  {what}; source: {source}{' WRONG' * is_wrong}", flush=True)
+                print(f"  {format_size(size_bytes):>8}  {what}; source: {source}{' WRONG' * is_wrong}", flush=True)
     print(f"{wrong} wrong")
     raise SystemExit(bool(wrong))
 

@@ -119,7 +119,8 @@ def _key(row: Row) -> tuple:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    yield from csv.DictReader(io.StringIO(path.read_text(), newline=""))
+    rows = csv.DictReader(io.StringIO(path.read_text(), newline=""))
+    yield from ({**row, "size_bytes": row["nbytes"]} for row in rows)
 
 
 def main() -> None:

@@ -183,14 +183,14 @@ def warm_and_cold(interpreter: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [interpreter, "-m", "allreduce_bench", "run", *words, "--launches", "3", "-o", f"{folder}/run"]
         text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
-    rows = {(row["nbytes"], row["cache"]): row for row in csv.DictReader(text.splitlines())}
+    rows = {(row["size_bytes"], row["cache"]): row for row in csv.DictReader(text.splitlines())}
     print("\nnative and the floors, 2 ranks, us: warm, cold, ratio")
-    for nbytes in dict.fromkeys(nbytes for nbytes, _ in rows):
+    for size_bytes in dict.fromkeys(size_bytes for size_bytes, _ in rows):
         pairs = []
         for name, column in COLD_COLUMNS.items():
-            warm, cold = (float(rows[nbytes, cache][column]) * 1e6 for cache in ("warm", "cold"))
+            warm, cold = (float(rows[size_bytes, cache][column]) * 1e6 for cache in ("warm", "cold"))
             pairs.append(f"{name} {warm:8.2f} {cold:8.2f} ({cold / warm:5.2f})")
-        print(f"  {int(nbytes):>8} B  " + "   ".join(pairs))
+        print(f"  {int(size_bytes):>8} B  " + "   ".join(pairs))
 
 
 def start_of_ranks(interpreter: str) -> None:

@@ -26,10 +26,10 @@ from allreduce_bench.cli import main as command
 
 LONGEST_S = 60  # for what takes milliseconds
 NCCL = nccl_json(*(result(8 << power, {"time": 10.0 + power, "alg_bw": 1.0, "bus_bw": 1.5}) for power in range(4)))
-OWN = "algorithm,system,ranks,nodes,nbytes,count,dtype,op,time_us,launch\n" + "".join(
-    f"ring,lumi,{ranks},1,{nbytes},{nbytes // 4},float32,sum,{ranks + nbytes / 100},{launch}\n"
+OWN = "algorithm,system,ranks,nodes,size_bytes,count,dtype,op,time_us,launch\n" + "".join(
+    f"ring,lumi,{ranks},1,{size_bytes},{size_bytes // 4},float32,sum,{ranks + size_bytes / 100},{launch}\n"
     for ranks in (2, 4)
-    for nbytes in (8, 1024)
+    for size_bytes in (8, 1024)
     for launch in (1, 2)
 )
 ARCHIVE = next((DATA / "pico" / "fugaku").glob("*.tar.gz")).read_bytes()  # with a summary: it needs no metadata

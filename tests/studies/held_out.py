@@ -106,7 +106,9 @@ def series_of(folder: Path) -> Iterator[pd.DataFrame]:
                 points = points_of_log(path)
             except (LogError, OSError, ValueError):
                 continue
-        points = points[(points["ranks"] > 1) & (points["nbytes"] > 0) & (points["time_s"] > 0)].fillna({"window": 0})
+        points = points[(points["ranks"] > 1) & (points["size_bytes"] > 0) & (points["time_s"] > 0)].fillna(
+            {"window": 0}
+        )
         for _, rows in points.assign(window=pd.NA).groupby([key for key in KEYS if key in points], dropna=False):
             if rows["ranks"].nunique() >= LEAST_COUNTS:
                 yield rows
@@ -115,7 +117,7 @@ def series_of(folder: Path) -> Iterator[pd.DataFrame]:
 def tasks_of(folder: Path, name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> Iterator[Task]:
     """Yield what is held out of one series, and put into `parts` what is fitted."""
     parts[name] = rows
-    counts, sizes = sorted(set(rows["ranks"])), sorted(set(rows["nbytes"]))
+    counts, sizes = sorted(set(rows["ranks"])), sorted(set(rows["size_bytes"]))
     held_counts = {"largest p": counts[-1:], "middle p": counts[len(counts) // 2 : len(counts) // 2 + 1]}
     if len(counts) > LEAST_COUNTS:
         held_counts["two largest"] = counts[-2:]
@@ -128,12 +130,12 @@ def tasks_of(folder: Path, name: str, rows: pd.DataFrame, parts: dict[str, pd.Da
         if number < LEAST_SIZES or number == len(sizes):
             continue
         kept = sizes[:number] if upward else sizes[-number:]
-        is_kept = rows["nbytes"].isin(kept)
+        is_kept = rows["size_bytes"].isin(kept)
         fitted = rows[is_kept]
         part = f"{name} {kept[0]} {kept[-1]}"
         parts[part] = fitted
         known = rows["ranks"].isin(set(fitted["ranks"]))
-        distance = rows["nbytes"] / kept[-1] if upward else kept[0] / rows["nbytes"]
+        distance = rows["size_bytes"] / kept[-1] if upward else kept[0] / rows["size_bytes"]
         for nearer, farther in zip((1, *DISTANCES), DISTANCES):
             held = rows[~is_kept & known & (distance > nearer) & (distance <= farther)]
             if len(held):
@@ -145,13 +147,15 @@ def plain_time_s(found: FittedSeries, cells: list[tuple[int, int]], every: Fitte
     seen = found.observed
     fits = [(plain(seen, name, seen.at(seen.counts)), name) for name in seen.paths]
     best, _ = min(fits, key=lambda fit: fit[0].loss)
-    place = {cell: row for row, cell in enumerate(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))}
+    place = {
+        cell: row for row, cell in enumerate(zip(every.observed.ranks.tolist(), every.observed.size_bytes.tolist()))
+    }
     return np.exp(best.log_time(every.observed))[[place[cell] for cell in cells]]
 
 
 def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> list[float]:
     """Return the trend's time at each row of `held`; NaN: fewer than two points of its line."""
-    group, grows = ("ranks", "nbytes") if in_size else ("nbytes", "ranks")
+    group, grows = ("ranks", "size_bytes") if in_size else ("size_bytes", "ranks")
     times_s = []
     for row in held.to_dict("records"):
         line = fitted[fitted[group] == row[group]].groupby(grows)["time_s"].median()
@@ -168,31 +172,31 @@ def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> lis
 def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: FittedSeries) -> Iterator[Held]:
     """Yield the predicted cells of a task."""
     system = str(task.held["run"].iloc[0])
-    cells = task.held.groupby(["ranks", "nbytes"], as_index=False)["time_s"].median()
-    timed = set(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))  # without those in two states
-    cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["nbytes"].tolist())]]
+    cells = task.held.groupby(["ranks", "size_bytes"], as_index=False)["time_s"].median()
+    timed = set(zip(every.observed.ranks.tolist(), every.observed.size_bytes.tolist()))  # without those in two states
+    cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["size_bytes"].tolist())]]
     usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
     (series,) = asked.models
     (without_trend,) = competing_models(Machine((replace(found.model, trend=()),)), (), EVERYWHERE)
     lines = found.observed.trend(found.observed.counts) if is_library(found.model.algorithm) else ()
     half = replace(found.model, trend=lines, trend_share=HALF)
     (with_half,) = competing_models(Machine((half,)), (), EVERYWHERE)
-    uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
+    uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["size_bytes"].tolist())), every)
     trend = trend_time_s(fitted, cells, task.kind.startswith("size"))
     library = is_library(found.model.algorithm)
     for row, uniform_s, trend_s in zip(cells.to_dict("records"), uniform.tolist(), trend):
-        predicted = asked.at(series, row["ranks"], row["nbytes"]).prediction
+        predicted = asked.at(series, row["ranks"], row["size_bytes"]).prediction
         times_s = {"uniform": uniform_s}
         if np.isfinite(trend_s):
             times_s |= {"trend": trend_s, "mean of both": exp((log(uniform_s) + log(trend_s)) / 2)}
         interval_s, wider_log = {}, 0.0
-        end = found.model.size_end(row["nbytes"])
-        doublings = doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["nbytes"] / end))
+        end = found.model.size_end(row["size_bytes"])
+        doublings = doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["size_bytes"] / end))
         if predicted is not None:
             times_s["ours"] = times_s["systems out"] = times_s["form"] = predicted.time_s
-            if found.model.trend and (form := without_trend.at(series, row["ranks"], row["nbytes"]).prediction):
+            if found.model.trend and (form := without_trend.at(series, row["ranks"], row["size_bytes"]).prediction):
                 times_s["form"] = form.time_s
-            if lines and (both := with_half.at(series, row["ranks"], row["nbytes"]).prediction):
+            if lines and (both := with_half.at(series, row["ranks"], row["size_bytes"]).prediction):
                 times_s["form and trend"] = both.time_s
             if predicted.low_s and predicted.high_s:
                 interval_s["ours"] = predicted.low_s, predicted.high_s
@@ -206,7 +210,7 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             row["time_s"],
             times_s,
             interval_s,
-            usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
+            usual.at(series, row["ranks"], row["size_bytes"]).prediction is None,
             (found.model.reach_log or 0.0) ** 2 / TYPICAL,
             doublings,
             wider_log,

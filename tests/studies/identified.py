@@ -95,10 +95,10 @@ def _of_own_mpi(ranks: Sequence[int], every: bool) -> bool:
     for number in ranks:
         found = launches(number, Start(), TIMEOUT_S)
         for one in forced(found.launcher.library):
-            for nbytes, (state, said) in _looked_at(found, one).items():
+            for size_bytes, (state, said) in _looked_at(found, one).items():
                 counts[state] += 1
                 if every or state in (PERHAPS, WRONG):
-                    print(f"{number} ranks, {format_size(nbytes)}, {one.words}: {state}: {said}", flush=True)
+                    print(f"{number} ranks, {format_size(size_bytes)}, {one.words}: {state}: {said}", flush=True)
     library = found.launcher.library
     print(
         f"{library}: {sum(counts.values())} cases: "
@@ -117,30 +117,32 @@ def _looked_at(found: Launches, one: Forced) -> dict[int, tuple[str, str]]:
     try:
         answers = found.find(Asked(SIZES), environ, found.command).answers
     except ProbeFailed as error:
-        return {nbytes: (OPEN, str(error)) for nbytes in SIZES}
-    return {nbytes: (_state(found, one, nbytes, answer), answer.words) for nbytes, answer in answers.items()}
+        return {size_bytes: (OPEN, str(error)) for size_bytes in SIZES}
+    return {
+        size_bytes: (_state(found, one, size_bytes, answer), answer.words) for size_bytes, answer in answers.items()
+    }
 
 
-def _state(found: Launches, one: Forced, nbytes: int, answer: Answer) -> str:
+def _state(found: Launches, one: Forced, size_bytes: int, answer: Answer) -> str:
     states = {is_asked(answer, name) for name in one.names}
     if states == {NO}:
         if found.launcher.library.startswith(INTEL):
             return PERHAPS
-        return REPLACED if _is_replaced(found, one, nbytes) else WRONG
+        return REPLACED if _is_replaced(found, one, size_bytes) else WRONG
     return RIGHT if YES in states else OPEN
 
 
-def _is_replaced(found: Launches, one: Forced, nbytes: int) -> bool:
+def _is_replaced(found: Launches, one: Forced, size_bytes: int) -> bool:
     """Return whether the library itself takes another one: MPICH ends if it is told to, Open MPI's source says it."""
     if found.launcher.library.startswith(MPICH):
         environ = {**environ_of_launch(), **one.variables, "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
         try:
-            found.find(Asked([nbytes]), environ, found.command)
+            found.find(Asked([size_bytes]), environ, found.command)
         except ProbeFailed:
             return True
         return False
     least = {"ring": found.ranks, "segmented_ring": found.ranks, "rabenseifner": 1 << (found.ranks.bit_length() - 1)}
-    return nbytes // ITEMSIZE < least.get(one.words, 0)
+    return size_bytes // ITEMSIZE < least.get(one.words, 0)
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ def main() -> None:
         for ranks in options.ranks:
             launches = [_launch(python, ranks) for _ in range(options.launches)]
             print(f"{python.parent.parent.name}, {ranks} ranks: out of place, in place, ratio (least to largest)")
-            for nbytes in SIZES:
-                out, within = ([launch[str(nbytes)][way] for launch in launches] for way in (0, 1))
+            for size_bytes in SIZES:
+                out, within = ([launch[str(size_bytes)][way] for launch in launches] for way in (0, 1))
                 ratios = [own / other for own, other in zip(within, out)]
                 times = f"{format_time(median(out)):>9} {format_time(median(within)):>9}"
                 ratio = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-                print(f"{format_size(nbytes):>8} {times}  {ratio}", flush=True)
+                print(f"{format_size(size_bytes):>8} {times}  {ratio}", flush=True)
 
 
 def _launch(python: Path, ranks: int) -> dict[str, list[float]]:

@@ -107,21 +107,22 @@ def say_burst(rates: Sequence[float]) -> None:
 
 
 def measured_orders(
-    made: Room, costs: Costs, algorithm: str, nbytes: int, per_node: int, turns: int, iters: int, folder: Path
+    made: Room, costs: Costs, algorithm: str, size_bytes: int, per_node: int, turns: int, iters: int, folder: Path
 ) -> None:
     """Print the orders of one algorithm: predicted, measured, and over the first one."""
     (chosen,) = find([algorithm]).values()
-    found = {each.name: each for each in orders(chosen, costs, nbytes, per_node)}
+    found = {each.name: each for each in orders(chosen, costs, size_bytes, per_node)}
     first = next(iter(found))
     words = {
-        name: ["-a", algorithm, "--sizes", nbytes, "--iters", iters, "--ranks-per-node", per_node]
+        name: ["-a", algorithm, "--sizes", size_bytes, "--iters", iters, "--ranks-per-node", per_node]
         + ["--order", ",".join(each.hosts)]
         for name, each in found.items()
     }
     measured = in_turns(made, words, turns, folder)
     ranks = len(found[first].hosts)
     print(
-        f"{algorithm}, {nbytes >> 10} KiB, {ranks} ranks on {len(costs.hosts)} hosts, {turns} turns of {iters} calls:"
+        f"{algorithm}, {size_bytes >> 10} KiB, {ranks} ranks on {len(costs.hosts)} hosts, "
+        f"{turns} turns of {iters} calls:"
     )
     for name, each in found.items():
         over = f"{each.time / found[first].time:.3f} predicted, {ratio(measured, name, first)} measured"

@@ -41,13 +41,13 @@ def main() -> int:
             for ranks in (16, 32):
                 path = Path(folder) / f"{name}{ranks}.html"
                 CliRunner().invoke(cli, ["explain", name, "-n", str(ranks), "-o", str(path)], catch_exceptions=False)
-                nbytes = path.stat().st_size
+                size_bytes = path.stat().st_size
                 paint_ms, frames, blocks = told(page, path, given.seconds)
                 median, late, longest = (frames[int(share * (len(frames) - 1))] for share in (0.5, 0.95, 1))
                 print(
-                    f"{name:<22}{ranks:>5}{blocks:>8}{nbytes:>8}{paint_ms:>18.0f}{median:>16.1f}{late:>6.1f}{longest:>10.1f}"
+                    f"{name:<22}{ranks:>5}{blocks:>8}{size_bytes:>8}{paint_ms:>18.0f}{median:>16.1f}{late:>6.1f}{longest:>10.1f}"
                 )
-                kept &= (nbytes <= MOST_NBYTES or ranks > 16) and paint_ms < MOST_PAINT_MS and median < SLOW_MS
+                kept &= (size_bytes <= MOST_NBYTES or ranks > 16) and paint_ms < MOST_PAINT_MS and median < SLOW_MS
     return 0 if kept else 1
 
 

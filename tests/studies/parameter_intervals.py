@@ -61,8 +61,8 @@ class Trial(NamedTuple):
 
 def made(algorithm: str, counts: Sequence[int], misfit: Sequence[str], random: np.random.Generator) -> Observations:
     """Return times of a series with these kinds of misfit."""
-    cells = [(p, nbytes) for p in counts for nbytes in SIZES]
-    ranks, nbytes = np.array(cells).T
+    cells = [(p, size_bytes) for p in counts for size_bytes in SIZES]
+    ranks, size_bytes = np.array(cells).T
     columns = TermColumns([terms(builtin()[algorithm], p, p, n, 4, enumerated=0) for p, n in cells])
     messages, moved = columns.matrix(Form()).T
     typical = np.exp(np.log(ranks).mean())
@@ -70,16 +70,16 @@ def made(algorithm: str, counts: Sequence[int], misfit: Sequence[str], random: n
     logs = np.log(ALPHA_S * messages + BETA_S_PER_BYTE * moved * crowded)
     if "knot" in misfit:
         first = random.choice(SIZES[5:8])
-        logs += np.log(1.25) * ((nbytes >= first) & (nbytes < 32 * first))
+        logs += np.log(1.25) * ((size_bytes >= first) & (size_bytes < 32 * first))
     if "contention of all" in misfit:
         logs += 0.1 * np.log(ranks)
     if "days" in misfit:
         logs += np.array([0.1 * random.normal() for _ in counts])[np.searchsorted(counts, ranks)]
-    noise = np.interp(np.log(nbytes), np.log([SIZES[0], SIZES[-1]]), [0.15, 0.02]) if "noise" in misfit else 0.03
+    noise = np.interp(np.log(size_bytes), np.log([SIZES[0], SIZES[-1]]), [0.15, 0.02]) if "noise" in misfit else 0.03
     launches = logs + noise * random.normal(size=(LAUNCHES, len(cells)))
     if "noise" in misfit:
         launches += 0.03 * random.normal(size=(LAUNCHES, len(counts)))[:, np.searchsorted(counts, ranks)]
-    return Observations(ranks, nbytes, launches, {algorithm: columns})
+    return Observations(ranks, size_bytes, launches, {algorithm: columns})
 
 
 def trial(algorithm: str, counts: Sequence[int], misfit: Sequence[str], seed: int) -> Trial:

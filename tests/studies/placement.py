@@ -72,7 +72,7 @@ def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
             raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
         rows, library = summarise(RunFolder(run)), RunFolder(run).attempts()[0]["mpi"]["library"]
     at_page = {
-        (row["ranks"], row["competitor"], row["nbytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
+        (row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
     }
     return pd.DataFrame(
         [
@@ -80,11 +80,11 @@ def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
                 "mpi": library,
                 "ranks": row["ranks"],
                 "competitor": row["competitor"],
-                "nbytes": row["nbytes"],
+                "size_bytes": row["size_bytes"],
                 "placement": row["placement"],
                 "is_close": int(row["placement"].isdigit() and 0 < int(row["placement"]) < 32),
                 "time_s": row["time_s"],
-                "over_page": row["time_s"] / at_page[row["ranks"], row["competitor"], row["nbytes"]],
+                "over_page": row["time_s"] / at_page[row["ranks"], row["competitor"], row["size_bytes"]],
                 "launches": row["launches"],
             }
             for row in rows
@@ -98,15 +98,15 @@ def draw(table: pd.DataFrame) -> Figure:
 
     Differences of 1 to 31 bytes are grey.
     """
-    groups, sizes = list(table.groupby(["mpi", "ranks"], sort=False)), sorted(table["nbytes"].unique())
+    groups, sizes = list(table.groupby(["mpi", "ranks"], sort=False)), sorted(table["size_bytes"].unique())
     places = [NUMPY, *(str(difference) for difference in DIFFERENCES)]
     figure = Figure(figsize=(3.2 * len(sizes), 2.1 * len(groups) + 0.8), layout="constrained")
     panels = figure.subplots(len(groups), len(sizes), sharex=True, sharey="row", squeeze=False)
     for panels_of_row, ((mpi, ranks), of) in zip(panels, groups):
-        for axes, nbytes in zip(panels_of_row, sizes):
+        for axes, size_bytes in zip(panels_of_row, sizes):
             axes.axvspan(places.index("4") - 0.5, places.index("28") + 0.5, color="#eeeeee", zorder=0)
             axes.axhline(1, color="#999999", linewidth=0.8)
-            for algorithm, line in of[of["nbytes"] == nbytes].groupby("competitor", sort=False):
+            for algorithm, line in of[of["size_bytes"] == size_bytes].groupby("competitor", sort=False):
                 values = line.set_index("placement")["over_page"].reindex(places).clip(*SHOWN)
                 axes.plot(
                     range(len(places)),
@@ -120,7 +120,7 @@ def draw(table: pd.DataFrame) -> Figure:
             axes.set_yscale("log", base=2)
             axes.set_ylim(*SHOWN)
             axes.set_yticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
-            axes.set_title(f"{mpi}, {ranks} ranks, {format_size(int(nbytes))}", fontsize=8)
+            axes.set_title(f"{mpi}, {ranks} ranks, {format_size(int(size_bytes))}", fontsize=8)
             axes.set_xticks(range(len(places)), places, rotation=90, fontsize=7)
         panels_of_row[0].set_ylabel("time over that at pages", fontsize=8)
     for axes in panels[-1]:

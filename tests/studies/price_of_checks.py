@@ -57,20 +57,20 @@ def measure(sizes: list[int]) -> None:
     plan = Plan(("ring",), (), (comm.size,), 1, seed=1, cell_time_s=CELL_TIME_S)
     common = (comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set())
     context = Context(*common, Clock(comm, shared=True), Barrier(comm))
-    for nbytes in sizes:
+    for size_bytes in sizes:
         for algorithm in ("native", "ring"):
             found = []
             for _ in range(CELLS):
                 spent.update(timed=0.0, bound=0.0)
                 comm.Barrier()
                 begun = time.perf_counter()
-                facts = cell.outcome_of(context, Cell(algorithm, nbytes // 4, None), 1).facts
+                facts = cell.outcome_of(context, Cell(algorithm, size_bytes // 4, None), 1).facts
                 whole = time.perf_counter() - begun
                 found.append((whole - sum(spent.values()), spent["timed"], facts.get("checks")))
             if comm.rank == 0:
                 checks_s, timed_s, checked = (median(one[i] or 0 for one in found) for i in range(3))
                 print(
-                    json.dumps({"nbytes": nbytes, "algorithm": algorithm, "s": [checks_s, timed_s, checked]}),
+                    json.dumps({"size_bytes": size_bytes, "algorithm": algorithm, "s": [checks_s, timed_s, checked]}),
                     flush=True,
                 )
 
@@ -91,8 +91,8 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
     comm = MPI.COMM_WORLD.Dup()
     node, sync = Topology.one_node(comm.size), Barrier(comm)
     compile_in_turns(comm, node, "float32")
-    for nbytes in sizes:
-        count = nbytes // 4
+    for size_bytes in sizes:
+        count = size_bytes // 4
         steps = builtin()["ring"].schedule(comm.rank, comm.size, node, count, count)
         for name, bind in {
             "native from Python": lambda *bound: NATIVES["native"](*bound),
@@ -107,7 +107,7 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
             checks.renew()
             plain = Timing(lambda call=call: call.run, loop=call.timed_calls)
             changing, ratios = plain._replace(between=checks.between), []
-            calls = max(4, min(200, (16 << 20) // nbytes))
+            calls = max(4, min(200, (16 << 20) // size_bytes))
             for pair in range(-1, pairs):  # the first one is not counted
                 medians_s = {}
                 for timing in (plain, changing) if pair % 2 else (changing, plain):
@@ -120,7 +120,12 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
             if comm.rank == 0:
                 ordered, reach = sorted(ratios), 0.98 * len(ratios) ** 0.5
                 low, high = (ordered[round(len(ratios) / 2 + sign * reach - 0.5)] for sign in (-1, 1))
-                found = {"nbytes": nbytes, "way": name, "factor": [median(ratios), low, high], "s": medians_s[True]}
+                found = {
+                    "size_bytes": size_bytes,
+                    "way": name,
+                    "factor": [median(ratios), low, high],
+                    "s": medians_s[True],
+                }
                 print(json.dumps(found), flush=True)
             call.close()
 
@@ -152,13 +157,15 @@ def table(python: Path, options: argparse.Namespace, sizes: list[int], changes: 
     for line in lines(python, options, "cells") if sizes else ():
         checks_s, timed_s, calls = line["s"]
         beside = f"beside {timed_s:8.4f} of timed calls"
-        print(f"  {line['nbytes']:>10} B {line['algorithm']:>8}: checks {checks_s:8.4f} {beside}, {calls:g} checked")
+        print(
+            f"  {line['size_bytes']:>10} B {line['algorithm']:>8}: checks {checks_s:8.4f} {beside}, {calls:g} checked"
+        )
     print(f"{where}: the median of calls between which inputs change over that of others [95 %]")
     for line in lines(python, options, "changes") if changes else ():
         factor, low, high = line["factor"]
         passed &= low <= MOST
         interval, of = f"[{low:.3f}, {high:.3f}]", f"{line['s'] * 1e6:.4g} us"
-        print(f"  {line['nbytes']:>10} B {line['way']:18}: {factor:.3f} {interval} of {of}", flush=True)
+        print(f"  {line['size_bytes']:>10} B {line['way']:18}: {factor:.3f} {interval} of {of}", flush=True)
     return passed
 
 

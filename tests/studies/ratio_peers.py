@@ -48,14 +48,16 @@ class Peer(NamedTuple):
 
 def imb_table(text: str) -> dict[int, tuple[int, int, float]]:
     """The sizes of IMB's table, but for that of no bytes."""
-    lines = [(int(nbytes), int(calls), float(us)) for nbytes, calls, us in IMB_LINE.findall(text) if int(nbytes)]
-    return {nbytes: (IMB_WARMUPS if nbytes == LEAST else 0, calls, us) for nbytes, calls, us in lines}
+    lines = [
+        (int(size_bytes), int(calls), float(us)) for size_bytes, calls, us in IMB_LINE.findall(text) if int(size_bytes)
+    ]
+    return {size_bytes: (IMB_WARMUPS if size_bytes == LEAST else 0, calls, us) for size_bytes, calls, us in lines}
 
 
 def osu_table(small: tuple[int, int], large: tuple[int, int], text: str) -> dict[int, tuple[int, int, float]]:
     """The sizes of OSU's table, which does not say its warm-ups and calls: those of short and of long vectors."""
-    found = {int(nbytes): float(us) for nbytes, us in OSU_LINE.findall(text)}
-    return {nbytes: (*(large if nbytes > LARGE else small), us) for nbytes, us in found.items()}
+    found = {int(size_bytes): float(us) for size_bytes, us in OSU_LINE.findall(text)}
+    return {size_bytes: (*(large if size_bytes > LARGE else small), us) for size_bytes, us in found.items()}
 
 
 def peer_of(python: str, ranks: int, is_intel: bool, stand_in: str) -> Peer:
@@ -89,10 +91,10 @@ def measure_peer(python: str, peer: Peer, ranks: int, launches: int) -> dict[int
     ratios: dict[int, list[float]] = {}
     for _ in range(launches):
         theirs = table_of_peer(python, peer, ranks)
-        sizes = [[nbytes, warmups, calls] for nbytes, (warmups, calls, _) in theirs.items()]
+        sizes = [[size_bytes, warmups, calls] for size_bytes, (warmups, calls, _) in theirs.items()]
         ours = our_times(python, ranks, {"sizes": sizes, "memory": peer.memory})
-        for nbytes, (_, _, us) in theirs.items():
-            ratios.setdefault(nbytes, []).append(ours[str(nbytes)] * 1e6 / us)
+        for size_bytes, (_, _, us) in theirs.items():
+            ratios.setdefault(size_bytes, []).append(ours[str(size_bytes)] * 1e6 / us)
     return ratios
 
 

@@ -12,7 +12,7 @@ WINDOWS = (2, 4)  # messages posted ahead
 TOLD = tuple(f"{name}/compiled" for name in NAMES)  # those that a library does not have are absent there
 SIZES = {"4 KiB": 4 * KIB, "16 KiB": 16 * KIB, "64 KiB": 64 * KIB, "256 KiB": 256 * KIB}
 SIZES |= {"1 MiB": MIB, "4 MiB": 4 * MIB, "16 MiB": 16 * MIB}
-PEER_SIZES = {"4 B": 4, **{size: nbytes for size, nbytes in SIZES.items() if size not in ("16 KiB", "4 MiB")}}
+PEER_SIZES = {"4 B": 4, **{size: size_bytes for size, size_bytes in SIZES.items() if size not in ("16 KiB", "4 MiB")}}
 
 
 class Goal(NamedTuple):
@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
     what: str
     ranks: int
-    nbytes: int
+    size_bytes: int
     ours: tuple[str, ...]  # rivals as tests/ranks/rivals.py names them
     theirs: tuple[str, ...]
     goals: dict[str, Goal]  # MPI -> goal
@@ -75,7 +75,7 @@ class PeerRow(NamedTuple):
 
     what: str
     ranks: int
-    nbytes: int
+    size_bytes: int
     goal: Goal
 
 
@@ -107,7 +107,7 @@ def everywhere(goal: Goal, intel: Goal | None = None) -> dict[str, Goal]:
     return {OPEN_MPI: goal, MPICH: goal, INTEL: goal if intel is None else intel}
 
 
-def ways(algorithms: tuple[str, ...], executors: tuple[str, ...], nbytes: int) -> tuple[str, ...]:
+def ways(algorithms: tuple[str, ...], executors: tuple[str, ...], size_bytes: int) -> tuple[str, ...]:
     """The algorithms by each of the executors; pipelined ones at CUTS below the vector's length, else at a quarter."""
     found: list[str] = []
     for name in algorithms:
@@ -115,61 +115,64 @@ def ways(algorithms: tuple[str, ...], executors: tuple[str, ...], nbytes: int) -
             if "pipelined" not in executor:
                 found.append(f"{name}/{executor}")
             else:
-                cuts = [cut for cut in CUTS if cut < nbytes] or [nbytes // 4] * (nbytes >= 256 * KIB)
+                cuts = [cut for cut in CUTS if cut < size_bytes] or [size_bytes // 4] * (size_bytes >= 256 * KIB)
                 found += [f"{name}/{executor}/{cut // 4}/{window}" for cut in cuts for window in WINDOWS]
     return tuple(found)
 
 
-def ours_at(nbytes: int) -> tuple[str, ...]:
+def ours_at(size_bytes: int) -> tuple[str, ...]:
     """What of ours may be the fastest at a size, by every executor."""
-    algorithms = ("ring",) if nbytes > MIB else ("ring", "recursive_doubling")
-    return ways(algorithms, PYTHON + COMPILED, nbytes)
+    algorithms = ("ring",) if size_bytes > MIB else ("ring", "recursive_doubling")
+    return ways(algorithms, PYTHON + COMPILED, size_bytes)
 
 
-def best(ranks: int, nbytes: int, size: str) -> Row:
+def best(ranks: int, size_bytes: int, size: str) -> Row:
     """The best of ours against default native."""
-    is_demanded = ranks == 2 and nbytes == 64 * KIB
+    is_demanded = ranks == 2 and size_bytes == 64 * KIB
     goals = everywhere(Goal(1.8), AIM) if is_demanded else everywhere(AIM)
     what = f"best of ours against native, {size}, {ranks} ranks"
-    return Row(what, ranks, nbytes, ours_at(nbytes), ("native/native",), goals)
+    return Row(what, ranks, size_bytes, ours_at(size_bytes), ("native/native",), goals)
 
 
-def against_told(ranks: int, nbytes: int, size: str) -> Row:
+def against_told(ranks: int, size_bytes: int, size: str) -> Row:
     """The best of ours against the best algorithm that the library can be told to take."""
     what = f"best of ours against the best native:..., {size}, {ranks} ranks"
-    return Row(what, ranks, nbytes, ours_at(nbytes), TOLD, everywhere(NO_SLOWER))
+    return Row(what, ranks, size_bytes, ours_at(size_bytes), TOLD, everywhere(NO_SLOWER))
 
 
-def rings(ranks: int, nbytes: int, size: str) -> Row:
+def rings(ranks: int, size_bytes: int, size: str) -> Row:
     """Our ring against the library's own, both called from compiled code."""
     goals = everywhere(Goal(high=1.05, of="upper end"))
-    what, ours = f"ring against native:ring, {size}, {ranks} ranks", ways(("ring",), COMPILED, nbytes)
-    return Row(what, ranks, nbytes, ours, ("native:ring/compiled",), goals, inverse=True)
+    what, ours = f"ring against native:ring, {size}, {ranks} ranks", ways(("ring",), COMPILED, size_bytes)
+    return Row(what, ranks, size_bytes, ours, ("native:ring/compiled",), goals, inverse=True)
 
 
-def against_gloo(nbytes: int, size: str) -> Row:
+def against_gloo(size_bytes: int, size: str) -> Row:
     """The best of ours against Gloo in the memory of one node."""
-    goals = everywhere(Goal(4.0 if nbytes <= MIB else 2.0))
-    return Row(f"best of ours against Gloo, {size}, 4 ranks", 4, nbytes, ours_at(nbytes), ("gloo",), goals)
+    goals = everywhere(Goal(4.0 if size_bytes <= MIB else 2.0))
+    return Row(f"best of ours against Gloo, {size}, 4 ranks", 4, size_bytes, ours_at(size_bytes), ("gloo",), goals)
 
 
-def against_peer(ranks: int, nbytes: int, size: str) -> PeerRow:
+def against_peer(ranks: int, size_bytes: int, size: str) -> PeerRow:
     """Native of the compiled loop against the program of others."""
     goal = Goal(0.95, 1.05, "interval") if ranks == 2 else HOLDS_ONE
-    return PeerRow(f"native of the compiled loop against {{peer}}, {size}, {ranks} ranks", ranks, nbytes, goal)
+    return PeerRow(f"native of the compiled loop against {{peer}}, {size}, {ranks} ranks", ranks, size_bytes, goal)
 
 
-LONG = [(nbytes, size) for size, nbytes in SIZES.items() if nbytes >= 256 * KIB]
+LONG = [(size_bytes, size) for size, size_bytes in SIZES.items() if size_bytes >= 256 * KIB]
 SMALL = {  # compiled?
     True: ("recursive_doubling/compiled", "recursive_doubling/compiled-pipelined/1/1"),
     False: ("recursive_doubling/sendrecv", "recursive_doubling/pipelined/1/1"),
 }
 SERIES = tuple(  # rows of several sizes, which have a mean and a worst one together
-    Series(f"{what}, 4 KiB to 16 MiB, {ranks} ranks", tuple(row(ranks, nbytes, size) for size, nbytes in SIZES.items()))
+    Series(
+        f"{what}, 4 KiB to 16 MiB, {ranks} ranks",
+        tuple(row(ranks, size_bytes, size) for size, size_bytes in SIZES.items()),
+    )
     for what, row in (("best of ours against native", best), ("best of ours against the best native:...", against_told))
     for ranks in (2, 4)
 )
-PEER_ROWS = tuple(against_peer(ranks, nbytes, size) for ranks in (2, 4) for size, nbytes in PEER_SIZES.items())
+PEER_ROWS = tuple(against_peer(ranks, size_bytes, size) for ranks in (2, 4) for size, size_bytes in PEER_SIZES.items())
 ROWS = (
     Row(
         "recursive doubling, compiled, against OSU's C loop, 4 B, 2 ranks",
@@ -213,16 +216,20 @@ ROWS = (
         Row(
             f"prepared ring against a plain mpi4py loop, {size}, {ranks} ranks",
             ranks,
-            nbytes,
+            size_bytes,
             ("ring/sendrecv",),
             ("plain_ring",),
             everywhere(Goal(high=1.05, of="upper end")),
             inverse=True,
         )
-        for ranks, nbytes, size in ((2, 4, "4 B"), (2, 16 * MIB, "16 MiB"), (4, 16 * MIB, "16 MiB"))
+        for ranks, size_bytes, size in ((2, 4, "4 B"), (2, 16 * MIB, "16 MiB"), (4, 16 * MIB, "16 MiB"))
     ),
     *(rings(ranks, *row) for ranks in (2, 4) for row in LONG),
-    *(against_gloo(nbytes, size) for size, nbytes in {"4 B": 4, **SIZES}.items() if size not in ("256 KiB", "4 MiB")),
+    *(
+        against_gloo(size_bytes, size)
+        for size, size_bytes in {"4 B": 4, **SIZES}.items()
+        if size not in ("256 KiB", "4 MiB")
+    ),
 )
 LAB = "4 virtual hosts, 100 Mbit/s, 8 MiB"
 LAB_ROWS = (

@@ -148,10 +148,10 @@ def peer_ratios(side: Side, words: str, launches: int) -> Iterator[Ratio]:
         for row in asked:
             by = (
                 f"skipped: {why}"
-                if row.nbytes not in ratios
+                if row.size_bytes not in ratios
                 else ", ".join(filter(None, ("native/compiled", peer.note)))
             )
-            answer = Measured(ratios.get(row.nbytes, []), by, LEVEL)
+            answer = Measured(ratios.get(row.size_bytes, []), by, LEVEL)
             yield judged(side.mpi, row.what, row.goal, answer, peer.placement if peer else PAGE)
 
 
@@ -177,7 +177,7 @@ def measured(row: Row, side: Side, launches: int, seconds: float) -> Measured:
     """The ratios of one row: both sides chosen on one half of the launches, the ratios taken from the other."""
 
     def ask(level: str, rivals: Sequence[str]) -> dict:
-        question = {"count": max(1, row.nbytes // 4), "rivals": rivals, "seconds": seconds}
+        question = {"count": max(1, row.size_bytes // 4), "rivals": rivals, "seconds": seconds}
         return launch(side, row.ranks, {**question, "definition": row.definition, "library": side.library}, level)
 
     half, levels = launches // 2, CROWDED_LEVELS if row.ranks > (os.cpu_count() or 1) else LEVELS

@@ -100,7 +100,7 @@ def slower_thing(place: Path, comparisons: int, launches: int) -> bool:
         for _ in range(3):
             measure(place / f"first{i}", SIZES_AB, 3)
         rows = summarise(RunFolder(place / f"first{i}"))
-        usual_s = {f"{row['competitor']} {row['nbytes']}": row["time_s"] for row in rows}
+        usual_s = {f"{row['competitor']} {row['size_bytes']}": row["time_s"] for row in rows}
         for _ in range(launches):
             measure(place / f"fast{i}", SIZES_AB, launches)
             for share in SLOWDOWNS:

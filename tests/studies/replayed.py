@@ -58,8 +58,8 @@ class _Replay:
             if isinstance(operation, PostReceive):
                 requests[operation.request] = operation.source
             elif isinstance(operation, PostSend):
-                nbytes = elements(operation.send.ranges) * self.itemsize
-                heappush(self.events, (self.clock[rank], rank, operation.dest, nbytes))
+                size_bytes = elements(operation.send.ranges) * self.itemsize
+                heappush(self.events, (self.clock[rank], rank, operation.dest, size_bytes))
                 requests[operation.request] = self.clock[rank]  # small messages are buffered
             elif isinstance(operation, Wait):
                 waited = requests[operation.request]
@@ -70,12 +70,12 @@ class _Replay:
                     self.clock[rank] = max(self.clock[rank], arrived.popleft())
             self.position[rank] += 1
 
-    def carry(self, start_s: float, source: int, dest: int, nbytes: int) -> None:
+    def carry(self, start_s: float, source: int, dest: int, size_bytes: int) -> None:
         """Send a message over its links, then let its receiver go on."""
         end_s = start_s
         for link, rate in self.links.way(source, dest):
             start_s = max(start_s, self.free_s[link])
-            end_s = self.free_s[link] = max(end_s, start_s + nbytes / rate)
+            end_s = self.free_s[link] = max(end_s, start_s + size_bytes / rate)
         self.arrived[source, dest].append(end_s + self.links.latency_s)
         self.advance(dest)
 

@@ -38,7 +38,7 @@ EQUALS = ("equal", "two states")  # scenarios in which nobody is faster
 HEAD = ("tables", "false winner", "20 % missed: tables", "cells", "switch within a step", "off by (steps)")
 WIDTHS = (8, 22, 22, 22, 24, 16)
 
-Cell = tuple[int, int, str]  # ranks, nbytes, algorithm
+Cell = tuple[int, int, str]  # ranks, size_bytes, algorithm
 
 
 def judge(rows: Sequence[SummaryRow]) -> None:
@@ -51,7 +51,7 @@ def judge(rows: Sequence[SummaryRow]) -> None:
 
 def winners_of(rows: Iterable[SummaryRow]) -> set[Cell]:
     """Who is called the fastest."""
-    return {(row["ranks"], row["nbytes"], row["competitor"]) for row in rows if row["standing"] == FASTEST}
+    return {(row["ranks"], row["size_bytes"], row["competitor"]) for row in rows if row["standing"] == FASTEST}
 
 
 class Outcome(NamedTuple):
@@ -68,13 +68,13 @@ def outcome(table: DrawnTable) -> Outcome:
     """Judge a table whose truth is known."""
     judge(table.rows)
     winners = winners_of(table.rows)
-    named = {nbytes for _, nbytes, name in winners if table.fastest[nbytes] == name}
+    named = {size_bytes for _, size_bytes, name in winners if table.fastest[size_bytes] == name}
     sizes = sum(name is not None for name in table.fastest.values())
     (verdict,) = verdicts(table.rows)
     stretches = [stretch for stretch in verdict.stretches if stretch.is_won]
     won = {stretch.leaders[0] for stretch in [*stretches, *([verdict.together] if verdict.together else [])]}
     false = len(winners) - len(named) + len(won - set(table.fastest.values()))
-    switches = [over.nbytes for over in verdict.hand_overs if over] if table.switch else []
+    switches = [over.size_bytes for over in verdict.hand_overs if over] if table.switch else []
     off = max((abs(log(found / (table.switch or found))) / log(STEP) for found in switches), default=None)
     return Outcome(false, not won & set(table.fastest.values()), sizes - len(named), sizes, off)
 
@@ -131,7 +131,7 @@ def real_twins(interpreter: str, runs: int) -> bool:
         with beside_load(load):
             winners = [winners_of(rows) for rows in measured_twins(interpreter, runs)]
         false = sum(map(bool, winners))
-        sizes = sorted(nbytes for cells in winners for _, nbytes, _ in cells)
+        sizes = sorted(size_bytes for cells in winners for _, size_bytes, _ in cells)
         found = (
             f"{runs} tables, {share(false, runs)} with a winner, at {', '.join(map(format_size, sizes)) or 'no size'}"
         )

@@ -59,11 +59,11 @@ def parts_of(systems: Sequence[pd.DataFrame]) -> dict[str, tuple[pd.DataFrame, p
 def regrets(group: CompetingModels, beyond: pd.DataFrame) -> Iterator[tuple[int, dict[str, float]]]:
     """Yield at each number of ranks and size of `beyond` the distance, and the regret of each of WAYS."""
     largest = group.largest_common
-    for (ranks, nbytes), cells in beyond.groupby(["ranks", "nbytes"]):
+    for (ranks, size_bytes), cells in beyond.groupby(["ranks", "size_bytes"]):
         measured = cells.groupby("competitor")["time_s"].median()
         names = [name for name, model in group.models.items() if model.competitor in measured.index]
-        timed = {name: one.prediction.time_s for name in names if (one := group.at(name, ranks, nbytes)).prediction}
-        kept = {name: time_s for name, time_s in group.measured_s(nbytes).items() if name in timed}
+        timed = {name: one.prediction.time_s for name in names if (one := group.at(name, ranks, size_bytes)).prediction}
+        kept = {name: time_s for name, time_s in group.measured_s(size_bytes).items() if name in timed}
         if len(timed) < 2 or len(kept) < 2 or largest is None:
             continue
         by_models, by_keeping = (min(times, key=lambda name: times[name]) for times in (timed, kept))

@@ -60,9 +60,9 @@ def cells_without_needed(program: list[str], run: str) -> list[str]:
     if timed.empty:
         return ["nothing measured"]
     lacking = []
-    for (ranks, nbytes), group in timed.groupby(["ranks", "nbytes"]):
+    for (ranks, size_bytes), group in timed.groupby(["ranks", "size_bytes"]):
         if missing := NEEDED - set(group["competitor"]):
-            lacking.append(f"{ranks} ranks {nbytes} B: {' '.join(sorted(missing))}")
+            lacking.append(f"{ranks} ranks {size_bytes} B: {' '.join(sorted(missing))}")
     return lacking
 
 

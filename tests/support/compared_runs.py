@@ -17,7 +17,7 @@ def row(medians_s: Sequence[float] = (), **values) -> dict:
         "dtype": "float32",
         "op": "sum",
         "count": 2,
-        "nbytes": 8,
+        "size_bytes": 8,
         "state": "done" if medians_s else "skipped",
         "reason": None if medians_s else "no memory",
         "time_definition": "barrier_max_local",

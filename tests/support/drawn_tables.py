@@ -39,7 +39,7 @@ class DrawnTable(NamedTuple):
     """Rows without marks, and the truth about them."""
 
     rows: list[SummaryRow]
-    fastest: dict[int, str | None]  # nbytes -> the truly fastest; None: several are
+    fastest: dict[int, str | None]  # size_bytes -> the truly fastest; None: several are
     switch: float | None  # bytes at which the fastest changes
 
 
@@ -88,26 +88,26 @@ def drawn_table(random: np.random.Generator, setting: Setting) -> DrawnTable:
     truth = SCENARIOS[setting.scenario](random, algorithms)
     launches = [_launch(random, setting, truth.time_s, calls) for _ in range(setting.launches)]
     rows = [
-        _row(f"a{algorithm}", nbytes, [launch[algorithm, size].tolist() for launch in launches])
-        for size, nbytes in enumerate(SIZES)
+        _row(f"a{algorithm}", size_bytes, [launch[algorithm, size].tolist() for launch in launches])
+        for size, size_bytes in enumerate(SIZES)
         for algorithm in range(algorithms)
     ]
     fastest: dict[int, str | None] = {}
-    for nbytes, times_s in zip(SIZES, truth.time_s.T):
+    for size_bytes, times_s in zip(SIZES, truth.time_s.T):
         first, second = np.sort(times_s)[:2]
-        fastest[nbytes] = f"a{times_s.argmin()}" if first < second else None
+        fastest[size_bytes] = f"a{times_s.argmin()}" if first < second else None
     return DrawnTable(rows, fastest, truth.switch)
 
 
-def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryRow:
+def _row(algorithm: str, size_bytes: int, launches_s: list[list[float]]) -> SummaryRow:
     timed = {
         f"{RANKS}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, time_s)
         for number, time_s in enumerate(launches_s, 1)
     }
     cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": RANKS}
     more: SummaryRow = {
-        "nbytes": nbytes,
-        "count": nbytes // 4,
+        "size_bytes": size_bytes,
+        "count": size_bytes // 4,
         "state": "done",
         "reason": None,
     }

@@ -17,7 +17,7 @@ def hand_model(name: str, ranks: Sequence[int] = (2, 4), factor: float = 1.0, pr
     beta = Parameter("beta_s_per_byte", "", 0.0, beta_s, 0.8 * beta_s, 1.3 * beta_s, True)
     errors = {"in_sample": Errors(0.031, 0.104, 20), "leave_one_p_out": Errors(0.052, 0.21, 20, 0.85)}
     usual = {"dtype": "float32", "op": "sum", "itemsize": 4}
-    usual |= {"ranks": tuple(ranks), "nbytes": (8, 1 << 22), "launches": 3, "errors": errors}
+    usual |= {"ranks": tuple(ranks), "size_bytes": (8, 1 << 22), "launches": 3, "errors": errors}
     usual |= {"reach_log": 0.15, "reach_log_per_doubling": 0.1, "segment": SEGMENT if name == "two_tree" else None}
     usual |= {"plain_errors": {"in_sample": Errors(0.2, 0.5, 20)}}
     usual |= {"parts": (ModelPart(priced_as or name, Form(), (alpha, beta)),)}

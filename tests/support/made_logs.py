@@ -34,11 +34,11 @@ def log(folder: Path, text: str | bytes, name: str = "a.log") -> Path:
 
 def times(rows: list[Imported]) -> dict[int, float]:
     """Microseconds of each size."""
-    return {row.nbytes: round(row.time_s / US, 6) for row in rows if row.time_s}
+    return {row.size_bytes: round(row.time_s / US, 6) for row in rows if row.time_s}
 
 
-def result(nbytes: int, half: dict | None) -> dict:
-    row = {"size": nbytes, "count": nbytes // 4, "type": "float", "redop": "sum", "root": "    -1"}
+def result(size_bytes: int, half: dict | None) -> dict:
+    row = {"size": size_bytes, "count": size_bytes // 4, "type": "float", "redop": "sum", "root": "    -1"}
     return row | {"out_of_place": half, "in_place": None, "actual_iterations": 20, "experiment_name": "all_reduce_perf"}
 
 

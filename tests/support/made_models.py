@@ -35,20 +35,20 @@ def series(
     random = np.random.default_rng(seed)
     frames = []
     for launch in range(launches):
-        frame = pd.DataFrame(cells, columns=["ranks", "nodes", "nbytes"])
+        frame = pd.DataFrame(cells, columns=["ranks", "nodes", "size_bytes"])
         frame["time_s"] = time_s * random.normal(1, noise, len(cells))
         frames.append(frame.assign(launch=str(launch)))
     points = pd.concat(frames, ignore_index=True)
     names = {"run": "a", "competitor": algorithm, "cache": "warm", "dtype": "float32"}
-    return points.assign(**names, op="sum", segment=pd.NA, count=points["nbytes"] // 4, calls=20)
+    return points.assign(**names, op="sum", segment=pd.NA, count=points["size_bytes"] // 4, calls=20)
 
 
 def observed(algorithm: str, points: pd.DataFrame) -> Observations:
     """The cells of one launch of `points`."""
-    rows = list(points[["ranks", "nodes", "nbytes"]].itertuples(index=False))
+    rows = list(points[["ranks", "nodes", "size_bytes"]].itertuples(index=False))
     columns = TermColumns([terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in rows])
     logs = np.log(points["time_s"].to_numpy())[None]
-    return Observations(points["ranks"].to_numpy(), points["nbytes"].to_numpy(), logs, {algorithm: columns})
+    return Observations(points["ranks"].to_numpy(), points["size_bytes"].to_numpy(), logs, {algorithm: columns})
 
 
 def pico() -> pd.DataFrame:

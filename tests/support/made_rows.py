@@ -10,7 +10,7 @@ from allreduce_bench.units import busbw
 CALLS = 20
 
 
-def made_row(competitor: str, nbytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
+def made_row(competitor: str, size_bytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
     """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
     timed = {
         f"{ranks}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, [median_s] * CALLS)
@@ -19,18 +19,18 @@ def made_row(competitor: str, nbytes: int, medians_s: Sequence[float], ranks: in
     row: SummaryRow = {
         "competitor": competitor,
         "ranks": ranks,
-        "nbytes": nbytes,
+        "size_bytes": size_bytes,
         "state": "done",
         **statistics(timed),
     }
     made = row | changed
     if made.get("time_s"):
-        made.setdefault("busbw_bytes_per_s", busbw(nbytes, made["time_s"], ranks))
+        made.setdefault("busbw_bytes_per_s", busbw(size_bytes, made["time_s"], ranks))
     return made
 
 
 def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:
-    """A row of each (competitor, nbytes), ranked."""
+    """A row of each (competitor, size_bytes), ranked."""
     return rank([made_row(*cell, medians, **changed) for cell, medians in medians_s.items()])
 
 
@@ -44,5 +44,5 @@ def rank(rows: list[SummaryRow], grade: str = "good") -> list[SummaryRow]:
 
 
 def standings(rows: Sequence[SummaryRow]) -> dict[tuple[str, int], str | None]:
-    """(competitor, nbytes) -> standing."""
-    return {(row["competitor"], row["nbytes"]): row["standing"] for row in rows}
+    """(competitor, size_bytes) -> standing."""
+    return {(row["competitor"], row["size_bytes"]): row["standing"] for row in rows}

@@ -85,8 +85,10 @@ def build_run(
 def identified(ranks: int, names: Mapping[tuple[str, int], Sequence[str]], asked: str = "yes", **changed) -> Identified:
     """What the library ran; `names`: (algorithm, bytes) -> those that fit; `asked`: of the forced ones."""
     ran = [
-        Ran(algorithm, nbytes, tuple(fitting), "((0+1)+(2+3))", True, True, None if algorithm == "native" else asked)
-        for (algorithm, nbytes), fitting in names.items()
+        Ran(
+            algorithm, size_bytes, tuple(fitting), "((0+1)+(2+3))", True, True, None if algorithm == "native" else asked
+        )
+        for (algorithm, size_bytes), fitting in names.items()
     ]
     found = Identified(ranks, 1, "Open MPI 5.0.11", "float32", "sum", "", tuple(ran))
     return replace(found, **changed)
@@ -119,13 +121,13 @@ def launch_facts(ranks: int) -> dict:
     }
 
 
-def floor_s(name: str, nbytes: int) -> float:
+def floor_s(name: str, size_bytes: int) -> float:
     """Seconds of a floor in these runs, but for the noise."""
-    return {"null": 1e-7, "copy": 2e-7 + 2e-11 * nbytes, "reduce": 2e-7 + 3e-11 * nbytes}[name]
+    return {"null": 1e-7, "copy": 2e-7 + 2e-11 * size_bytes, "reduce": 2e-7 + 3e-11 * size_bytes}[name]
 
 
 def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, rows: list[dict]) -> None:
-    messages, nbytes = (0, 0.0) if cell.competitor.is_reference else _path(plan, launch, cell)
+    messages, size_bytes = (0, 0.0) if cell.competitor.is_reference else _path(plan, launch, cell)
     timed = [row for row in rows if not row["warmup"] and row["valid"]]
     facts = {
         **asdict(cell),
@@ -133,7 +135,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "nodes": 1,
         "dtype": plan.dtype,
         "op": plan.op,
-        "nbytes": cell.count * plan.itemsize,
+        "size_bytes": cell.count * plan.itemsize,
         "state": "done",
         "stopped": "precision",
         "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
@@ -142,7 +144,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         **(
             {}
             if not cell.competitor.is_ours or cell.competitor.way != WAYS[0]
-            else {"path_messages": messages, "path_nbytes": nbytes}
+            else {"path_messages": messages, "path_nbytes": size_bytes}
         ),
         **changed,
     }
@@ -170,8 +172,8 @@ def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
     if cell.competitor.is_reference:
         model_s = floor_s(cell.competitor.removeprefix(FLOOR_PREFIX), cell.count * plan.itemsize)
     else:
-        messages, nbytes = _path(plan, launch, cell)
-        model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
+        messages, size_bytes = _path(plan, launch, cell)
+        model_s = ALPHA_S * messages + BETA_S_PER_BYTE * size_bytes or 1e-6  # one rank alone sends nothing
     return model_s * (COLD if plan.cache == "cold" else 1)
 
 

@@ -9,34 +9,34 @@ from allreduce_bench.stats import log_interval, median
 SIZES = (1024, 2048, 4096, 8192)
 
 
-def native_row(competitor: str, nbytes: int, time_s: float, ranks=4, launches=5, noise=0.01, **more) -> SummaryRow:
+def native_row(competitor: str, size_bytes: int, time_s: float, ranks=4, launches=5, noise=0.01, **more) -> SummaryRow:
     """A row of `summarise`, called from Python."""
-    drawn = random.Random(f"{competitor} {nbytes} {ranks}")
+    drawn = random.Random(f"{competitor} {size_bytes} {ranks}")
     medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
     low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
     row: SummaryRow = {"competitor": competitor, "ranks": ranks}
-    row |= {"nbytes": nbytes, "launch_medians": medians, "time_low_s": low}
+    row |= {"size_bytes": size_bytes, "launch_medians": medians, "time_low_s": low}
     interval = "launches" if launches > 2 else "range"
     return row | {"time_s": median(medians.values()), "time_high_s": high, "interval": interval, **more}
 
 
-def linear(nbytes: int) -> float:
+def linear(size_bytes: int) -> float:
     """Seconds."""
-    return 1e-5 + 1e-8 * nbytes
+    return 1e-5 + 1e-8 * size_bytes
 
 
 def rows_of_two(
     native: Callable[[int], float] = linear,
-    other: Callable[[int], float] = lambda nbytes: 2 * linear(nbytes),
+    other: Callable[[int], float] = lambda size_bytes: 2 * linear(size_bytes),
     name: str = "ring",
     **more,
 ) -> list[SummaryRow]:
     """Native, and the algorithm `name`."""
     return [
         row
-        for nbytes in SIZES
+        for size_bytes in SIZES
         for row in (
-            native_row("native", nbytes, native(nbytes), **more),
-            native_row(name, nbytes, other(nbytes), **more),
+            native_row("native", size_bytes, native(size_bytes), **more),
+            native_row(name, size_bytes, other(size_bytes), **more),
         )
     ]

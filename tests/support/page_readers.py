@@ -3,10 +3,10 @@
 import re
 
 
-def osu_latency(text: str, nbytes: int) -> float:
+def osu_latency(text: str, size_bytes: int) -> float:
     """Microseconds, as ReFrame's hpctestlib reads them (microbenchmarks/mpi/osu.py): sanity first, then the figure."""
-    assert re.search(rf"^{nbytes}", text, re.MULTILINE)
-    return float(re.search(rf"^{nbytes}\s+(\S+)", text, re.MULTILINE)[1])
+    assert re.search(rf"^{size_bytes}", text, re.MULTILINE)
+    return float(re.search(rf"^{size_bytes}\s+(\S+)", text, re.MULTILINE)[1])
 
 
 def osu_version(text: str) -> str:

@@ -34,7 +34,7 @@ def _recheck_attempt(folder: RunFolder, path: Path, calls: Path) -> None:
     marks = list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
     content = HEADERS[1]
     for mark in marks:
-        cell = [*mark.values()][:1] + [mark["nbytes"]]
+        cell = [*mark.values()][:1] + [mark["size_bytes"]]
         own = [row for row in rows if next(csv.reader([row.decode()]))[:CELL_OF_CALL] == cell]
         seed = crc32(b"".join(own), seed_of(folder.run_crc32, launch, int(attempt)))
         content += mark_line(mark_of({**mark, "calls": len(own)}), seed)

@@ -56,7 +56,7 @@ def test_how_often_to_write_a_checkpoint_is_said_in_units_that_fit():
 def test_json_has_an_object_an_outcome_and_csv_holds_the_same():
     content = json.loads(json_text(SETTINGS, OUTCOMES))
     assert list(content) == ["schema", "library", "ranks", "failures", "notice_within_s", "detector", "outcomes"]
-    keys = ["algorithm", "nbytes", "way", "state", "reason", "phases_s", "total_s", "ranks_left", "steps_lost"]
+    keys = ["algorithm", "size_bytes", "way", "state", "reason", "phases_s", "total_s", "ranks_left", "steps_lost"]
     calls = ["proved", "before", "after", "before_with_agreement", "after_with_agreement"]
     assert {tuple(one) for one in content["outcomes"]} == {(*keys, *calls, "ratio", "predicted_ratio")}
     assert list(content["failures"][0]) == ["kind", "whom", "call", "phase", "delay_s"]

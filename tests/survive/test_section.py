@@ -13,7 +13,14 @@ from allreduce_bench.survive.section import COLOURS, losses_section, read_losses
 
 
 def outcome(way, phases_s, **others):
-    facts = {"algorithm": "ring", "nbytes": 65536, "way": way, "state": "recovered", "reason": "", "phases_s": phases_s}
+    facts = {
+        "algorithm": "ring",
+        "size_bytes": 65536,
+        "way": way,
+        "state": "recovered",
+        "reason": "",
+        "phases_s": phases_s,
+    }
     rest = dict.fromkeys(("ranks_left", "steps_lost", "ratio", "predicted_ratio"))
     return {**facts, "total_s": sum(phases_s.values()) or None, **rest, **others}
 
@@ -79,7 +86,7 @@ def test_very_many_bars_are_a_sentence(tmp_path):
     assert "61" in sketch.draw()
 
 
-@pytest.mark.parametrize("odd", [{"phases_s": {"notice": -1.0}}, {"ratio": -0.5}, {"nbytes": -8}], ids=str)
+@pytest.mark.parametrize("odd", [{"phases_s": {"notice": -1.0}}, {"ratio": -0.5}, {"size_bytes": -8}], ids=str)
 def test_what_is_negative_is_refused(tmp_path, odd):
     path = written(tmp_path / "odd.json", outcome("ulfm", {"notice": 1.0}))
     content = json.loads(path.read_text())

@@ -20,7 +20,7 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
 def in_mib(name: str, **more) -> list[float]:
-    return [round(bucket.nbytes / MIB, 2) for bucket in ddp_buckets(known_model(name), **more)]
+    return [round(bucket.size_bytes / MIB, 2) for bucket in ddp_buckets(known_model(name), **more)]
 
 
 def test_buckets_are_those_of_the_well_known_models():
@@ -37,14 +37,14 @@ def test_every_gradient_is_in_one_bucket_and_bytes_halve_with_the_type(stage):
     model = known_model("bert-base")
     buckets = ddp_buckets(model, stage=stage, dtype="bfloat16")
     assert sorted(index for bucket in buckets for index in bucket.gradients) == [*range(199)]
-    assert sum(bucket.nbytes for bucket in buckets) == model.nbytes() // 2
+    assert sum(bucket.size_bytes for bucket in buckets) == model.size_bytes() // 2
 
 
 def test_the_first_step_has_one_bucket_since_torch_1_12():
     model = known_model("resnet50")
-    assert [bucket.nbytes for bucket in ddp_buckets(model, stage=FIRST)] == [model.nbytes()]
+    assert [bucket.size_bytes for bucket in ddp_buckets(model, stage=FIRST)] == [model.size_bytes()]
     before = ddp_buckets(model, Caps(torch=(1, 11)), FIRST)
-    assert before[-1].gradients[0] == 0 and before[-1].nbytes < 2 * MIB  # the small one comes last
+    assert before[-1].gradients[0] == 0 and before[-1].size_bytes < 2 * MIB  # the small one comes last
     assert before == ddp_buckets(model, Caps(finds_unused=True), FIRST)
     assert before == ddp_buckets(model, Caps(finds_unused=True), REBUILT)
 
@@ -97,5 +97,5 @@ def test_a_model_at_work_has_the_buckets_of_both_stages(tmp_path):
     for cap_mib, steps in found.items():
         caps = Caps(int(cap_mib) * MIB if cap_mib else None)
         for counts, stage in zip(steps, (FIRST, REBUILT, REBUILT), strict=True):
-            assert [bucket.nbytes // 4 for bucket in ddp_buckets(model, caps, stage)] == counts
+            assert [bucket.size_bytes // 4 for bucket in ddp_buckets(model, caps, stage)] == counts
     assert [[len(counts) for counts in steps] for steps in found.values()] == [[1, 2, 2], [1, 3, 3]]

@@ -19,7 +19,7 @@ def test_calls_are_read_in_any_order_of_columns(tmp_path):
 
 
 def test_a_replay_waits_for_each_call():
-    line = replayed([Call(100, 1.0), Call(50, 2.0)], lambda nbytes: nbytes / 100)
+    line = replayed([Call(100, 1.0), Call(50, 2.0)], lambda size_bytes: size_bytes / 100)
     assert (line.step_s, line.compute_s, line.communication_s, line.exposed_s) == (4.5, 3.0, 1.5, 1.5)
     assert line.overlap_share == 0
     assert [transfer.start_s for transfer in line.transfers] == [1.0, 4.0]

@@ -209,7 +209,7 @@ def test_logs_of_two_systems_types_layouts_or_libraries_are_not_mixed(column, tm
     paths = [tmp_path / f"{value}.csv" for value in values]
     for path, value in zip(paths, values):
         path.write_text(
-            f"ranks,algorithm,nbytes,time_us,{column}\n2,ring,1024,{len(path.stem)}.5,{value}\n2,ring,8,,\n"
+            f"ranks,algorithm,size_bytes,time_us,{column}\n2,ring,1024,{len(path.stem)}.5,{value}\n2,ring,8,,\n"
         )
     words = ("resnet50", "--compute", "1ms", "--log")
     refusal = bench(*words, paths[0], "--log", paths[1])
@@ -235,7 +235,7 @@ def test_the_grade_and_the_placement_of_fitted_times_are_told(tmp_path):
     bare = bare_machine(20e-6, 8e-10)
     words = ("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring", "-m", tmp_path / "machine.json")
     for grade, told in (("not reliable", True), ("good", False)):
-        fitted = {"ranks": (2, 4), "nbytes": (8, 1 << 26), "grade": grade, "placement": "page"}
+        fitted = {"ranks": (2, 4), "size_bytes": (8, 1 << 26), "grade": grade, "placement": "page"}
         models = tuple(replace(model, **fitted) for model in bare.models)
         write_machine(replace(bare, models=models, bare=False), tmp_path / "machine.json")
         text = printed(*words)

@@ -52,13 +52,13 @@ def test_far_beyond_what_was_measured_a_time_is_doubtful():
 
 def test_a_fit_is_doubtful_on_many_more_ranks():
     prices = [Parameter(name, "", 0.0, 1e-9, None, None, True) for name in ("alpha_s", "beta_s_per_byte")]
-    ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), nbytes=(8, 4096))
+    ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), size_bytes=(8, 4096))
     costs = modelled_costs(Machine((ring,)))
     assert not costs.doubt("ring", 8, 4096) and not costs.doubt("ring", 1, 1 << 30)
-    for nbytes in (4, 8192):  # as `predict` marks them
-        told = costs.doubt("ring", 8, nbytes)
+    for size_bytes in (4, 8192):  # as `predict` marks them
+        told = costs.doubt("ring", 8, size_bytes)
         assert "sizes (8 B to 4 KiB)" in told
-    former = modelled_costs(Machine((replace(ring, nbytes=()),)))
+    former = modelled_costs(Machine((replace(ring, size_bytes=()),)))
     assert "which the range" in former.doubt("ring", 4, 4096)
     assert costs.doubt("ring", 9, 8) == "on many more ranks than were measured (2 to 4)"
     few = replace(ring, ranks=(16, 32))
@@ -90,7 +90,7 @@ def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
     )
     lean = (lean[0], lean[1]._replace(value=0.0))
     models = [
-        Model(name, (ModelPart("ring", Form(), found),), ranks=(2, 4), nbytes=(8, 1 << 24))
+        Model(name, (ModelPart("ring", Form(), found),), ranks=(2, 4), size_bytes=(8, 1 << 24))
         for name, found in (("ring", ring), ("native", lean))
     ]
     costs = modelled_costs(Machine(tuple(models)))
@@ -104,7 +104,7 @@ def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
 
 def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
     (ring,) = (one for one in BARE.models if one.algorithm == "ring")
-    machine = Machine((replace(ring, ranks=(2, 4), nbytes=(8, 1 << 20)),))
+    machine = Machine((replace(ring, ranks=(2, 4), size_bytes=(8, 1 << 20)),))
     with pytest.raises(CostError, match="ring: no time"):
         choose(modelled_costs(machine), 4, 1 << 25)
     assert choose(modelled_costs(machine, extrapolate=True), 4, 1 << 25).time_s > 0
@@ -114,7 +114,7 @@ def test_the_fastest_of_some_is_doubtful_beside_one_whose_time_is_unknown():
     """The tree was measured up to 1 MiB only: at 32 MiB it may be faster than the ring, which was measured there."""
     measured = {"ring": 1 << 25, "tree": 1 << 20}
     models = [
-        replace(one, ranks=(2, 4), nbytes=(8, measured[one.algorithm]))
+        replace(one, ranks=(2, 4), size_bytes=(8, measured[one.algorithm]))
         for one in BARE.models
         if one.algorithm in measured
     ]

@@ -7,8 +7,8 @@ from allreduce_bench.training.time_line import Transfer
 COSTS = LoggedCosts([Timed("native", 4, 1024, 1.0), Timed("ring", 4, 4096, 1.0)], "x.log")
 
 
-def sent(algorithm: str, nbytes: int) -> Transfer:
-    return Transfer(nbytes, 0.0, 0.0, 1.0, algorithm=algorithm)
+def sent(algorithm: str, size_bytes: int) -> Transfer:
+    return Transfer(size_bytes, 0.0, 0.0, 1.0, algorithm=algorithm)
 
 
 def test_each_reason_is_told_once_with_its_number():

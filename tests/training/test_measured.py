@@ -36,7 +36,7 @@ def test_medians_say_what_was_hidden_and_what_it_cost():
     assert found.exposed_s == pytest.approx(2.6) and found.overlap_share == pytest.approx(1.4 / 4)
     assert found.slowdown == pytest.approx(0.1)
     assert found.time_line.step_s == 8.6 and found.time_line.overlap_share == pytest.approx(1.2 / 3.2)
-    assert [one.nbytes for one in found.time_line.transfers] == [one.nbytes for one in buckets_of(SETUP)]
+    assert [one.size_bytes for one in found.time_line.transfers] == [one.size_bytes for one in buckets_of(SETUP)]
 
 
 def test_the_all_reduces_alone_make_a_model_of_the_step():

@@ -8,7 +8,7 @@ from allreduce_bench.training.tables import beside_sentence, measured_calls_text
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]
-SENT = tuple(Transfer(nbytes, at, at, at + 0.001) for nbytes, at in ((400, 0.002), (1200, 0.007), (400, 0.008)))
+SENT = tuple(Transfer(size_bytes, at, at, at + 0.001) for size_bytes, at in ((400, 0.002), (1200, 0.007), (400, 0.008)))
 LINE = TimeLine((Phase("compute", 0, 0.002), Phase("compute", 0.003, 0.007)), SENT)
 MEASURED = Measured(3, "ring@pipelined", 0.009, 0.006, 0.0063, 0.0025, (400, 1200, 400), (1e-3, 5e-4, 1e-3), 4, LINE)
 

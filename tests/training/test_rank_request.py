@@ -43,9 +43,9 @@ def test_what_is_only_modelled_is_refused():
         step_request(SETUP._replace(dtype="int32"))
     with pytest.raises(ValueError, match=r"calls of several.*float32, int32\) are modelled"):
         calls_request([Call(8, 0.0), Call(8, 0.0, "int32")], "float32")
-    for nbytes in (6, 0):
+    for size_bytes in (6, 0):
         with pytest.raises(
             CallError,
-            match="call 2.*positive whole.*float32 elements.*" + re.escape(f"{nbytes} bytes"),
+            match="call 2.*positive whole.*float32 elements.*" + re.escape(f"{size_bytes} bytes"),
         ):
-            calls_request([Call(8, 0.0), Call(nbytes, 0.0)], "float32")
+            calls_request([Call(8, 0.0), Call(size_bytes, 0.0)], "float32")

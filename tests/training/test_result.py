@@ -19,7 +19,7 @@ def test_a_step_has_its_facts_in_si_units():
     head = ["schema", "kind", "title", "source", "grade", "placement", "model", "packing", "memory", "buckets"]
     assert list(facts) == [*head, "steps", "variants"]
     assert facts["kind"] == "modelled" and facts["model"]["parameters"] == 25_557_032
-    assert [bucket["nbytes"] >> 20 for bucket in facts["buckets"]] == [7, 30, 25, 25, 9]
+    assert [bucket["size_bytes"] >> 20 for bucket in facts["buckets"]] == [7, 30, 25, 25, 9]
     (step,) = facts["steps"]
     assert (step["ranks"], step["compute_s"], step["effective_batch"], step["learning_rate_factor"]) == (4, 0.2, 64, 8)
     assert step["step_s"] == step["transfers"][-1]["end_s"] and step["transfers"][0]["algorithm"] == "ring"
@@ -27,6 +27,6 @@ def test_a_step_has_its_facts_in_si_units():
 
 
 def test_recorded_calls_have_their_own():
-    line = replayed([Call(8, 1.0)], lambda nbytes: 0.5)
+    line = replayed([Call(8, 1.0)], lambda size_bytes: 0.5)
     calls = document(Result("x", "y", "z", (Outcome(2, line, ("ring",), 1.0),)))
     assert calls["model"] is None and calls["buckets"] == [] and calls["steps"][0]["efficiency"] == 1 / 1.5

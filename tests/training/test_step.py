@@ -19,7 +19,7 @@ def test_one_rank_sends_nothing():
 
 def test_a_ring_of_four_by_hand():
     found = outcome(SETUP, COSTS, 4, "ring")
-    alone = sum(6 * 20e-6 + 1.5 * bucket.nbytes * 8e-10 for bucket in buckets_of(SETUP))
+    alone = sum(6 * 20e-6 + 1.5 * bucket.size_bytes * 8e-10 for bucket in buckets_of(SETUP))
     assert found.time_line.communication_s == pytest.approx(alone, rel=1e-4)
     assert 0.1 < found.time_line.step_s < 0.1 + alone
     assert found.time_line.exposed_s == pytest.approx(alone - found.time_line.overlapped_s, rel=1e-9)
@@ -53,6 +53,6 @@ def test_variants_cover_algorithms_and_caps():
 
 
 def test_the_tried_caps_fit_the_model():
-    assert tried_caps(SETUP) == [MIB, 5 * MIB, 25 * MIB, SETUP.model.nbytes()]
+    assert tried_caps(SETUP) == [MIB, 5 * MIB, 25 * MIB, SETUP.model.size_bytes()]
     scaled = SETUP._replace(model=SETUP.model.scaled(1 / 64), packing=Caps(MIB // 2, MIB // 64))
     assert tried_caps(scaled)[:4] == [MIB // 64, 5 * MIB // 64, 25 * MIB // 64, MIB // 2]

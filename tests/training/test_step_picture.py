@@ -62,7 +62,7 @@ def test_a_long_step_is_told_in_seconds(kept):
 
 @pytest.mark.filterwarnings("error")
 def test_the_computation_stops_for_recorded_calls(kept):
-    line = replayed([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda nbytes: 0.01)
+    line = replayed([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda size_bytes: 0.01)
     step_picture({"calls.csv": line})
     (axes,) = kept[0].axes
     assert axes.get_title(loc="left") == "calls.csv: total 50.0 ms, exposed 20.0 ms"

@@ -6,7 +6,7 @@ MODEL = Model("m", "M", (Gradient("a", (3, 4), 5.0), Gradient("b", (), 0.0, "flo
 
 
 def test_a_model_counts_elements_and_bytes():
-    assert (MODEL.parameters, MODEL.nbytes(), MODEL.nbytes("float16"), MODEL.flops) == (13, 56, 32, 7.0)
+    assert (MODEL.parameters, MODEL.size_bytes(), MODEL.size_bytes("float16"), MODEL.flops) == (13, 56, 32, 7.0)
 
 
 def test_types_of_tensors_count_before_that_of_the_step():

@@ -45,7 +45,7 @@ def test_a_trace_obeys_its_format():
     }
     second = [event for event in events if event["ph"] == "X" and event["pid"] == 1][3]
     assert (second["name"], second["ts"], second["dur"]) == ("bucket 1: 8 KiB", 3e6, 0.25e6)
-    assert second["args"] == {"nbytes": 8192, "tensors": 1, "ready_us": 3e6, "algorithm": "ring"}
+    assert second["args"] == {"size_bytes": 8192, "tensors": 1, "ready_us": 3e6, "algorithm": "ring"}
 
 
 def test_events_that_follow_each_other_do_not_overlap_by_a_rounding():
@@ -55,5 +55,5 @@ def test_events_that_follow_each_other_do_not_overlap_by_a_rounding():
 
 
 def test_recorded_calls_are_no_buckets():
-    document = trace({"calls": replayed([Call(8192, 1.0)], lambda nbytes: 0.5)}, {})
+    document = trace({"calls": replayed([Call(8192, 1.0)], lambda size_bytes: 0.5)}, {})
     assert [event["name"] for event in document["traceEvents"] if event["ph"] == "X"] == ["compute", "call 0: 8 KiB"]

@@ -62,20 +62,20 @@ def test_the_oldest_lines_take_the_collective_from_the_call_before(read):
     choice = "0: n0:70:70 [0] NCCL INFO {} Bytes -> Algo 1 proto 2 time 74.1\n"
     gather = call(0, 256, collective="AllGather")  # of 2 ranks: 2048 bytes
     log = read(call(0, 1024) + choice.format(4096) + gather + choice.format(2048) + choice.format(77))
-    assert [(found.nbytes, found.named) for found in log.choices] == [(77, False), (4096, True)]
+    assert [(found.size_bytes, found.named) for found in log.choices] == [(77, False), (4096, True)]
     assert (log.ranks, log.others) == ((2,), {"AllGather": 1})
 
 
 @pytest.mark.parametrize("prefix", ["", "3: ", "[1,3]<stdout>:", "\x1b[32m", "[2026-01-02 10:00:00] "])
 def test_what_launchers_and_terminals_add(read, prefix):
     (choice,) = read(prefix + NAMED).choices
-    assert (choice.nbytes, choice.processes) == (4096, ("n0:70",))
+    assert (choice.size_bytes, choice.processes) == (4096, ("n0:70",))
 
 
 def test_a_size_with_two_choices(read):
     log = read(NAMED, NAMED.replace("n0", "n1").replace("TREE", "RING") + NAMED.replace("n0", "n2"))
-    ((nbytes, (most, other)),) = log.several().items()
-    assert (nbytes, most.algorithm, most.processes) == (4096, "tree", ("n0:70", "n2:70"))
+    ((size_bytes, (most, other)),) = log.several().items()
+    assert (size_bytes, most.algorithm, most.processes) == (4096, "tree", ("n0:70", "n2:70"))
     assert (other.algorithm, other.calls) == ("ring", 1)
 
 
@@ -133,7 +133,7 @@ def test_a_log_as_json(command):
     result = command("--expect", "4K:ring", "--format", "json")
     found = json.loads(result.stdout)
     assert list(found) == ["schema", "version", "ranks", "choices", "left_out", "expected"]
-    keys = ["nbytes", "algorithm", "protocol", "channels", "named", "calls", "processes"]
+    keys = ["size_bytes", "algorithm", "protocol", "channels", "named", "calls", "processes"]
     assert all(list(one) == keys for one in found["choices"])
     assert [one["state"] for one in found["expected"]] == ["no"]
     assert [(one["algorithm"], one["protocol"], one["named"]) for one in found["choices"]] == [

@@ -47,8 +47,8 @@ def test_a_forced_ring_is_named_with_what_was_set(python):
     found = json.loads(stdout)
     assert found["schema"] == SCHEMA
     keys = ["schema", "library", "ranks", "nodes", "not_counted", "sizes", "switches", "settings", "expected"]
-    assert list(found) == keys and list(found["expected"][0]) == ["nbytes", "name", "state"]
-    assert list(found["sizes"][0]) == ["nbytes", "names", "order", "by_order", "by_messages"]
+    assert list(found) == keys and list(found["expected"][0]) == ["size_bytes", "name", "state"]
+    assert list(found["sizes"][0]) == ["size_bytes", "names", "order", "by_order", "by_messages"]
     assert list(found["settings"][0]) == ["name", "value", "meaning", "source", "read", "effect"]
     (size,) = found["sizes"]
     assert "ring" in size["names"] and set(size["names"]) <= {"ring", "segmented_ring"}

@@ -131,7 +131,7 @@ class _Reader:
         if not reason_at and (len(words) < needed or is_cut(line, self.width)):
             dropped(self.file, line, f"{shown(line.text)} is no whole row")
             return
-        nbytes = whole(words[0], "the size", place)
+        size_bytes = whole(words[0], "the size", place)
         if reason_at:  # a reason instead of a time, after the size or the number of repetitions
             reason = " ".join(words[reason_at:])
             state = "left out" if reason.startswith("time-out") else "skipped"
@@ -139,7 +139,7 @@ class _Reader:
         else:
             self.width = len(line.text)
             fields = _times_and_defects(dict(zip(self.columns, words)), self.unit_s, place)
-        self.rows.append(Imported(line=line.number, nbytes=nbytes, **self._common(), **fields))
+        self.rows.append(Imported(line=line.number, size_bytes=size_bytes, **self._common(), **fields))
 
     def _common(self) -> dict[str, Any]:
         kernel = " ".join(self.head[key] for key in ("kernel", "release") if key in self.head)

@@ -95,7 +95,7 @@ class NcclRow(NamedTuple):
     """One row of a table, as printed."""
 
     line: LogLine
-    nbytes: str
+    size_bytes: str
     elements: str
     dtype: str
     op: str
@@ -399,15 +399,15 @@ def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
     if {row.op.lower() for row in rows} == {"none"}:
         return "redop none"
     sized = [
-        (int(row.nbytes), int(row.elements) * ITEMSIZES[dtype])
+        (int(row.size_bytes), int(row.elements) * ITEMSIZES[dtype])
         for row in rows
         if (dtype := dtype_of(row.dtype) or "") in ITEMSIZES
         and all(is_whole(text) and len(text) < 20 for text in row[1:3])
-        and int(row.nbytes)
+        and int(row.size_bytes)
     ]
-    if sized and all(nbytes != counted for nbytes, counted in sized):
-        nbytes, counted = sized[-1]
-        return f"count times element size is {counted}, and the size {nbytes}"
+    if sized and all(size_bytes != counted for size_bytes, counted in sized):
+        size_bytes, counted = sized[-1]
+        return f"count times element size is {counted}, and the size {size_bytes}"
     return ""
 
 
@@ -444,7 +444,7 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
     half, place = row.halves[in_place], f"{file}, line {row.line.number}"
     fields: dict[str, Any] = {
         "line": row.line.number,
-        "nbytes": whole(row.nbytes, "the size", place),
+        "size_bytes": whole(row.size_bytes, "the size", place),
         "count": whole(row.elements, "the count", place),
         "dtype": dtype_of(row.dtype),
         "op": op_of(row.op),

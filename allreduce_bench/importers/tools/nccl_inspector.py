@@ -66,7 +66,7 @@ class InspectorCall(NamedTuple):
     """One call, as one rank recorded it."""
 
     line: int
-    nbytes: int
+    size_bytes: int
     algorithm: str  # `ring_ll`; empty: not recorded
     time_s: float
     ready_us: int  # since 1970 by the clock of the host; 0: not recorded
@@ -130,7 +130,7 @@ class Communicator(NamedTuple):
 class CallTable(NamedTuple):
     """The calls of a communicator that every rank with a file recorded, in their order."""
 
-    nbytes: np.ndarray  # int64 [call]
+    size_bytes: np.ndarray  # int64 [call]
     algorithm: tuple[str, ...]  # of each call; empty: unknown, or ranks differ
     time_s: np.ndarray  # float64 [call, rank]; NaN: no file of the rank
     ready_s: np.ndarray  # float64 [call, rank]: by the clock of the rank, since the earliest stamp; NaN: not recorded
@@ -305,7 +305,7 @@ def call_table(communicator: Communicator, collectives: Collection[str]) -> Call
         end_s[row, columns] = [(call.end_us - origin) * US if call.ready_us else np.nan for call in calls]
     algorithms = ({call.algorithm for call in whole[key]} for key in used)
     return CallTable(
-        nbytes=np.array([whole[key][0].nbytes for key in used]),
+        size_bytes=np.array([whole[key][0].size_bytes for key in used]),
         algorithm=tuple(names.pop() if len(names) == 1 else "" for names in algorithms),
         time_s=time_s,
         ready_s=ready_s,
@@ -326,10 +326,10 @@ def _when(key: tuple[str, int], parts: Collection[Recorded]) -> int:
 
 def _refuse_other_sizes(communicator: Communicator, key: tuple[str, int], calls: Sequence[InspectorCall]) -> None:
     for (rank, part), call in zip(communicator.of_rank.items(), calls):
-        if call.nbytes != calls[0].nbytes:
+        if call.size_bytes != calls[0].size_bytes:
             raise LogError(
-                f"{part.file}, line {call.line}: coll_sn {key[1]} of {key[0]} has {call.nbytes} bytes on rank {rank}, "
-                f"but {calls[0].nbytes} on another; give the files of one job only"
+                f"{part.file}, line {call.line}: coll_sn {key[1]} of {key[0]} has {call.size_bytes} bytes "
+                f"on rank {rank}, but {calls[0].size_bytes} on another; give the files of one job only"
             )
 
 
@@ -344,7 +344,7 @@ def stamps_of_calls(table: CallTable) -> CallStamps | None:
     times_s = np.full((len(STAMPS), *table.ready_s.shape), np.nan)
     times_s[READY][chosen] = times_s[ENTRY][chosen] = ready_s
     times_s[EXIT][chosen] = ready_s + (table.end_s - table.ready_s)[chosen]
-    ends_s = np.full(len(table.nbytes), np.nan)
+    ends_s = np.full(len(table.size_bytes), np.nan)
     ends_s[is_known] = times_s[EXIT][chosen].max(axis=1)
     times_s[BEGIN][1:, has_rank] = np.where(table.is_next[1:], ends_s[:-1], np.nan)[:, None]
     return CallStamps(times_s, clock_error_s)
@@ -533,8 +533,8 @@ def read_together(logs: Sequence[Log], asked: Asked) -> list[Imported]:
     communicator = chosen_communicator(logs, asked.communicator, (ALLREDUCE,))
     table = call_table(communicator, (ALLREDUCE,))
     stamps = stamps_of_calls(table)
-    cells = dict.fromkeys(zip(table.nbytes.tolist(), table.algorithm))
-    return [_row(communicator, table, stamps, nbytes, algorithm) for nbytes, algorithm in cells]
+    cells = dict.fromkeys(zip(table.size_bytes.tolist(), table.algorithm))
+    return [_row(communicator, table, stamps, size_bytes, algorithm) for size_bytes, algorithm in cells]
 
 
 IMPORTER = Importer(
@@ -550,24 +550,26 @@ IMPORTER = Importer(
 
 
 def _row(
-    communicator: Communicator, table: CallTable, stamps: CallStamps | None, nbytes: int, algorithm: str
+    communicator: Communicator, table: CallTable, stamps: CallStamps | None, size_bytes: int, algorithm: str
 ) -> Imported:
     """Return the row of one size and algorithm, without calls of 0 microseconds."""
     longest_s = np.nanmax(table.time_s, axis=1)
-    is_of_cell = (table.nbytes == nbytes) & np.array([name == algorithm for name in table.algorithm])
+    is_of_cell = (table.size_bytes == size_bytes) & np.array([name == algorithm for name in table.algorithm])
     calls = np.flatnonzero(is_of_cell & (longest_s > 0))
     state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"} if not len(calls) else {}
     first = next(iter(communicator.of_rank.values()))
     return Imported(
         file=first.file,
-        line=min(call.line for key, call in first.calls.items() if key[0] == ALLREDUCE and call.nbytes == nbytes),
+        line=min(
+            call.line for key, call in first.calls.items() if key[0] == ALLREDUCE and call.size_bytes == size_bytes
+        ),
         tool=TITLE,
         version=", ".join(sorted({part.version for part in communicator.of_rank.values() if part.version})) or None,
         launch=f"communicator {communicator.id}",
         competitor=f"{NATIVE}:{algorithm}" if algorithm else NATIVE,
         ranks=communicator.ranks,
         nodes=communicator.nodes,
-        nbytes=nbytes,
+        size_bytes=size_bytes,
         iterations=1,
         time_definition="nccl_inspector",
         times_s=tuple(longest_s[calls].tolist()),

@@ -83,7 +83,7 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
 
 def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "nbytes": whole(str(result["size"]), "size", place),
+        "size_bytes": whole(str(result["size"]), "size", place),
         "count": whole(str(result["count"]), "count", place),
         "dtype": dtype_of(str(result["type"])),
         "op": op_of(str(result["redop"])),

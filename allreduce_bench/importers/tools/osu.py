@@ -237,7 +237,7 @@ def _table_fields(file: str, table: OsuTable) -> Iterator[dict]:
         width = len(line.text)
         values = dict(zip(_fitting(table.columns, words), words))
         times = _times_and_check(values, table.unit_s, place)
-        yield {"line": line.number, "nbytes": whole(words[0], "the size", place), **times}
+        yield {"line": line.number, "size_bytes": whole(words[0], "the size", place), **times}
 
 
 def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:

@@ -286,7 +286,7 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
         dtype=dtype,
         op=op_of(test.get("MPI_Op", "")),
         count=count,
-        nbytes=count * itemsize_of(dtype),
+        size_bytes=count * itemsize_of(dtype),
         ranks=layout.ranks or len(header) - 1 or None,
         nodes=layout.nodes,
         system=test.get("system") or None,

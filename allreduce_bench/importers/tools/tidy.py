@@ -50,7 +50,16 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),
     "nodes": ("nodes", "nnodes", "num_nodes", "n_nodes"),
     "ranks_per_node": ("ranks_per_node", "ppn", "tasks_per_node", "procs_per_node"),
-    "nbytes": ("nbytes", "bytes", "size_bytes", "message_size", "msg_size", "message_bytes", "buffer_size", "size"),
+    "size_bytes": (
+        "size_bytes",
+        "bytes",
+        "nbytes",
+        "message_size",
+        "msg_size",
+        "message_bytes",
+        "buffer_size",
+        "size",
+    ),
     "count": ("count", "elements", "array_dim"),
     "dtype": ("dtype", "datatype", "type"),
     "op": ("op", "redop", "mpi_op"),
@@ -149,7 +158,7 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
 
 def are_columns(header: Sequence[str]) -> bool:
     """Return whether a header has a size, a time or a bandwidth, so that an error can name what is missing."""
-    return bool({"nbytes", "count", *MEASURES} & set(recognised_columns(header, {}, "")))
+    return bool({"size_bytes", "count", *MEASURES} & set(recognised_columns(header, {}, "")))
 
 
 def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
@@ -225,8 +234,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     skipped, header = _header(text)
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
-    if not {"nbytes", "count"} & set(table):
-        raise LogError(f"{place}: no column for the size; add --column nbytes=COLUMN; it has: {listed(header, 30)}")
+    if not {"size_bytes", "count"} & set(table):
+        raise LogError(f"{place}: no column for the size; add --column size_bytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
         if no_unit := measure_without_unit(header):
             raise LogError(
@@ -311,8 +320,8 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         return None if value is None else whole(value, table[name].name, place, least)
 
     dtype = dtype_of(text("dtype") or asked.dtype or "")
-    count, nbytes = number_of("count"), number_of("nbytes")
-    nbytes = _nbytes_of(count, dtype, place) if nbytes is None else nbytes
+    count, size_bytes = number_of("count"), number_of("size_bytes")
+    size_bytes = _nbytes_of(count, dtype, place) if size_bytes is None else size_bytes
     ranks = ranks_of(value, place) if (value := text("ranks")) else None
     ranks, nodes = _layout(ranks, number_of("nodes", 1), number_of("ranks_per_node", 1), place)
     library = " ".join(filter(None, (text("library"), text("library_version"))))
@@ -322,7 +331,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         line=number,
         tool=TOOL,
         launch=text("launch") or (f"{file}, table {again + 1}" if again else file),
-        nbytes=nbytes,
+        size_bytes=size_bytes,
         competitor=text("competitor") or NATIVE,
         ranks=ranks,
         nodes=nodes,
@@ -336,7 +345,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         facts={"mpi": {"library": library}} if library else {},
         fields=fields,
         wrong=number_of("wrong"),
-        **_time_or_reason(fields, table, nbytes, ranks or asked.ranks, place),
+        **_time_or_reason(fields, table, size_bytes, ranks or asked.ranks, place),
     )
 
 
@@ -417,7 +426,7 @@ def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: s
 
 
 def _time_or_reason(
-    fields: Mapping[str, str], table: Table, nbytes: int, ranks: int | None, place: str
+    fields: Mapping[str, str], table: Table, size_bytes: int, ranks: int | None, place: str
 ) -> dict[str, Any]:
     """Return time, definition and state of a row; a row without a time has a reason."""
     state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
@@ -431,14 +440,14 @@ def _time_or_reason(
         time_s = seconds(printed, column.factor, column.name, place)
     else:
         rate = real(printed, column.name, place) * column.factor
-        time_s = _time_of_rate(measure, rate, nbytes, ranks, place)
+        time_s = _time_of_rate(measure, rate, size_bytes, ranks, place)
     return {"time_definition": f"csv_{column.name}", **timed(time_s, printed)}
 
 
-def _time_of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
+def _time_of_rate(measure: str, rate: float, size_bytes: int, ranks: int | None, place: str) -> float:
     """Return the seconds of a bandwidth in bytes/s; 0 if it is uninformative."""
     if measure == "busbw" and ranks is None:
         raise LogError(f"{place}: a bus bandwidth needs a number of ranks; add --ranks N or --column ranks=COLUMN")
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
-    time_s = share * nbytes / rate if rate > 0 else 0.0
+    time_s = share * size_bytes / rate if rate > 0 else 0.0
     return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)

@@ -150,10 +150,10 @@ def map_chart(won: WinnerMap) -> MapChart:
             width,
             MAP_ROW,
             winner or "",
-            _told(winner, ranks, nbytes),
+            _told(winner, ranks, size_bytes),
         )
         for row, (ranks, winners) in enumerate(zip(won.ranks, won.winners))
-        for column, (nbytes, winner) in enumerate(zip(won.sizes, winners))
+        for column, (size_bytes, winner) in enumerate(zip(won.sizes, winners))
     ]
     labels = [Label(MAP_LEFT - 6, MAP_TOP + (row + 0.7) * MAP_ROW, str(ranks)) for row, ranks in enumerate(won.ranks)]
     below = [
@@ -198,14 +198,14 @@ def codes(names: Sequence[str]) -> dict[str, str]:
     return code_of
 
 
-def short_size(nbytes: int) -> str:
+def short_size(size_bytes: int) -> str:
     """Return `32K` for 32 KiB, to fit a narrow column."""
-    number, unit = format_size(nbytes).split()
+    number, unit = format_size(size_bytes).split()
     return number + unit[0].replace("B", "")
 
 
-def _told(winner: str | None, ranks: int, nbytes: int) -> str:
-    return f"{winner or 'none'}: {ranks} ranks, {format_size(nbytes)}"
+def _told(winner: str | None, ranks: int, size_bytes: int) -> str:
+    return f"{winner or 'none'}: {ranks} ranks, {format_size(size_bytes)}"
 
 
 def _decade(power: int) -> str:

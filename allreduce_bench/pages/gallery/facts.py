@@ -163,7 +163,7 @@ class PredictedTimes(NamedTuple):
     """Predicted times of one algorithm at one size."""
 
     algorithm: str
-    nbytes: int
+    size_bytes: int
     ranks: tuple[int, ...]
     times_s: tuple[float, ...]
 
@@ -206,11 +206,11 @@ def times_over_ranks(sizes: Sequence[int] = CLAIM_SIZES, ranks: Sequence[int] = 
     """
     (group,) = competing_models(bare_machine(*CLAIM_PRICES), CLAIM_ALGORITHMS, Layout(segment=BEST))
     lines = []
-    for nbytes in sizes:
+    for size_bytes in sizes:
         for name in CLAIM_ALGORITHMS:
-            predictions = [group.at(name, number, nbytes).prediction for number in ranks]
+            predictions = [group.at(name, number, size_bytes).prediction for number in ranks]
             times_s = tuple(prediction.time_s for prediction in predictions if prediction)
-            lines.append(PredictedTimes(name, nbytes, tuple(ranks), times_s))
+            lines.append(PredictedTimes(name, size_bytes, tuple(ranks), times_s))
     return lines
 
 

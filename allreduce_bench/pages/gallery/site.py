@@ -252,14 +252,16 @@ def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
 def _lesson() -> str:
     """Return the page of the first lesson."""
     lines = times_over_ranks()
-    growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in CLAIM_SIZES]
+    growths = [(size_bytes, [line for line in lines if line.size_bytes == size_bytes]) for size_bytes in CLAIM_SIZES]
     values = {
         "elements": ELEMENTS,
         "transfers": [(ranks, transfers(ranks, ELEMENTS)) for ranks in LESSON_RANKS],
         "steps": steps_of(),
-        "charts": [line_chart(f"{format_size(nbytes)}: time over ranks", of_size) for nbytes, of_size in growths],
+        "charts": [
+            line_chart(f"{format_size(size_bytes)}: time over ranks", of_size) for size_bytes, of_size in growths
+        ],
         "growths": growths,
-        "ring_growths": [(nbytes, of_size[0].growth(GROWTH_FROM, GROWTH_TO)) for nbytes, of_size in growths],
+        "ring_growths": [(size_bytes, of_size[0].growth(GROWTH_FROM, GROWTH_TO)) for size_bytes, of_size in growths],
         "compared": CLAIM_ALGORITHMS,
         "fewest": GROWTH_FROM,
         "most": GROWTH_TO,

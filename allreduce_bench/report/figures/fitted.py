@@ -74,7 +74,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
         _draw_times(above, rows, looks)
         above.set_title(str(name).replace("$", r"\$"), fontsize=10)
         _draw_residuals(below, rows, looks, edge)
-        size_axis(below, sorted(compared["nbytes"].unique()))
+        size_axis(below, sorted(compared["size_bytes"].unique()))
         above.tick_params(labelsize=8.5)
         if number % columns == 0:
             above.set_ylabel("time")
@@ -97,10 +97,10 @@ def _looks_of_ranks(ranks: list[int]) -> dict[int, dict]:
 def _draw_times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_minor_locator(few_minor_ticks())
-    for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
+    for ranks, group in rows.sort_values("size_bytes").groupby("ranks"):
         look = looks[int(str(ranks))]
-        axes.plot(group["nbytes"], group["time_s"] * 1e6, linestyle="none", markersize=4.5, **look)
-        axes.plot(group["nbytes"], group["model_s"] * 1e6, color=look["color"], linewidth=1.2)
+        axes.plot(group["size_bytes"], group["time_s"] * 1e6, linestyle="none", markersize=4.5, **look)
+        axes.plot(group["size_bytes"], group["model_s"] * 1e6, color=look["color"], linewidth=1.2)
     axes.yaxis.set_major_formatter(tick_formatter("us"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     _plain_axes(axes)
@@ -110,17 +110,17 @@ def _draw_residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge
     axes.axhspan(1 / BAND, BAND, color=BAND_COLOUR, linewidth=0, zorder=0)
     spread = pd.DataFrame(
         {
-            "nbytes": rows["nbytes"],
+            "size_bytes": rows["size_bytes"],
             "low": rows["time_s"] / rows["spread_high_s"],
             "high": rows["time_s"] / rows["spread_low_s"],
         }
     )
-    noise = spread.groupby("nbytes").median().dropna()
+    noise = spread.groupby("size_bytes").median().dropna()
     axes.fill_between(noise.index, noise["low"], noise["high"], color=NOISE_COLOUR, alpha=0.55, linewidth=0, zorder=1)
     axes.axhline(1, color="black", linewidth=0.9, zorder=2)
-    for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
+    for ranks, group in rows.sort_values("size_bytes").groupby("ranks"):
         look = looks[int(str(ranks))]
-        axes.plot(group["nbytes"], group["ratio"], linewidth=0.7, markersize=3.5, zorder=3, **look)
+        axes.plot(group["size_bytes"], group["ratio"], linewidth=0.7, markersize=3.5, zorder=3, **look)
     axes.set_yscale("log")
     axes.set_ylim(1 / edge, edge)
     axes.yaxis.set_major_locator(

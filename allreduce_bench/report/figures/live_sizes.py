@@ -21,7 +21,7 @@ REFERENCES: dict[str, str] = {  # column -> its label
     "reduce_floor_s": "reference: local reduction",
 }
 TOLD = (  # columns of what is drawn, and said of it
-    *("ranks", "nbytes", "y", "low", "high", "time_s", "time_low_s", "time_high_s", "interval"),
+    *("ranks", "size_bytes", "y", "low", "high", "time_s", "time_low_s", "time_high_s", "interval"),
     *("launches", "repetitions", "doubt"),
 )
 Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank count
@@ -35,7 +35,7 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
         named |= {column: (label, "reference") for column, label in REFERENCES.items()}
         found = [_line_of(rows, column, *how) for column, how in named.items() if rows[column].notna().any()]
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
+        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["size_bytes"]], [*curve["time_s"] * 1e6])
         return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
@@ -47,8 +47,8 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["nbytes"].unique())
-        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
+        rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["size_bytes"].unique())
+        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["size_bytes"]], rate)] if rate else []
         full = busbw_of_links(rows)
         return found + ([LiveLine("link rate", "limit", sizes, [full / 1e9] * len(sizes))] if full else [])
 
@@ -69,7 +69,7 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
     """Chart speed-up over native; a line at 1."""
 
     def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
-        sizes = sorted(rows["nbytes"].unique())
+        sizes = sorted(rows["size_bytes"].unique())
         return [LiveLine("as fast as native", "one", sizes, [1.0] * len(sizes))]
 
     rows = frame[~frame["competitor"].isin(NATIVES)].assign(y=frame["speedup"], low=None, high=None)
@@ -89,8 +89,8 @@ def busbw_of_links(rows: pd.DataFrame) -> float | None:
 
 def _line_of(rows: pd.DataFrame, column: str, label: str, kind: str) -> LiveLine:
     """Return times of a column that all algorithms share, us, as a line."""
-    known = rows.dropna(subset=[column]).drop_duplicates("nbytes").sort_values("nbytes")
-    return LiveLine(label, kind, [*known["nbytes"]], [*known[column] * 1e6])
+    known = rows.dropna(subset=[column]).drop_duplicates("size_bytes").sort_values("size_bytes")
+    return LiveLine(label, kind, [*known["size_bytes"]], [*known[column] * 1e6])
 
 
 def _over_sizes(
@@ -105,7 +105,7 @@ def _over_sizes(
 
     Sizes without a value stay, so that lines are broken there.
     """
-    rows = frame[frame["nbytes"] > 0]
+    rows = frame[frame["size_bytes"] > 0]
     each = rows.groupby(["ranks", "competitor"], dropna=False)
     rows = each.filter(lambda line: line["y"].notna().any())
     if rows.empty:
@@ -118,12 +118,12 @@ def _over_sizes(
         for name, line in group.groupby("competitor", sort=False):
             label = drawn_name(str(name))
             looks[label] = styled[str(name)]
-            series.append(_series(label, str(name), line.sort_values("nbytes"), words))
+            series.append(_series(label, str(name), line.sort_values("size_bytes"), words))
         count = int(str(ranks))
         marks = switches.get(count, ())
         pale = bool((group["grade"] == NOT_RELIABLE).all())
         panels.append(LivePanel(panel_title(group), (in_ranks([count]),), series, lines(group, count), marks, pale))
-    names = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(rows["nbytes"].unique())}
+    names = {int(size_bytes): format_size(int(size_bytes)) for size_bytes in sorted(rows["size_bytes"].unique())}
     return LiveChart(title, SIZE, axis, names, panels, looks, [[panel.tags[0] for panel in panels]])
 
 
@@ -131,12 +131,12 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
     records = line[[name for name in TOLD if name in line]].to_dict("records")
     return LiveSeries(
         label,
-        [int(row["nbytes"]) for row in records],
+        [int(row["size_bytes"]) for row in records],
         [row["y"] for row in records],
         [row["low"] for row in records],
         [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
-        [cell_id(int(row["ranks"]), name, int(row["nbytes"])) for row in records],
+        [cell_id(int(row["ranks"]), name, int(row["size_bytes"])) for row in records],
         breaks(line),
     )
 

@@ -46,9 +46,9 @@ def draw_overlay(data: FigureData) -> Drawing | None:
     figure, panels = grid(len(names), "time", logarithmic=True)
     for axes, name in zip(panels, names):
         for run, line in drawn[drawn["competitor"] == name].groupby("run", sort=False):
-            _line(axes, "nbytes", line.sort_values("nbytes"), looks[str(run)])
+            _line(axes, "size_bytes", line.sort_values("size_bytes"), looks[str(run)])
         axes.set_title(name.replace("$", r"\$"), fontsize=10)
-        size_axis(axes, sorted(drawn["nbytes"].unique()))
+        size_axis(axes, sorted(drawn["size_bytes"].unique()))
         axes.grid(True, **GRID)
     legend(figure, looks)
     caption = f"{OVERLAY} at least two runs have, {in_ranks([ranks])}. Bars: lowest to highest launch median."
@@ -62,20 +62,20 @@ def draw_trend(data: FigureData) -> Drawing | None:
     if counts.empty or counts.max() < LEAST_DATES:
         return None
     rows = rows[rows["plan"] == counts.idxmax()]
-    ranks, sizes = int(rows["ranks"].max()), sorted(rows["nbytes"].unique())
+    ranks, sizes = int(rows["ranks"].max()), sorted(rows["size_bytes"].unique())
     chosen = sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)})
-    drawn = rows[(rows["ranks"] == ranks) & rows["nbytes"].isin(chosen)]
+    drawn = rows[(rows["ranks"] == ranks) & rows["size_bytes"].isin(chosen)]
     looks = styles(drawn["competitor"])
     figure, panels = grid(len(chosen), "time", logarithmic=True, shared=False)
-    for axes, nbytes in zip(panels, chosen):
-        for name, line in drawn[drawn["nbytes"] == nbytes].groupby("competitor", sort=False):
+    for axes, size_bytes in zip(panels, chosen):
+        for name, line in drawn[drawn["size_bytes"] == size_bytes].groupby("competitor", sort=False):
             _line(axes, "at_s", line.sort_values("at_s"), looks[str(name)])
         _name_dates(axes, drawn)
-        axes.set_title(format_size(nbytes), fontsize=10)
+        axes.set_title(format_size(size_bytes), fontsize=10)
     legend(figure, looks)
     caption = f"{TREND} launch median. {in_ranks([ranks])}; {counts.max()} runs."
     numbers = drawn[["run", "created", *CELL, "time_s", "spread_low_s", "spread_high_s"]]
-    return Drawing(figure, caption, numbers, _live_trend(rows[rows["nbytes"].isin(chosen)], looks))
+    return Drawing(figure, caption, numbers, _live_trend(rows[rows["size_bytes"].isin(chosen)], looks))
 
 
 OVER_EACH_OTHER = ReportFigure(stem="runs", section=RUNS, turn=10, draw=draw_overlay)
@@ -85,7 +85,7 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
     is_completion = frame["time_definition"].fillna("").str.endswith(AFTER_LAST)
-    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & (frame["groups"] == "") & ~is_completion]
+    rows = frame[frame["time_s"].notna() & (frame["size_bytes"] > 0) & (frame["groups"] == "") & ~is_completion]
     return rows.assign(at_s=rows["created"].map(_seconds))
 
 
@@ -132,9 +132,9 @@ def _live(rows: pd.DataFrame) -> LiveChart:
     panels = []
     for (ranks, name), group in rows.groupby(["ranks", "competitor"], sort=False):
         tags = (str(name), in_ranks([int(str(ranks))]))
-        lines = [_series(str(run), line, "nbytes") for run, line in group.groupby("run", sort=False)]
+        lines = [_series(str(run), line, "size_bytes") for run, line in group.groupby("run", sort=False)]
         panels.append(LivePanel(", ".join(tags), tags, lines))
-    sizes = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(set(rows["nbytes"]))}
+    sizes = {int(size_bytes): format_size(int(size_bytes)) for size_bytes in sorted(set(rows["size_bytes"]))}
     facets = [names, [in_ranks([ranks]) for ranks in counts]]
     axis = Axis("time", log=True, shared=True, unit="us")
     return LiveChart("Runs", SIZE, axis, sizes, panels, looks, facets, facets[1][:-1])
@@ -143,8 +143,8 @@ def _live(rows: pd.DataFrame) -> LiveChart:
 def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
     """Chart a panel for each size and rank count, a series for each algorithm."""
     panels = []
-    for (ranks, nbytes), group in rows.groupby(["ranks", "nbytes"]):
-        tags = (format_size(int(str(nbytes))), in_ranks([int(str(ranks))]))
+    for (ranks, size_bytes), group in rows.groupby(["ranks", "size_bytes"]):
+        tags = (format_size(int(str(size_bytes))), in_ranks([int(str(ranks))]))
         lines = [_series(str(name), line, "at_s") for name, line in group.groupby("competitor", sort=False)]
         panels.append(LivePanel(", ".join(tags), tags, lines))
     dates = {row["at_s"]: row["created"][:10] for row in rows.sort_values("at_s").to_dict("records")}

@@ -41,7 +41,7 @@ SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not
 def _with_measured(curves: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Return `curves` with the measured times at the same sizes, which may have no model."""
     sizes = some_sizes(frame)
-    timed = frame.loc[frame["time_s"].notna() & frame["nbytes"].isin(sizes) & (frame["ranks"] > 1)]
+    timed = frame.loc[frame["time_s"].notna() & frame["size_bytes"].isin(sizes) & (frame["ranks"] > 1)]
     columns = [*CELL, "time_s", "spread_low_s", "spread_high_s"]
     return curves.drop(columns="measured").merge(timed[columns], how="outer", on=CELL)
 
@@ -50,8 +50,8 @@ def some_sizes(rows: pd.DataFrame) -> list[int]:
     """Return the smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or
     more.
     """
-    timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
-    rank_counts = timed.groupby("nbytes")["ranks"].nunique()
+    timed = rows[rows["time_s"].notna() & (rows["size_bytes"] > 0) & (rows["ranks"] > 1)]
+    rank_counts = timed.groupby("size_bytes")["ranks"].nunique()
     sizes = sorted(rank_counts.index[rank_counts > 1])
     return sorted({int(sizes[index]) for index in (0, len(sizes) // 2, -1)}) if sizes else []
 
@@ -68,13 +68,13 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     figure, panels = grid(len(sizes), "time", logarithmic=True, shared=False)
     extended = [curves["ranks"].max()] if len(curves) else []
     ends = min(timed["ranks"]), max([*timed["ranks"], *extended])
-    for axes, nbytes in zip(panels, sizes):
-        _draw_size(axes, timed[timed["nbytes"] == nbytes], curves[curves["nbytes"] == nbytes], styled)
+    for axes, size_bytes in zip(panels, sizes):
+        _draw_size(axes, timed[timed["size_bytes"] == size_bytes], curves[curves["size_bytes"] == size_bytes], styled)
         _name_ranks(axes, *ends)
         least_s, most_s = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most_s < 1000 * least_s else (1,)))
-        axes.set_title(format_size(nbytes), fontsize=10)
-    drawn = set(timed.loc[timed["nbytes"].isin(sizes), "competitor"])
+        axes.set_title(format_size(size_bytes), fontsize=10)
+    drawn = set(timed.loc[timed["size_bytes"].isin(sizes), "competitor"])
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
         shown["dashed: extrapolated;\nshaded: 90 % interval"] = BEYOND

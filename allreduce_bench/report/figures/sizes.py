@@ -60,7 +60,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
     """Draw time over size, with the reference times and bounds that exist."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
-    empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
+    empty = NO_PLACE if (data.frame["size_bytes"] == 0).any() else ""
     notes = _broken_sentence(data) + _default_sentence(data)
     caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{notes}"
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
@@ -129,16 +129,16 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
-        draw_line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
+        draw_line(axes, rows["size_bytes"], rows["time_s"] * 1e6, low, high, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
-        floors = rows.drop_duplicates("nbytes").sort_values("nbytes")
+        floors = rows.drop_duplicates("size_bytes").sort_values("size_bytes")
         for name, style in FLOORS.items():
             marker = "." if len(floors) == 1 else ""  # a single point has no line
-            axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
-        least = rows.dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
-        axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
-        axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
+            axes.plot(floors["size_bytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
+        least = rows.dropna(subset=["limit_s"]).drop_duplicates("size_bytes").sort_values("size_bytes")
+        axes.plot(least["size_bytes"], least["limit_s"] * 1e6, **LINK)
+        axes.plot(curve["size_bytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
     note = "from the\nsmallest fitted α and β"
     floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
@@ -152,12 +152,12 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         rate = rows["busbw_bytes_per_s"] / 1e9
         low, high = rate * rows["time_s"] / rows["spread_high_s"], rate * rows["time_s"] / rows["spread_low_s"]
-        draw_line(axes, rows["nbytes"], rate, low, high, style)
+        draw_line(axes, rows["size_bytes"], rate, low, high, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
         bound, measured = curve["busbw_bytes_per_s"] / 1e9, rows["busbw_bytes_per_s"].max() / 1e9
         kind, look = ("fit", FIT) if curve["passed"].any() else ("bound", BOUND)
-        axes.plot(curve["nbytes"], bound, scaley=False, **look)
+        axes.plot(curve["size_bytes"], bound, scaley=False, **look)
         upper_ends = rows["busbw_bytes_per_s"] / 1e9 * rows["time_s"] / rows["spread_low_s"]
         highest = np.nanmax([measured, *upper_ends])
         axes.set_ylim(0, 1.1 * max(highest, bound.clip(upper=HEADROOM * measured).max()))
@@ -199,7 +199,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         if not Competitor(rows["competitor"].iloc[0]).is_native:
-            draw_line(axes, rows["nbytes"], rows["speedup"], None, None, style)
+            draw_line(axes, rows["size_bytes"], rows["speedup"], None, None, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, _: pd.DataFrame) -> None:
         axes.axhline(1, color="black", linewidth=2)
@@ -235,18 +235,18 @@ def _panels(
     axis; linear ones have their own, so that large rank counts are not flat at 0.
     """
     styled = styles(rows["competitor"])
-    rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
+    rows = rows[rows["size_bytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
     figure, panels = grid(rows["ranks"].nunique(), label, logarithmic, unit=unit)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
         for name, line in group.groupby("competitor", sort=False):
             beside = {"alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else {}
-            for part in unbroken(line.sort_values("nbytes")):
+            for part in unbroken(line.sort_values("size_bytes")):
                 draw(axes, part, {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(panel_title(group), fontsize=10)
-        size_axis(axes, sorted(rows["nbytes"].unique()))
+        size_axis(axes, sorted(rows["size_bytes"].unique()))
         axes.grid(True, **GRID)
     measured = set(rows.loc[rows["time_s"].notna(), "competitor"])
     shown = {name: styled[name] for name in styled if name in measured} | (more or {})

@@ -33,7 +33,7 @@ MOST_WORDS = 26  # columns of a map with room for a number in each cell
 GREY = "#d9d9d9"
 UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> text of the cell without a winner
 NAMED = 13  # sizes named on the axis, at most
-CELL, CELL_BY_TIME = itemgetter("ranks", "nbytes"), itemgetter("ranks", "nbytes", "time_s")
+CELL, CELL_BY_TIME = itemgetter("ranks", "size_bytes"), itemgetter("ranks", "size_bytes", "time_s")
 
 
 class Look(NamedTuple):
@@ -85,29 +85,29 @@ def _caption_of_choices(chosen: pd.DataFrame) -> str:
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fastest algorithm at each rank count and size.
 
-    Columns: ranks, nbytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are those of one run from
+    Columns: ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are of one run from
     `frames.summary`. Only where two algorithms or more can be ranked. `lowest`
     has the lowest time, `time_s`; `standing` is whether it is shown to be the fastest, and `winner` is empty if not.
     `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
     the lowest.
     """
-    few = rows[["ranks", "nbytes", "competitor", "standing", "time_s"]]  # of a hundred columns
+    few = rows[["ranks", "size_bytes", "competitor", "standing", "time_s"]]  # of a hundred columns
     ranked = few[few["standing"].notna() & (few["ranks"] > 1)]
     records = ranked.to_dict("records")  # a frame for each cell takes much longer
-    time_of = {(row["ranks"], row["nbytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
+    time_of = {(row["ranks"], row["size_bytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
     lines = []
-    for (ranks, nbytes), group in groupby(sorted(records, key=CELL_BY_TIME), key=CELL):
+    for (ranks, size_bytes), group in groupby(sorted(records, key=CELL_BY_TIME), key=CELL):
         first, *others = group
         if not others:
             continue
         lowest, beside, standing = _name_of(first), Competitor(first["competitor"]).native_beside, first["standing"]
-        native_s = time_of.get((ranks, nbytes, beside))
+        native_s = time_of.get((ranks, size_bytes, beside))
         alone = native_s is None or lowest == beside
         over, over_s = (_name_of(others[0]), others[0]["time_s"]) if alone else (beside, native_s)
         winner = lowest if standing == FASTEST else ""
         time_s = first["time_s"]
-        lines.append((ranks, nbytes, winner, lowest, standing, time_s, over, over_s, over_s / time_s))
-    columns = ["ranks", "nbytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup"]
+        lines.append((ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, over_s / time_s))
+    columns = ["ranks", "size_bytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup"]
     return pd.DataFrame(lines, columns=columns)
 
 
@@ -133,8 +133,8 @@ def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
         Look("models: choice and its regret", "chosen", "text"),
     ]
     winner = chosen["fastest"].mask(chosen["tied"], "")
-    standing_of = winners(rows).set_index(["ranks", "nbytes"])["standing"].to_dict()
-    mark = [UNTOLD.get(standing_of.get(cell, ""), "") for cell in zip(chosen["ranks"], chosen["nbytes"])]
+    standing_of = winners(rows).set_index(["ranks", "size_bytes"])["standing"].to_dict()
+    mark = [UNTOLD.get(standing_of.get(cell, ""), "") for cell in zip(chosen["ranks"], chosen["size_bytes"])]
     text = chosen["regret"].map(_number).where(chosen["fastest"] != chosen["chosen"], "")
     return _maps(rows, chosen.assign(winner=winner, mark=mark, text=text), looks)
 
@@ -147,7 +147,7 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     if cells.empty:
         return None
     colours = {name: str(style["color"]) for name, style in styles(rows["competitor"]).items()}
-    ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["nbytes"].unique())
+    ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["size_bytes"].unique())
     names = pd.unique(cells[[look.winner for look in looks]].to_numpy().ravel())
     height = MARGIN + ROW_HEIGHT * len(ranks)
     legend_height = 0.4 + 0.19 * (len(names) + 3)
@@ -155,7 +155,9 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     panels = figure.subplots(1, len(looks), squeeze=False, sharey=True)[0]
     for axes, look in zip(panels, looks):
         for cell in cells.to_dict("records"):
-            _draw_cell(axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["nbytes"]), colours, len(sizes))
+            _draw_cell(
+                axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["size_bytes"]), colours, len(sizes)
+            )
         _name_axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
     panels[0].set_ylabel("ranks")
     handles = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]

@@ -36,7 +36,7 @@ def _table_lines(table: ResultTable, datatype: str) -> list[str]:
         f"# Datatype: {datatype}.",
         f"{'# Size':<10}{'Avg Latency(us)':>18}{'Min Latency(us)':>18}{'Max Latency(us)':>18}{'Iterations':>12}",
         *(
-            f"{row['nbytes']:<10}{_microseconds(time_of(row))}{_microseconds(row['min_s'])}{_microseconds(row['max_s'])}{row['repetitions']:>12}"
+            f"{row['size_bytes']:<10}{_microseconds(time_of(row))}{_microseconds(row['min_s'])}{_microseconds(row['max_s'])}{row['repetitions']:>12}"
             for row in table.measured
         ),
     ]

@@ -69,7 +69,7 @@ def _result_table(competitor: str, rows: list[SummaryRow], conditions: str) -> R
 
 
 def _missing_text(row: SummaryRow) -> str:
-    return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
+    return f"{format_size(row['size_bytes'])}: {row['state']}: {row['reason']}"
 
 
 def closing_table(result: Result, screen: Screen = UNBOUNDED) -> str:

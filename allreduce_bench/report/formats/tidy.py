@@ -46,7 +46,7 @@ COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "competitor": _column("competitor"),
     "ranks": _column("ranks"),
     "nodes": _column("nodes"),
-    "nbytes": _column("nbytes"),
+    "size_bytes": _column("size_bytes"),
     "time_us": _scaled_column("time_s", 1e6),
     "low_us": _scaled_column("time_low_s", 1e6),
     "high_us": _scaled_column("time_high_s", 1e6),

@@ -20,7 +20,7 @@ def test_imb_failures_in_words_are_cells_without_a_time(tmp_path):
     )
     text = text.replace("65536          100       355.20       369.61       362.41", "65536 10 time-out.; over")
     text = text.replace("16384          100        13.67        14.21        13.94", "16384 int-overflow.; rank*size")
-    states = {row.nbytes: (row.state, row.reason) for row in read(log(tmp_path, text)) if row.ranks == 2}
+    states = {row.size_bytes: (row.state, row.reason) for row in read(log(tmp_path, text)) if row.ranks == 2}
     assert states[32768] == ("skipped", 'the log says: out-of-mem.; use flag "-mem X"')
     assert states[65536] == ("left out", "the log says: time-out.; over")
     assert states[16384] == ("skipped", "the log says: int-overflow.; rank*size") and states[4][0] == "done"
@@ -32,7 +32,7 @@ def test_imb_defects_make_a_cell_wrong(tmp_path):
         .read_text()
         .replace("1.05         0.89         0.00", "1.05  0.89  2.00")
     )
-    assert [row.nbytes for row in read(log(tmp_path, text)) if row.state == "wrong"] == [32]
+    assert [row.size_bytes for row in read(log(tmp_path, text)) if row.state == "wrong"] == [32]
 
 
 def test_of_several_imb_benchmarks_only_allreduce_is_read(tmp_path):
@@ -58,6 +58,6 @@ def test_an_imb_header_with_a_damaged_column_begins_no_table(tmp_path):
 
 def test_an_old_imb_states_its_ranks_in_brackets_and_another_number_is_refused():
     path = DATA / "field_inputs" / "imb_old_crlf.txt"
-    assert [(row.ranks, row.nbytes) for row in read(path)] == [(2, 0), (2, 4)]
+    assert [(row.ranks, row.size_bytes) for row in read(path)] == [(2, 0), (2, 4)]
     with pytest.raises(LogError, match="4, but the.*states 2"):
         read(path, Asked(ranks=4))

@@ -28,7 +28,7 @@ def test_the_time_of_a_call_is_that_of_the_rank_that_is_in_it_longest(tmp_path):
     (row,) = read(tmp_path)
     times_us = [max(call["coll_exec_time_us"] for call in step) for step in zip(*calls_of(JOB))]
     assert [time_s * 1e6 for time_s in row.times_s] == pytest.approx(times_us)
-    assert (row.ranks, row.nodes, row.nbytes, row.competitor, row.version) == (
+    assert (row.ranks, row.nodes, row.size_bytes, row.competitor, row.version) == (
         8,
         2,
         1 << 20,
@@ -70,7 +70,7 @@ def test_versions_may_be_mixed_and_sizes_are_rows(tmp_path):
         )
     assert text != paths[0].read_text()
     rows = read(paths[0], more=paths[1:])
-    assert {(row.nbytes, row.competitor, len(row.times_s)) for row in rows} == {
+    assert {(row.size_bytes, row.competitor, len(row.times_s)) for row in rows} == {
         (1048576, "native", 39),
         (64, "native", 1),
     }

@@ -14,7 +14,7 @@ def test_osu_keeps_iterations_validation_and_the_least_and_greatest_of_the_ranks
     assert [row.iterations for row in full] == [1000] * 12 + [100] * 3
     assert full[0].shortest_s == pytest.approx(1.01 * US) and full[0].imb_t_max_s == pytest.approx(1.29 * US)
     assert {row.wrong for row in full} == {None} and {row.wrong for row in checked} == {0}
-    assert [row.nbytes for row in read(LOGS / "osu_v7.4_2ranks_case5.txt")] == [4 << power for power in range(15)]
+    assert [row.size_bytes for row in read(LOGS / "osu_v7.4_2ranks_case5.txt")] == [4 << power for power in range(15)]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_osu_datatypes_of_one_log_are_told_apart(tmp_path):
     head, table = OSU.split("\n# Size")
     text = f"{head}\n# Datatype: MPI_CHAR.\n# Size{table}# Datatype: MPI_DOUBLE.\n# Size{table.replace('4  ', '24 ')}"
     rows = read(log(tmp_path, text))
-    assert {(row.dtype, row.nbytes, row.count) for row in rows} >= {("char", 8, 8), ("float64", 8, 1)}
+    assert {(row.dtype, row.size_bytes, row.count) for row in rows} >= {("char", 8, 8), ("float64", 8, 1)}
 
 
 @pytest.mark.parametrize("word", ["Fail", "Pass"])

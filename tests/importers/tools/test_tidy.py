@@ -22,11 +22,11 @@ def test_columns_of_a_csv_are_told_by_their_names(tmp_path):
 
 @pytest.mark.parametrize("name, rate", [("busbw_GBps", 1.5e9), ("busbw (GB/s)", 1.5e9), ("busbw_Gbit/s", 1.5e9 / 8)])
 def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
-    (row,) = read(log(tmp_path, f"ranks,nbytes,time_s,{name}\n4,1000,,1.5\n"))
+    (row,) = read(log(tmp_path, f"ranks,size_bytes,time_s,{name}\n4,1000,,1.5\n"))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
     with pytest.raises(LogError, match="bandwidth needs"):
-        read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"))
-    (row,) = read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"), Asked(ranks=4))
+        read(log(tmp_path, f"size_bytes,{name}\n1000,1.5\n"))
+    (row,) = read(log(tmp_path, f"size_bytes,{name}\n1000,1.5\n"), Asked(ranks=4))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
 
 
@@ -34,25 +34,25 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
     "text, columns, words",
     [
         (
-            "ranks,nbytes,time\n4,8,2\n",
+            "ranks,size_bytes,time\n4,8,2\n",
             {},
             "line 1: column 'time'.*--column time_us=time",
         ),
         (
-            "ranks,nbytes,busbw\n4,8,2\n",
+            "ranks,size_bytes,busbw\n4,8,2\n",
             {},
             "'busbw' has no.*add --column busbw_GBps=busbw",
         ),
-        ("ranks,nbytes,note\n4,8,2\n", {}, "line 1: no column.*--column time_us=COLUMN"),
-        ("ranks,time_s\n4,2\n", {}, "line 1: no column.*--column nbytes=COLUMN"),
-        ("ranks,nbytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
-        ("ranks,nbytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
-        ("ranks,nbytes,time_s\n4,8,1\n4,8\n4,8,1\n", {}, "line 3: 2 fields, expected 3"),
-        ("ranks,nbytes,time_s\n", {}, "line 1: no row"),
-        ("# by hand\nranks,nbytes,time_s\n4,x,1\n", {}, "line 3: nbytes is 'x'"),
-        ("ranks,nbytes,time_s\n4,8,1\n", {"time_us": "speed"}, "no column 'speed'"),
-        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, "unit is missing"),
-        ("ranks,nbytes,speed\n4,8,1\n", {"mood": "speed"}, "unknown 'mood'"),
+        ("ranks,size_bytes,note\n4,8,2\n", {}, "line 1: no column.*--column time_us=COLUMN"),
+        ("ranks,time_s\n4,2\n", {}, "line 1: no column.*--column size_bytes=COLUMN"),
+        ("ranks,size_bytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
+        ("ranks,size_bytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
+        ("ranks,size_bytes,time_s\n4,8,1\n4,8\n4,8,1\n", {}, "line 3: 2 fields, expected 3"),
+        ("ranks,size_bytes,time_s\n", {}, "line 1: no row"),
+        ("# by hand\nranks,size_bytes,time_s\n4,x,1\n", {}, "line 3: size_bytes is 'x'"),
+        ("ranks,size_bytes,time_s\n4,8,1\n", {"time_us": "speed"}, "no column 'speed'"),
+        ("ranks,size_bytes,speed\n4,8,1\n", {"time": "speed"}, "unit is missing"),
+        ("ranks,size_bytes,speed\n4,8,1\n", {"mood": "speed"}, "unknown 'mood'"),
         ("ranks,count,time_s\n4,8,1\n", {}, "line 2: the type"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
 
 def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
     with pytest.warns(LogWarning, match="line 3.*line end"):
-        assert len(read(log(tmp_path, "ranks,nbytes,time_s\n4,8,1\n4,16,2.5"))) == 1
+        assert len(read(log(tmp_path, "ranks,size_bytes,time_s\n4,8,1\n4,16,2.5"))) == 1
 
 
 def test_a_column_name_may_name_collectives(tmp_path):
@@ -72,6 +72,6 @@ def test_a_column_name_may_name_collectives(tmp_path):
 
 
 def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
-    text = 'collective,ranks,nbytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
+    text = 'collective,ranks,size_bytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
     with pytest.warns(LogWarning, match="column 'note'"):
         assert times(read(log(tmp_path, text))) == {8: 1, 16: 3}

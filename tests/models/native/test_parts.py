@@ -10,14 +10,14 @@ from allreduce_bench.runs.competitor import MOCKUPS
 REDUCE_BCAST, BLOCK, VECTOR = MOCKUPS
 
 
-def rows(native=linear, made=lambda nbytes: 2 * linear(nbytes), names=(REDUCE_BCAST,), **more):
+def rows(native=linear, made=lambda size_bytes: 2 * linear(size_bytes), names=(REDUCE_BCAST,), **more):
     """Native and mock-ups of it."""
-    natives = [native_row("native", nbytes, native(nbytes), **more) for nbytes in SIZES]
-    return natives + [native_row(name, nbytes, made(nbytes), **more) for name in names for nbytes in SIZES]
+    natives = [native_row("native", size_bytes, native(size_bytes), **more) for size_bytes in SIZES]
+    return natives + [native_row(name, size_bytes, made(size_bytes), **more) for name in names for size_bytes in SIZES]
 
 
 def slower(rows):
-    return [(one.nbytes, one.against) for one in part_comparisons(rows) if one.slower]
+    return [(one.size_bytes, one.against) for one in part_comparisons(rows) if one.slower]
 
 
 def test_a_library_that_is_faster_than_its_parts_is_told_nothing():
@@ -29,10 +29,10 @@ def test_a_library_that_is_faster_than_its_parts_is_told_nothing():
 @pytest.mark.parametrize("name", MOCKUPS)
 def test_a_faster_mock_up_is_named_with_factor_and_interval(name):
     compared = part_comparisons(
-        rows(made=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5), names=[name])
+        rows(made=lambda size_bytes: linear(size_bytes) / (1.5 if size_bytes > 1024 else 0.5), names=[name])
     )
     found = [one for one in compared if one.slower]
-    assert [(one.nbytes, one.against) for one in found] == [(n, name) for n in SIZES[1:]]
+    assert [(one.size_bytes, one.against) for one in found] == [(n, name) for n in SIZES[1:]]
     for one in found:
         assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
     worst = max(found, key=lambda one: one.factor)
@@ -41,15 +41,15 @@ def test_a_faster_mock_up_is_named_with_factor_and_interval(name):
 
 
 def test_our_own_algorithms_are_no_parts():
-    fast = [native_row("tree", nbytes, linear(nbytes) / 9) for nbytes in SIZES]
+    fast = [native_row("tree", size_bytes, linear(size_bytes) / 9) for size_bytes in SIZES]
     assert not slower(rows() + fast)
 
 
 def test_mock_ups_are_held_against_native_called_from_python():
     compiled = [{**row, "competitor": "native@compiled"} for row in rows() if row["competitor"] == "native"]
-    made = [native_row(REDUCE_BCAST, nbytes, linear(nbytes) / 2) for nbytes in SIZES]
+    made = [native_row(REDUCE_BCAST, size_bytes, linear(size_bytes) / 2) for size_bytes in SIZES]
     assert part_comparisons(compiled + made) == []
-    assert len(slower(rows(native=lambda nbytes: 2 * linear(nbytes), made=linear) + compiled)) == len(SIZES)
+    assert len(slower(rows(native=lambda size_bytes: 2 * linear(size_bytes), made=linear) + compiled)) == len(SIZES)
 
 
 def test_mock_ups_do_not_compete():
@@ -58,7 +58,7 @@ def test_mock_ups_do_not_compete():
 
 def test_noise_hides_what_is_not_sure():
     def made(noise, factor):
-        return slower(rows(made=lambda nbytes: linear(nbytes) / factor, noise=noise))
+        return slower(rows(made=lambda size_bytes: linear(size_bytes) / factor, noise=noise))
 
     assert len(made(0.2, 1.03)) <= 1  # of four at 95 %
     assert len(made(0.001, 1.03)) == 0  # within 5 %
@@ -66,8 +66,8 @@ def test_noise_hides_what_is_not_sure():
 
 
 def test_what_is_not_sure_or_was_not_timed_beats_nothing():
-    def half(nbytes):
-        return linear(nbytes) / 2
+    def half(size_bytes):
+        return linear(size_bytes) / 2
 
     fast = rows(made=half)
     assert slower(fast)

@@ -8,7 +8,7 @@ from allreduce_bench.runs.competitor import MOCKUPS
 
 
 def faster(rows):
-    return [(one.nbytes, one.against) for one in rival_comparisons(rows) if one.slower]
+    return [(one.size_bytes, one.against) for one in rival_comparisons(rows) if one.slower]
 
 
 def test_a_library_that_is_fastest_has_no_faster_rival():
@@ -19,9 +19,9 @@ def test_a_library_that_is_fastest_has_no_faster_rival():
 
 @pytest.mark.parametrize("name", ["ring", "tree", "parameter_server"])
 def test_a_faster_algorithm_is_named_with_factor_and_interval(name):
-    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5), name=name)
+    slow = rows_of_two(other=lambda size_bytes: linear(size_bytes) / (1.5 if size_bytes > 1024 else 0.5), name=name)
     found = [one for one in rival_comparisons(slow) if one.slower]
-    assert [(one.nbytes, one.against) for one in found] == [(nbytes, name) for nbytes in SIZES[1:]]
+    assert [(one.size_bytes, one.against) for one in found] == [(size_bytes, name) for size_bytes in SIZES[1:]]
     for one in found:
         assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
     (line,) = slower_lines(rival_comparisons(slow))
@@ -30,20 +30,20 @@ def test_a_faster_algorithm_is_named_with_factor_and_interval(name):
 
 
 def test_mock_ups_are_no_rivals():
-    made = [native_row(name, nbytes, linear(nbytes) / 9) for name in MOCKUPS for nbytes in SIZES]
+    made = [native_row(name, size_bytes, linear(size_bytes) / 9) for name in MOCKUPS for size_bytes in SIZES]
     assert not faster(rows_of_two() + made)
 
 
 def test_launches_in_two_states_are_held_against_nobody():
-    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
+    slow = rows_of_two(other=lambda size_bytes: linear(size_bytes) / 2)
     assert faster(slow) and not faster([{**one, "doubt": "two states"} for one in slow])
-    assert not faster(rows_of_two(other=lambda nbytes: linear(nbytes) / 9, launches=1))
+    assert not faster(rows_of_two(other=lambda size_bytes: linear(size_bytes) / 9, launches=1))
 
 
 def test_those_called_compiled_have_compiled_rivals():
-    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
+    slow = rows_of_two(other=lambda size_bytes: linear(size_bytes) / 2)
     compiled = [{**row, "competitor": f"{row['competitor']}@compiled"} for row in slow]
-    assert faster(compiled) == [(nbytes, "ring@compiled") for nbytes in SIZES]
+    assert faster(compiled) == [(size_bytes, "ring@compiled") for size_bytes in SIZES]
     assert not faster(
         [row for row in slow if row["competitor"] == "native"]
         + [row for row in compiled if row["competitor"] == "ring@compiled"]

@@ -23,8 +23,8 @@ def test_other_numbers_of_ranks_follow_the_formulas(ranks):
 
 
 def test_a_ring_is_nearly_independent_of_the_ranks_for_long_vectors_alone():
-    growth = {line.nbytes: line.growth(16, 1024) for line in times_over_ranks() if line.algorithm == "ring"}
-    short, middle, long = (growth[nbytes] for nbytes in CLAIM_SIZES)
+    growth = {line.size_bytes: line.growth(16, 1024) for line in times_over_ranks() if line.algorithm == "ring"}
+    short, middle, long = (growth[size_bytes] for size_bytes in CLAIM_SIZES)
     assert short == pytest.approx(1023 / 15, rel=0.01)  # messages alone
     assert 20 < middle < short
     assert 1 < long < 1.2

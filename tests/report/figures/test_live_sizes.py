@@ -6,7 +6,9 @@ import pytest
 from allreduce_bench.report.figures.live_sizes import live_bandwidth, live_speedup, live_times, measured_words
 from allreduce_bench.report.live_chart import NO_SWITCHES, Switch, cell_id
 
-BOUNDS = pd.DataFrame({"ranks": [2, 2], "nbytes": [8, 1024], "time_s": [1e-6, 2e-6], "busbw_bytes_per_s": [1e6, 1e9]})
+BOUNDS = pd.DataFrame(
+    {"ranks": [2, 2], "size_bytes": [8, 1024], "time_s": [1e-6, 2e-6], "busbw_bytes_per_s": [1e6, 1e9]}
+)
 
 
 def values(chart):
@@ -25,7 +27,7 @@ def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
     rates, speedups = values(live_bandwidth(rows, BOUNDS)), values(live_speedup(rows, NO_SWITCHES))
     assert len(times) == len(rates) == len(done) and len(speedups) < len(done)
     for row in done.to_dict("records"):
-        key = (f"{row['ranks']} ranks", row["competitor"], row["nbytes"])
+        key = (f"{row['ranks']} ranks", row["competitor"], row["size_bytes"])
         assert times[key] == pytest.approx(row["time_s"] * 1e6)
         assert rates[key] == pytest.approx(row["busbw_bytes_per_s"] / 1e9)
         if key in speedups:
@@ -33,9 +35,9 @@ def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
 
 
 def test_a_line_is_broken_where_a_size_has_no_time(rows):
-    gap = rows.assign(time_s=rows["time_s"].mask(rows["nbytes"] == 1024))
+    gap = rows.assign(time_s=rows["time_s"].mask(rows["size_bytes"] == 1024))
     (series, *_) = live_times(gap, BOUNDS, NO_SWITCHES).panels[0].series
-    assert list(series.x) == sorted(set(rows["nbytes"])) and pd.isna(series.y[1]) and series.words[1] == ""
+    assert list(series.x) == sorted(set(rows["size_bytes"])) and pd.isna(series.y[1]) and series.words[1] == ""
 
 
 def test_a_value_says_its_interval_and_its_launches(rows):
@@ -50,7 +52,7 @@ def test_a_value_says_its_interval_and_its_launches(rows):
 def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):
     panel = live_times(rows, BOUNDS, NO_SWITCHES).panels[0]
     ring = next(series for series in panel.series if series.name == "ring")
-    assert list(ring.cells) == [cell_id(2, "ring", nbytes) for nbytes in ring.x]
+    assert list(ring.cells) == [cell_id(2, "ring", size_bytes) for size_bytes in ring.x]
 
 
 def test_lines_and_crossovers_belong_to_their_rank_count(rows):

@@ -14,9 +14,9 @@ RANKS = (2, 4, 8)
 
 
 def test_winners_are_those_of_the_summary(rows):
-    won = figures.winners(rows).set_index(["ranks", "nbytes"])
+    won = figures.winners(rows).set_index(["ranks", "size_bytes"])
     ranked = rows[rows["standing"].notna()]
-    lowest = ranked.loc[ranked.groupby(["ranks", "nbytes"])["time_s"].idxmin()].set_index(["ranks", "nbytes"])
+    lowest = ranked.loc[ranked.groupby(["ranks", "size_bytes"])["time_s"].idxmin()].set_index(["ranks", "size_bytes"])
     assert (8, 1 << 20) not in won.index  # one algorithm alone wins nothing
     assert len(won) == len(RANKS) * len(SIZES) - 1
     for key, row in won.iterrows():
@@ -43,7 +43,7 @@ def test_map_has_the_colours_of_the_other_figures_and_grey_where_nobody_wins(row
     drawn, styled = cells_of(axes), figures.styles(rows["competitor"])
     assert len(drawn) == len(won) and (SIZES.index(1 << 20), RANKS.index(8)) not in drawn
     for row in won.to_dict("records"):
-        shape = drawn[SIZES.index(row["nbytes"]), RANKS.index(row["ranks"])]
+        shape = drawn[SIZES.index(row["size_bytes"]), RANKS.index(row["ranks"])]
         colour = styled[row["winner"]]["color"] if row["winner"] else "#d9d9d9"
         assert shape.get_facecolor() == Rectangle((0, 0), 1, 1, facecolor=colour).get_facecolor()
     assert [label.get_text() for label in axes.get_yticklabels()] == ["2", "4", "8"]
@@ -65,14 +65,14 @@ def test_one_algorithm_has_no_map(rows):
 
 
 def test_regret_is_the_price_of_believing_the_models(rows, models):
-    chosen = choices(rows, held_against_models(rows, models)).set_index(["ranks", "nbytes"])
+    chosen = choices(rows, held_against_models(rows, models)).set_index(["ranks", "size_bytes"])
     assert (chosen["regret"] >= 1).all() and set(chosen.loc[chosen["regret"] > 1, "fastest"]) <= {*ALGORITHMS}
     assert chosen.index.tolist() == [(p, n) for p in RANKS for n in SIZES if (p, n) != (8, 1 << 20)]
     wrong = [*models[1:], hand_model("native", RANKS, factor=9.0, priced_as="recursive_doubling")]
     assert "native" not in set(choices(rows, held_against_models(rows, wrong))["chosen"])
     only = held_against_models(rows, [model for model in models if model.algorithm in ("native", "two_tree")])
-    late = choices(rows, only).set_index(["ranks", "nbytes"]).loc[(2, 1 << 20)]
-    times = rows[(rows["ranks"] == 2) & (rows["nbytes"] == 1 << 20)].set_index("competitor")["time_s"]
+    late = choices(rows, only).set_index(["ranks", "size_bytes"]).loc[(2, 1 << 20)]
+    times = rows[(rows["ranks"] == 2) & (rows["size_bytes"] == 1 << 20)].set_index("competitor")["time_s"]
     assert late["fastest"] == "ring" and late["chosen"] in ("native", "two_tree")
     assert late["regret"] == pytest.approx(times[late["chosen"]] / times["ring"])
 

@@ -16,9 +16,9 @@ def test_superbench_reads_the_nccl_layout(rows_and_result):
     for (algorithm, ranks), table in tables_of(FORMATS["nccl"](result)).items():
         cells = [row for row in of(rows, algorithm, int(ranks)) if row["time_s"] is not None]
         found = superbench(table)
-        assert list(found) == [row["nbytes"] for row in cells]
+        assert list(found) == [row["size_bytes"] for row in cells]
         for row in cells:
-            read = found[row["nbytes"]]
+            read = found[row["size_bytes"]]
             assert read["time"] == pytest.approx(row["time_s"] * 1e6, abs=0.6, rel=1e-3)
             assert read["algbw"] == pytest.approx(row["algbw_bytes_per_s"] / 1e9, abs=0.006)
             assert read["busbw"] == pytest.approx(row["busbw_bytes_per_s"] / 1e9, abs=0.006)
@@ -35,7 +35,7 @@ def test_a_run_in_place_fills_the_other_half(rows_and_result):
     in_place = result._replace(plan=replace(result.plan, in_place=True))
     (row, *_) = (row for row in of(rows, "ring", 2) if row["time_s"] is not None)
     text = tables_of(FORMATS["nccl"](in_place))["ring", "2"]
-    found = superbench(text, in_place=True)[row["nbytes"]]["time"]
+    found = superbench(text, in_place=True)[row["size_bytes"]]["time"]
     assert found == pytest.approx(row["time_s"] * 1e6, abs=0.6, rel=1e-3)
     with pytest.raises(ValueError):
         superbench(text)

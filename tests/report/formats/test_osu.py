@@ -11,12 +11,12 @@ def test_reframe_and_ramble_read_the_osu_layout(rows_and_result):
     rows, result = rows_and_result
     text = FORMATS["osu"](result)
     for row in of(rows, "native", 4):  # the first table is what they find
-        assert osu_latency(text, row["nbytes"]) == pytest.approx(row["time_s"] * 1e6, abs=0.006)
+        assert osu_latency(text, row["size_bytes"]) == pytest.approx(row["time_s"] * 1e6, abs=0.006)
     assert (osu_version(text), osu_datatype(text)) == ("v7.4", "MPI_FLOAT")
     for (algorithm, ranks), table in tables_of(text).items():
         for row in of(rows, algorithm, int(ranks)):
             if row["time_s"] is not None:
-                (line,) = [line for line in table.splitlines() if line.startswith(f"{row['nbytes']} ")]
+                (line,) = [line for line in table.splitlines() if line.startswith(f"{row['size_bytes']} ")]
                 _, avg, least, most, iterations = map(float, line.split())
                 expected = [row[key] * 1e6 for key in ("time_s", "min_s", "max_s")]
                 assert [avg, least, most] == pytest.approx(expected, abs=0.006)

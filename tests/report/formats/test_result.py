@@ -43,7 +43,7 @@ def test_there_is_one_table_for_each_algorithm_and_rank_count(rows_and_result, n
     for (algorithm, ranks), table in tables_of(text).items():
         cells = of(rows, algorithm, int(ranks))
         shown = [int(line.split()[0]) for line in table.splitlines()[1:] if not line.startswith("#")]
-        assert shown == [row["nbytes"] for row in cells if row["time_s"] is not None]
+        assert shown == [row["size_bytes"] for row in cells if row["time_s"] is not None]
 
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])
