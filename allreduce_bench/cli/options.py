@@ -16,7 +16,7 @@ from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order,
 from ..runs.option_values import EXECUTOR_NAMES, SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .types import HOSTS, PlacedOption, typed
+from .types import HOSTS, ConditionOption, PlacedOption, typed
 
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
@@ -149,7 +149,7 @@ def click_option(name: str) -> Callable[[Callable], Callable]:
     return click.option(
         *said.names,
         name,
-        cls=PlacedOption,
+        cls=ConditionOption if said.condition else PlacedOption,
         section=said.section,
         default=default,
         show_default=default not in (None, "", 0),

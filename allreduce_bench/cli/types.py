@@ -1,6 +1,7 @@
 """Types of options: sizes, durations, rank counts; errors in one line; messages on stderr."""
 
 import os
+import shlex
 import sys
 import time
 import warnings
@@ -53,6 +54,27 @@ class OneLineError(click.ClickException):
             click.echo(f"error: {self.message}", file=file or sys.stderr)
         else:
             time.sleep(2)  # the first process that ends makes mpirun end the others: let that be rank 0, after its line
+
+
+class ConditionOption(PlacedOption):
+    """The option of a condition of the run, which has one value."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Convert the value. Raises OneLineError for a list of values, with the words that measure two of them."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except (click.BadParameter, OneLineError):
+            words = value.split(",") if isinstance(value, str) else []
+            if words == ["both"] and isinstance(self.type, click.Choice):
+                words = list(self.type.choices)
+            if len(words) < 2:
+                raise
+            name = self.opts[-1]
+            first, second = (f"{name} {shlex.quote(word.strip())}" for word in words[:2])
+            raise OneLineError(
+                f"{name}: takes one value, found '{value}'; two values are two runs: {first} --against "
+                f"{shlex.quote(second)}"
+            ) from None
 
 
 class _Parsed(click.ParamType):

@@ -81,7 +81,7 @@ def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) ->
     if folder.imported():
         return "import the logs again"
     if damage.launch not in missing:
-        return f"launch {damage.launch.name} was measured again since and is complete"
+        return f"launch {damage.launch.name} is complete without it"
     return f"measure it again: {_resume(folder)}"
 
 

@@ -8,6 +8,7 @@ counts as missing; what a killed process left half written has no mark, or a tor
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
@@ -100,9 +101,9 @@ def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     damages: list[Damage] = []
     lines = body.split(b"\n")
     torn = lines.pop()
-    for line in lines:
+    for line, copies in Counter(lines).items():
         mark = _row_of(line)
-        found = _fault(line, mark, calls, seed, with_calls)
+        found = "its row is there twice" if copies > 1 else _fault(line, mark, calls, seed, with_calls)
         if found and not (not attempt.is_sealed and b"\0" in line):  # after a power cut
             damages.append(Damage(path, found, attempt.launch, mark))
         elif mark and not found:

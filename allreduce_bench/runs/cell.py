@@ -5,7 +5,6 @@ Also the random number generator that orders cells and draws random floats, and 
 """
 
 import re
-import shlex
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -102,7 +101,6 @@ class CutPrices:
 def parse_placement(text: str) -> str:
     """Return the placement of `page`, `numpy` or `16`. Raises ValueError for another one."""
     word = text.strip()
-    refuse_list(word, "--placement")
     if word in (PAGE, NUMPY):
         return word
     if not (word.isascii() and word.isdigit()):
@@ -111,16 +109,6 @@ def parse_placement(text: str) -> str:
     if len(name) > 4 or int(name) >= PAGE_NBYTES:
         raise ValueError(f"a difference of {name} bytes is a page or more; {EXPECTED_PLACEMENT}")
     return name
-
-
-def refuse_list(text: str, option: str) -> None:
-    """Raise ValueError for a list of values of `option`, which is a condition of the run."""
-    if "," in text:
-        first, second = (shlex.quote(word.strip()) for word in text.split(",")[:2])
-        raise ValueError(
-            f"takes one value, found '{text}': two values are two runs, one with {option} {first} and one "
-            f"with {option} {second}"
-        )
 
 
 def is_placement(word: str) -> bool:

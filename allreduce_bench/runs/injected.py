@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..units import nearest, parse_duration
-from .cell import refuse_list
 
 # patterns
 NONE, ONE_LATE, RAMP, RANDOM, HALF_LATE = "none", "one-late", "ramp", "random", "half-late"
@@ -114,8 +113,6 @@ def parse_arrival(text: str) -> str:
     word = text.strip()
     if word in (NONE, *PATTERNS):
         return "" if word == NONE else word
-    if not Path(word).exists():  # a path may hold a comma
-        refuse_list(word, "--arrival")
     if not word.endswith(TRACE):
         known = ", ".join((NONE, *PATTERNS))
         meant = nearest(word, (NONE, *PATTERNS)) if word else ""

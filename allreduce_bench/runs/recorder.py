@@ -249,7 +249,7 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
         return
     try:
         content = os.pread(handle, os.fstat(handle).st_size, 0)
-        if content.startswith(HEADERS[1]):  # else killed before it wrote a header
+        if content.startswith(HEADERS[1]) and line not in content:  # else killed before it wrote a header, or marked
             os.ftruncate(handle, content.rindex(b"\n") + 1)  # without a line that was cut off
             append_to(handle, line)
     finally:

@@ -52,6 +52,23 @@ def test_what_is_no_other_condition_is_refused_in_one_line(tmp_path, texts, says
     assert "--against" in line and says in line and "hunter2" not in line and not (tmp_path / "P").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "found", "first", "second"),
+    [
+        ("--cache", "both", "warm", "cold"),
+        ("--cache", "cold,warm", "cold", "warm"),
+        ("--placement", "page, numpy", "page", "numpy"),
+        ("--arrival", "ramp,random", "ramp", "random"),
+        ("--segment", "64K,256K", "64K", "256K"),
+        ("--groups", "div:2,mod:2", "div:2", "mod:2"),
+    ],
+)
+def test_two_values_of_a_condition_are_two_runs(tmp_path, name, found, first, second):
+    line = one_line_error(here(*RUN, name, found, "-o", tmp_path / "P"))
+    assert f"{name}: takes one value, found '{found}'" in line and not (tmp_path / "P").exists()
+    assert line.endswith(f"{name} {first} --against '{name} {second}'")
+
+
 def test_under_a_launcher_there_is_but_one_launch(monkeypatch):
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "2")

@@ -52,7 +52,7 @@ MARKS: dict[str, tuple[Callable[[Lines], Lines], int, str]] = {  # lines of six 
     "lost": (lambda m: [*m[:2], *m[3:]], 1, "it has 5 whole rows of cells, expected 6"),
     "last lost": (lambda m: m[:-1], 1, "it has 5 whole rows of cells, expected 6"),
     "all lost": (lambda m: [], 6, "it has 0 whole rows of cells, expected 6"),
-    "doubled": (lambda m: [*m[:3], *m[2:]], 0, "it has 7 whole rows of cells, expected 6"),
+    "doubled": (lambda m: [*m[:3], *m[2:]], 1, "its row is there twice"),
     "last cut off": (lambda m: [*m[:-1], m[-1][:30]], 1, "it has 5 whole rows of cells, expected 6"),
 }
 
@@ -66,6 +66,12 @@ def test_a_damaged_mark_is_said_and_costs_its_own_cell(folder, change_of):
     do, cells, words = MARKS[change_of]
     change(folder, CELLS, do)
     assert found(folder) == [(CELLS, words)] and missing(folder) == cells
+
+
+def test_a_doubled_mark_of_a_launch_that_was_killed_is_said(tmp_path):
+    folder = build_run(tmp_path / "killed", sizes=(8, 1024), ranks=(2,), launches=1, unsealed=True)
+    change(folder, CELLS, MARKS["doubled"][0])
+    assert found(folder) == [(CELLS, "its row is there twice")] and missing(folder) == 1
 
 
 def test_marks_in_another_order_are_as_good(folder):

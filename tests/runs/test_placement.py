@@ -1,9 +1,8 @@
-"""The words of --placement, and conditions that take one value."""
+"""The words of --placement."""
 
 import pytest
 
 from allreduce_bench.runs.cell import EXPECTED_PLACEMENT, parse_placement
-from allreduce_bench.runs.injected import parse_arrival
 from allreduce_bench.runs.plan import Plan, PlanError
 
 
@@ -16,12 +15,6 @@ def test_what_is_no_placement_is_refused_with_what_is_one(text):
     with pytest.raises(ValueError, match=EXPECTED_PLACEMENT):
         parse_placement(text)
     assert "below 4096" in EXPECTED_PLACEMENT
-
-
-def test_two_values_are_two_runs():
-    for parse, option in ((parse_placement, "--placement"), (parse_arrival, "--arrival")):
-        with pytest.raises(ValueError, match=f"takes one value.*two runs.*{option}"):
-            parse("page,numpy")
 
 
 def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():

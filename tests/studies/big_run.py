@@ -21,7 +21,7 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, launch_facts
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
-from allreduce_bench.runs.schema import REPETITIONS, names, time_definition
+from allreduce_bench.runs.schema import CALLS, names, time_definition
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256)
 SIZES = tuple(8 * 8**power for power in range(8)) + (1 << 10, 1 << 16, 1 << 20, 1 << 22)
@@ -36,13 +36,7 @@ PATHS: dict[str, Callable[[int, int], tuple[int, float]]] = {  # messages and by
     "recursive_doubling": lambda p, n: (ceil(log2(p)), ceil(log2(p)) * n),
 }
 WARMUPS, TIMED, LAUNCHES = 3, 258, 5  # 8 rank counts x 5 launches x 8 algorithms x 12 sizes x 261 calls: 1,002,240 rows
-SHARES = {
-    "shortest_s": 0.8,
-    "osu_avg_s": 0.9,
-    "global_s": 1.05,
-    "completion_s": 0.95,
-    "arrival_skew_s": 0.1,
-}  # of time_s
+SHARES = {"osu_avg_s": 0.9, "global_s": 1.05, "arrival_skew_s": 0.1}  # of time_s
 
 
 def make(
@@ -69,8 +63,8 @@ def make(
             model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * nbytes)
             time_s = model_s * noise.normal(1, 0.02, WARMUPS + timed) * (1 + noise.exponential(0.02))
             facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(nbytes)}
-            lines = _lines({**facts, "launch": launch.name, "attempt": recorder.attempt}, time_s)
-            facts |= {"repetitions": timed, "imb_t_max_s": float(time_s.mean())}
+            lines = _lines(facts, time_s)
+            facts |= {"imb_t_max_s": float(time_s.mean())}
             recorder.cell_of_lines(facts, "".join(lines).encode(), len(lines))
             rows += len(time_s)
         recorder.seal()
@@ -85,7 +79,6 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
         "dtype": plan.dtype,
         "op": plan.op,
         "nbytes": cell.count * plan.itemsize,
-        "in_place": 0,
         "time_definition": time_definition("round_time"),
         "iterations": 1,
         "valid": 1,
@@ -99,17 +92,15 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
 
 
 def _lines(facts: dict, time_s: np.ndarray) -> list[str]:
-    """The calls of a cell as REPETITIONS has them, by a template: a million dictionaries take their time."""
-    varying = ("repetition", "warmup", "time_s", "slowest_rank", *SHARES, "last_rank")
+    """The calls of a cell as CALLS has them, by a template: a million dictionaries take their time."""
+    varying = ("call", "warmup", "time_s", "slowest_rank", *SHARES, "last_rank")
     constant = {name: str(value) for name, value in facts.items() if value is not None}
-    line = ",".join("{" + name + "}" if name in varying else constant.get(name, "") for name in names(REPETITIONS))
+    line = ",".join("{" + name + "}" if name in varying else constant.get(name, "") for name in names(CALLS))
     p, lines = facts["ranks"], []
     for number, call_s in enumerate(time_s.tolist()):
         shares = {name: share * call_s for name, share in SHARES.items()}
         who = {"slowest_rank": number % p, "last_rank": (number + 1) % p}
-        lines.append(
-            line.format(repetition=number, warmup=int(number < WARMUPS), time_s=call_s, **who, **shares) + "\n"
-        )
+        lines.append(line.format(call=number, warmup=int(number < WARMUPS), time_s=call_s, **who, **shares) + "\n")
     return lines
 
 

@@ -59,7 +59,12 @@ def _plan_of(plan: Mapping) -> dict:
             kept[name] = (kept[name] or [""])[0]
     if kept.get("cache") == "both":
         kept["cache"] = "warm"
-    return {"competitors": competitors, **kept, "sync": plan["sync"] if plan["sync"] != "dissemination" else "barrier"}
+    sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
+    usual = Plan(("ring",), (8,), (2,)).to_json()
+    start = usual["start"] | dict(kept.get("start", {}))
+    return (
+        usual | {"placement": "", "inputs": "same"} | kept | {"competitors": competitors, "sync": sync, "start": start}
+    )
 
 
 def _competitors(algorithm: str, executors: Sequence[str], algorithms: Sequence[str]) -> Iterator[str]:

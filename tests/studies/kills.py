@@ -33,10 +33,9 @@ from striking import MARK, Way, left_behind, processes, shared_memory, strike, v
 from struck import (
     Outcome,
     Struck,
-    StruckCompiled,
+    StruckAgainst,
     StruckHealth,
     StruckLab,
-    StruckPipelined,
     StruckProgram,
     StruckRun,
 )
@@ -46,8 +45,7 @@ LEFT_S = 5.0  # after the starter's end nobody may be there
 END_S = 60.0  # in which a struck command must end
 KINDS: dict[str, type[Struck]] = {
     "run": StruckRun,
-    "compiled": StruckCompiled,
-    "pipelined": StruckPipelined,
+    "against": StruckAgainst,
     "lab": StruckLab,
     "exec": StruckProgram,
     "health": StruckHealth,

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import re
 import signal
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -18,13 +20,16 @@ from striking import Way
 
 from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
 from allreduce_bench.programs.choices import KIND as CHOICES
-from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.folder import RunFolder, alternated_names, key_of
+from allreduce_bench.runs.rows import RunError
 
 INTERRUPTED = 130  # the status of a command that was asked to end
 KILLED = 128 + signal.SIGKILL  # of a program that was killed, as shells have it
 BEGIN_S = 3.0  # in which a command is struck before its first result
 RESUMED_S = 240.0  # in which what is gone on with must end
-ALGORITHMS, SIZES = ("native", "ring"), ("8", "1K", "16K", "128K")
+DRAFT = re.compile(r"^\.new-|\.tmp$")  # of a folder, of a file
+NAMED, SIZES = ("native", "ring", "ring@pipelined", "ring@compiled"), ("8", "4K")
+MEASURED = len(NAMED) + 1  # with native@compiled
 OF_A_RUN = tuple(
     Way(victim, number)
     for victim, number in (
@@ -151,13 +156,19 @@ class Struck(ABC):
 
 
 def finished(folder: Path) -> list[Finished]:
-    """Every mark of a finished cell as it stands in the files, repeated ones included."""
+    """Every mark of a finished cell as it stands in the files, repeated ones included; of alternated runs all."""
     found = []
-    for path in folder.glob("launches/*.cells.csv"):
+    for path in [*folder.glob("launches/*.cells.csv"), *folder.glob("[a-z]/launches/*.cells.csv")]:
+        run, (launch, attempt, *_) = _run_of(path.parents[1], folder), path.name.split(".")
         with open(path, newline="", errors="replace") as file:
             rows = csv.DictReader(line for line in file if line.endswith("\n"))
-            found += [Finished(row["launch"], row["attempt"], key_of(row)) for row in rows if row["state"] == "done"]
+            found += [Finished(run + launch, attempt, key_of(row)) for row in rows if row["state"] == "done"]
     return found
+
+
+def _run_of(path: Path, folder: Path) -> str:
+    """What the launches of a run are told apart by: `a/`; nothing where it is the only one."""
+    return "" if path == folder else f"{path.name}/"
 
 
 def cells_of(marks: list[Finished]) -> set[tuple]:
@@ -167,9 +178,13 @@ def cells_of(marks: list[Finished]) -> set[tuple]:
 
 def readable(folder: Path) -> set[tuple]:
     """The finished cells that the program itself reads, with their times."""
-    run = RunFolder(folder)
-    marks = {(row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
-    return marks & {(row["launch"], key_of(row)) for row in calls_of(run)}
+    found: set[tuple] = set()
+    for path in [folder / name for name in alternated_names(folder)] or [folder]:
+        run, name = RunFolder(path), _run_of(path, folder)
+        with suppress(RunError):  # nothing is there yet
+            marks = {(name + row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
+            found |= marks & {(name + row["launch"], key_of(row)) for row in calls_of(run)}
+    return found
 
 
 def compare_marks(outcome: Outcome, kept: list[Finished], marks: list[Finished]) -> None:
@@ -180,18 +195,20 @@ def compare_marks(outcome: Outcome, kept: list[Finished], marks: list[Finished])
 
 
 class StruckRun(Struck):
-    """`run`, about 2 seconds on quiet cores; what counts are its cells."""
+    """`run` of each way, about 2 seconds on quiet cores; what counts are its cells."""
 
     options: Sequence[str] = ()
+    runs = 1
 
     def __init__(self, draw: Random, python: Path, place: Path, way: Way):
         super().__init__(draw, python, place, way)
         self.launches = draw.choice((1, 1, 2))
-        self.number = self.launches * len(ALGORITHMS) * len(SIZES)
+        self.number = self.runs * self.launches * MEASURED * len(SIZES)
 
     def begin(self, timeout: str = "60s") -> list[str]:
         """As `Struck`."""
-        measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-reference-times"]
+        measured = ["-a", ",".join(NAMED), "--sizes", ",".join(SIZES), "--iters", "5", "--no-reference-times"]
+        measured += ["--segment", "1K", "--window", "2"]
         many = ["-n", str(self.ranks), "--launches", str(self.launches), "--timeout", timeout]
         return [*self.bench, "run", "-o", str(self.folder), *many, *measured, *self.options]
 
@@ -201,10 +218,10 @@ class StruckRun(Struck):
 
     def has_begun(self) -> bool:
         """As `Struck`."""
-        return (self.folder / "run.json").exists()
+        return any(self.folder.glob("**/run.json"))
 
     def go_on(self, outcome: Outcome, kept: list[Finished], environ: dict[str, str]) -> None:
-        """As `Struck`."""
+        """As `Struck`; neither a draft of the folder nor of a file may be left."""
         begun = self.has_begun()
         if kept:
             outcome.lost += len(cells_of(kept) - readable(self.folder))
@@ -216,18 +233,15 @@ class StruckRun(Struck):
         compare_marks(outcome, kept, finished(self.folder))
         if len(whole := readable(self.folder)) != self.number:
             outcome.faults.append(f"{len(whole)} of {self.number} cells after resuming")
+        if drafts := [path.name for path in self.place.rglob("*") if DRAFT.search(path.name)]:
+            outcome.faults.append(f"drafts are left: {drafts}")
 
 
-class StruckCompiled(StruckRun):
-    """`run` whose steps are those of the compiled kernel."""
+class StruckAgainst(StruckRun):
+    """`run --against`: launches of two runs alternate."""
 
-    options = ("--executor", "compiled")
-
-
-class StruckPipelined(StruckRun):
-    """`run` whose steps are cut into segments, in Python and in the kernel."""
-
-    options = ("--executor", "pipelined", "--segment", "4K", "--window", "2")
+    options = ("--against", "--cache cold")
+    runs = 2
 
 
 class StruckLab(StruckRun):
