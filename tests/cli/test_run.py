@@ -250,7 +250,7 @@ def test_resuming_keeps_the_plan(tmp_path):
 def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
     python, disk = interpreters()[0], tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", str(disk)], check=False).returncode:
         pytest.skip("this machine does not let us mount")
     try:
         words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "--seed", 1]

@@ -74,7 +74,7 @@ def test_all_groups_are_timed_at_the_same_time(python, tmp_path, groups, ranks):
     told = json.loads((folder / "launches" / f"{ranks}r-1.1.json").read_text())["groups"]
     assert told == {"ranks": [list(of) for of in members]}
     for mark in RunFolder(folder).marks():
-        assert (mark["ranks"], mark["calls"]) == (str(ranks), "7")
+        assert mark["ranks"] == str(ranks) and int(mark["calls"]) >= 7
         assert mark["state"] == "done" and mark["wrong"] == "0" and mark["same_bits"] == "1"
         assert (mark["competitor"] == "native") == (mark["steps"] == "")
 
