@@ -59,6 +59,9 @@ def _plan_of(plan: Mapping) -> dict:
             kept[name] = (kept[name] or [""])[0]
     if kept.get("cache") == "both":
         kept["cache"] = "warm"
+    kept["cuts"] = [{**cut, "size_bytes": cut["nbytes"]} for cut in plan.get("cuts", ())]
+    for cut in kept["cuts"]:
+        del cut["nbytes"]
     sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
     usual = Plan(("ring",), (8,), (2,)).to_json()
     start = usual["start"] | dict(kept.get("start", {}))
