@@ -45,7 +45,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     Prints the parameters with 95 % intervals, and the error of the model: in sample; at each rank count that was left
     out; at the largest, left out. In the last two the model is chosen and fitted without them. Next to it stands the
     uniform alpha-beta model: one alpha and beta for all. Series are never pooled over runs,
-    executors, caches and types.
+    ways, caches and types.
     """
     if output:
         refuse_given(output)

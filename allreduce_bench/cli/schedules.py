@@ -110,7 +110,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths) -> None:
 
     No data and no MPI is needed. What is shown holds for any data, but for these numbers of ranks, counts, segments and
     layouts only: each element ends as the reduction of all inputs, each counted once, and no rank waits for ever where
-    sends wait for their receives (rendezvous). The MPI library and the executors are not covered.
+    sends wait for their receives (rendezvous). The MPI library and the ways to run the steps are not covered.
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """

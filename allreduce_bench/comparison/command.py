@@ -85,20 +85,20 @@ def _parse_despite(text: str) -> frozenset[str]:
 def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, **of_logs) -> None:
     """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
 
-    A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch; nothing
-    is kept of logs. Give two runs, or any number on both sides of --, as in: compare results/nightly-* --
-    results/today. Default: the newest run in results/ is NEW, and BASELINE is the newest run before it with the same
-    type, operation, cache and groups, and a common algorithm, size and rank count. A cell is the same if the interval
-    of new / baseline is between 1 / (1 + threshold) and 1 + threshold; slower if it is above, faster if below, at the
-    confidence level for all cells together; else undecided, with the number of launches needed. Of the cells that
-    differ by more, at most 5 % are called the same; a cell that differs by less is called slower or faster in at most
-    5 % of comparisons. Cells of fewer than 3 launches have no interval: how many are slower, and by how much, is said,
-    and they are undecided.
-    Intervals are over launches, with the spread of launches estimated from all cells; if a side has several runs,
-    over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
-    has failed. The first line names the condition or the fact (library, machine, layout) in which the
-    sides differ; two or more need --despite. Runs of one run --against are judged by rounds instead: slower or faster
-    in nearly all rounds of five or more, and by the threshold in the median.
+    A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch;
+    nothing is kept of logs. Give two runs, or any number on both sides of --, as in: compare results/nightly-* --
+    results/today. Default: the newest run in results/ is NEW, and BASELINE is the newest run before it with the
+    same type, operation, cache, groups, arrival and placement, and a common algorithm, size and rank count. A cell
+    is the same if the interval of new / baseline is between 1 / (1 + threshold) and 1 + threshold; slower if it is
+    above, faster if below, at the confidence level for all cells together; else undecided, with the number of
+    launches needed. Of the cells that differ by more, at most 5 % are called the same; a cell that differs by less
+    is called slower or faster in at most 5 % of comparisons. Cells of fewer than 3 launches have no interval: how
+    many are slower, and by how much, is said, and they are undecided. Intervals are over launches, with the spread
+    of launches estimated from all cells; if a side has several runs, over runs, so that they include the spread
+    between days. A cell that is wrong, refused or hung only on the new side has failed. The first line names the
+    condition or the fact (library, machine, layout) in which the sides differ; two or more need --despite. Runs of
+    one run --against are judged by rounds instead: slower or faster in nearly all rounds of five or more, and by
+    the threshold in the median.
     """
     from .formats import FORMATS, table  # late, as the next: they load scipy
     from .judgement import compare as judge

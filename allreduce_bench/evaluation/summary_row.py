@@ -121,8 +121,3 @@ def time_of(row: SummaryRow) -> float:
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
     return Cell(Competitor(row["competitor"]), row["count"], row["segment"])
-
-
-def placement_text(placement: str) -> str:
-    """Format `page`, `numpy`, `16 bytes apart`, `unknown`."""
-    return f"{placement} bytes apart" if placement.isdigit() else placement or "unknown"

@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..executing import Between, CommonStart, Prepared
 from ..machine import finding
-from ..runs.schema import time_definition
+from ..runs.schema import join_values, time_definition
 from ..units import format_ranges, format_time
 from ..watching.whereabouts import doing
 from .budget import BATCH_S, Sample
@@ -195,6 +195,7 @@ class TimedCalls:
             columns["valid"][:] = False
         timed = np.flatnonzero(columns["valid"][self.warmups :]) + self.warmups
         facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s}
+        facts["time_definition"] = join_values(np.unique(columns["time_definition"][timed]).tolist())
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)

@@ -189,7 +189,7 @@ def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, se
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
     """Return the outcome of a cell without a wrong result: done if any of its calls is valid, else skipped."""
-    facts = {**facts, **times.facts, "repetitions": times.number - times.warmups}
+    facts = {**facts, **times.facts}
     if times.unusable:
         return CellOutcome({**facts, "state": "skipped", "reason": times.unusable}, times)
     return CellOutcome({**facts, "state": "done"}, times)

@@ -17,7 +17,7 @@ from ..runs.competitor import FLOOR_PREFIX
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import CALLS, FLOORS, PLAIN_STAMPS, join_values, names, state_words
+from ..runs.schema import CALLS, FLOORS, PLAIN_STAMPS, names, state_words
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -109,8 +109,7 @@ def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes 
         recorder.found(finding)
     if times.stamps is not None and (context.plan.record == "all" or len(times.stamps) > len(PLAIN_STAMPS)):
         facts["stamps"] = recorder.stamps(times.stamps)
-    definitions = sorted(set(times.calls.get("time_definition", ())))
-    recorder.cell({**facts, "time_definition": join_values(definitions), "iterations": 1}, _rows(times))
+    recorder.cell({**facts, "iterations": 1}, _rows(times))
 
 
 def _rows(times: CellTimes) -> Iterator[dict]:

@@ -311,7 +311,7 @@ def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Steps that a pipelined executor did not cut."""
+    """Steps that a pipelined way did not cut."""
     cells_of: dict[str, list[SummaryRow]] = {}
     for row in rows:
         if why := row.get("run_whole"):

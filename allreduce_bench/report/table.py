@@ -233,7 +233,7 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
 
 
 def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say which steps were not cut although a pipelined executor ran them, and why."""
+    """Say which steps were not cut although a pipelined way ran them, and why."""
     cells_of: dict[str, list[str]] = {}
     for row in rows:
         if why := row.get("run_whole"):

@@ -12,7 +12,13 @@ from .plan import DEFAULT_WINDOW, ImportedPlan, Plan
 from .start import Start
 
 CONDITIONS = {name: option for name, option in options_of(Plan, Start).items() if option.condition}  # by field
-SAID_IN_TABLES = ("dtype", "op", "groups", "pretend-ranks-per-node")  # by name: beside the ranks and the operation
+SAID_IN_TABLES = (
+    "dtype",
+    "op",
+    "in-place",
+    "groups",
+    "pretend-ranks-per-node",
+)  # by name: beside the ranks and the operation
 DEFAULTS = {each.name: each.default for kind in (Plan, Start) for each in fields(kind)} | {"window": DEFAULT_WINDOW}
 
 

@@ -84,7 +84,6 @@ class Option(NamedTuple):
 
 # Keys of the metadata
 OPTION = "option"
-EARLIER = "earlier"  # the value in files written before the field existed
 
 
 def option(
@@ -99,11 +98,10 @@ def option(
     decides: str | None = None,
     condition: bool = False,
     too_late: str = "",
-    **more: Any,
 ) -> dict[str, Any]:
-    """Return the metadata of a field that an option of `run` sets; see `Option`, and EARLIER for `more`."""
+    """Return the metadata of a field that an option of `run` sets; see `Option`."""
     said = Option(names, section, help, of, metavar, after, repeated, always, decides, condition, too_late)
-    return {OPTION: said, **more}
+    return {OPTION: said}
 
 
 def options_of(*kinds: Any) -> dict[str, Option]:
@@ -121,8 +119,3 @@ def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
         waiting.remove(name)
         names.insert(names.index(str(options[name].after)) + 1, name)
     return {name: options[name] for name in names}
-
-
-def earlier_values(kind: Any) -> dict[str, Any]:
-    """Return the fields that older files lack, with the values that these files imply."""
-    return {each.name: each.metadata[EARLIER] for each in fields(kind) if EARLIER in each.metadata}

@@ -39,7 +39,7 @@ def parse_executors(text: str) -> tuple[str, ...]:
     """Return the ways of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
     names = tuple(word.strip() for word in text.split(","))
     if unknown := [name for name in names if name not in (*WAYS, AUTO)]:
-        raise ValueError(unknown_word("executor", unknown[0], (*WAYS, AUTO)))
+        raise ValueError(unknown_word("way", unknown[0], (*WAYS, AUTO)))
     _refuse_twice(names)
     return names
 

@@ -35,7 +35,7 @@ from .cell import (
 )
 from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor, split_way
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
-from .option import EARLIER, Section, Whole, earlier_values, option
+from .option import Section, Whole, option
 from .option_values import (
     ARRIVAL,
     DTYPE,
@@ -160,7 +160,7 @@ class Plan:
     file_digests: tuple[str, ...] = ()
     # the further launches beside each one, in which the library is told to use algorithms: forced, all of them take
     # turns in one; or their names, one for each; empty: none, they take turns with all others
-    forced_launches: tuple[str, ...] = field(default=(), metadata={EARLIER: []})
+    forced_launches: tuple[str, ...] = field(default=())
     segmented: tuple[str, ...] = ()  # those of the algorithms that cut vectors into segments
     bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at 64 ranks
     segment_nbytes: Positive = field(
@@ -315,7 +315,6 @@ class Plan:
             of=PLACEMENT,
             metavar="page|numpy|DELTA",
             after="inputs",
-            earlier=UNKNOWN_PLACEMENT,
         ),
     )
     inputs: Annotated[str, one_of(*INPUTS)] = field(
@@ -327,7 +326,6 @@ class Plan:
             help="changing: lines of the input change between calls, and results are looked at there, so that no call "
             "is left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
             after="cache",
-            earlier="same",
         ),
     )
     in_place: bool = field(
@@ -338,7 +336,6 @@ class Plan:
             help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
             condition=True,
             after="inputs",
-            earlier=False,
         ),
     )
     floors: bool = field(
@@ -378,7 +375,6 @@ class Plan:
             help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
             "[default: none].",
             of=PHASE,
-            earlier=0.0,
         ),
     )
     work: Annotated[str, one_of(*WORKS)] = field(
@@ -389,7 +385,6 @@ class Plan:
             condition=True,
             help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
             "sleep: no work, for ranks that share cores.",
-            earlier="spin",
         ),
     )
     inject_slowdown: tuple[str, ...] = field(
@@ -401,7 +396,6 @@ class Plan:
             help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
             of=SLOWDOWN,
             repeated=True,
-            earlier=[],
         ),
     )
     arrival: str = field(  # a name, or the absolute path of a trace
@@ -413,10 +407,9 @@ class Plan:
             help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
             "last exit - last entry [default: none].",
             of=ARRIVAL,
-            earlier="",
         ),
     )
-    arrival_digest: str = field(default="", metadata={EARLIER: ""})  # SHA-256 of the trace when the run was planned
+    arrival_digest: str = field(default="")  # SHA-256 of the trace when the run was planned
     late_by: str = field(
         default="1x",
         metadata=option(
@@ -426,7 +419,6 @@ class Plan:
             help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
             "all-reduce of that size.",
             of=LATE_BY,
-            earlier="1x",
         ),
     )
     link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = field(
@@ -446,11 +438,10 @@ class Plan:
             section=Section.MEASURED,
             condition=True,
             help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
-            earlier=None,
         ),
     )
     # where pipelined competitors cut steps; without an entry messages go whole
-    cuts: tuple[Cut, ...] = field(default=(), metadata={EARLIER: []})
+    cuts: tuple[Cut, ...] = field(default=())
     cut_prices: CutPrices | None = field(  # None: cuts were given, or there are none
         default=None,
         metadata=option(
@@ -460,7 +451,6 @@ class Plan:
             help="File that 'fit -o' wrote: pipelined steps are cut by its prices [default: nominal].",
             of=Path,
             metavar="FILE",
-            earlier=None,
         ),
     )
 
@@ -475,7 +465,6 @@ class Plan:
             of=ORDER,
             metavar="FILE",
             after="hostfile",
-            earlier=[],
         ),
     )
 
@@ -664,12 +653,9 @@ class Plan:
     def from_json(cls, values: object) -> "Plan":
         """Return the plan of `to_json`. Raises PlanError for missing, unknown or invalid fields."""
         try:
-            return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
+            return read_as(cls, values, exact=True)
         except JsonError as error:
             raise PlanError(f"the plan: {error}") from error
-
-
-LATER_FIELDS = earlier_values(Plan)  # plans may lack them
 
 
 class ImportedPlan(Plan):

@@ -142,7 +142,7 @@ class MarkColumns(_CellColumns, total=False):
     wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked", "elements")]
     checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the timed ones; empty: unknown")]
     looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls")]
-    looked_ratio: Annotated[float | None, Column("median of the shortest_s of these calls over that of the others of their batches; empty: too few of either")]
+    looked_ratio: Annotated[float | None, Column("median over these calls of the least exit - entry of a rank, over that of the others of their batches; empty: too few of either")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
     max_ulp: _MaxUlp
@@ -171,7 +171,7 @@ class MarkColumns(_CellColumns, total=False):
     path_messages: Annotated[int | None, Column("messages on the critical path of the schedule: the coefficient of alpha")]
     path_nbytes: Annotated[int | None, Column("bytes moved on the critical path: the coefficient of beta", "bytes")]
     path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path: the coefficient of gamma", "bytes")]
-    crc32: Annotated[str, Column("CRC-32 of the calls of the cell and of this row up to here, see attempt.py")]
+    crc32: Annotated[str, Column("CRC-32 of the calls of the cell and of this row, see Checksums")]
 
 
 class SummaryColumns(_CellColumns, total=False):
@@ -183,7 +183,7 @@ class SummaryColumns(_CellColumns, total=False):
     time_definition: _Definition
     launches: Annotated[int, Column("launches that finished the cell")]
     repetitions: Annotated[int, Column("timed calls over all launches, without warm-ups and invalid ones")]
-    invalid: Annotated[int, Column("invalid calls over all launches, see valid in the raw times")]
+    invalid: Annotated[int, Column("invalid calls over all launches, see valid of the calls")]
     stopped: Annotated[str | None, Column("why the timing stopped, over the launches: precision, time, iterations, calls, within")]
     time_s: Annotated[float | None, Column("median over launches of the median over repetitions", "s")]
     time_low_s: Annotated[float, Column("lower end of the interval of time_s, see interval", "s")]

@@ -16,7 +16,7 @@ from ..machine.node import drop_values
 from ..units import spans, unknown_word
 from .files import read_given
 from .option import STARTED, Section, Words, option
-from .typed_json import LATER, Positive, at_least
+from .typed_json import Positive, at_least
 
 # launchers
 AUTO = "auto"
@@ -145,7 +145,6 @@ class Start:
             help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
             of=int,
             metavar="N",
-            **LATER,
         ),
     )
     variables: tuple[str, ...] = field(
@@ -159,7 +158,6 @@ class Start:
             of=Words("name=value", lambda text: parse_variable(text)),
             metavar="NAME=VALUE",
             repeated=True,
-            **LATER,
         ),
     )
 

@@ -129,20 +129,20 @@ def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
     """
     facts_of = {(facts["launch"], str(facts["attempt"])): facts for facts in folder.attempts()}
     found = []
-    for mark in folder.marks():
-        if mark["state"] != "done" or not mark["stamps"]:
+    for mark, blocks in folder.calls():
+        if not mark["stamps"]:
             continue
         stamps = stamps_of(folder, mark)
         if len(stamps) == len(STAMPS):
             facts = facts_of.get((mark["launch"], mark["attempt"]), {})
-            found.append(RunArrivals(mark["launch"], mark, _arrivals(stamps, mark, facts)))
+            warmups = sum(block["warmup"].count("1") for block in blocks)
+            found.append(RunArrivals(mark["launch"], mark, _arrivals(stamps[:, warmups:], mark, facts)))
     return found
 
 
 def _arrivals(stamps: np.ndarray, mark: Row, facts: Mapping) -> Arrivals:
     """Return the arrivals at the timed calls of `stamps`, float64 [4, call, rank], in a launch of these facts."""
-    warmups = stamps.shape[1] - int(mark["repetitions"] or 0)
-    begin, ready, _, exit = stamps[:, warmups:]
+    begin, ready, _, exit = stamps
     node_of, nodes = nodes_of_ranks(facts, stamps.shape[2])
     return Arrivals(
         ready_s=ready,

@@ -125,7 +125,7 @@ def replay_calls(path: Path, options: dict[str, Any]) -> Replay:
 
 
 class _Measuring(NamedTuple):
-    """Checked options: the ranks, how they measure, and the algorithm with its executor."""
+    """Checked options: the ranks, how they measure, and the algorithm with its way."""
 
     ranks: int
     request: dict[str, Any]
@@ -165,11 +165,11 @@ def _algorithm(options: dict[str, Any]) -> str:
 
 
 def _executor(options: dict[str, Any], algorithm: str) -> str:
-    """Choose the executor; the library's own all-reduce is called from Python, or from compiled code."""
+    """Choose the way; the library's own all-reduce is called from Python, or from compiled code."""
     known = (NATIVE, "compiled") if algorithm == NATIVE else WAYS
     executor = options["executor"] or known[0]
     if executor not in known:
-        raise OneLineError(f"--executor: {unknown_word('executor', executor, known)}")
+        raise OneLineError(f"--executor: {unknown_word('way', executor, known)}")
     return executor
 
 
@@ -301,7 +301,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
 @click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
 @click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")
-@click.option("--executor", metavar="NAME", help="With --measure: executor of the algorithm [default: sendrecv].")
+@click.option("--executor", metavar="NAME", help="With --measure: way of the algorithm [default: sendrecv].")
 @click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")

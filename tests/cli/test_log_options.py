@@ -123,7 +123,7 @@ def test_what_is_neither_a_run_nor_a_log_is_one_line():
     run = build_run(Path("sweep/run"), sizes=(8,), ranks=(2,)).path
     new = log("new.csv", table())
     assert "sweep: contains no run.json" in refusal("sweep", new)
-    assert "whose runs" in refusal(next((run / "launches").glob("*.1.csv")), new)
+    assert "whose runs" in refusal(next((run / "launches").glob("*.1.calls.csv")), new)
     assert "--dtype is about" in refusal(run, build_run(Path("b")).path, "-d", "int32")
     Path("empty").mkdir()
     assert "holds no file" in refusal("empty", new)

@@ -250,7 +250,7 @@ def test_resuming_keeps_the_plan(tmp_path):
 def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
     python, disk = interpreters()[0], tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", str(disk)], check=False).returncode:
         pytest.skip("this machine does not let us mount")
     try:
         words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "--seed", 1]
@@ -402,7 +402,7 @@ def test_where_vectors_lie_is_chosen_and_recorded(python, tmp_path, placement, o
     words = ["-a", "native,ring,rabenseifner", "--launches", 1, "--iters", 2, "--placement", placement]
     result = bench(python, "run", "-n", 4, "--sizes", "20368,64K", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
-    assert ("vectors 16 bytes apart" in result.stdout) == (placement == "16")
+    assert ("placement 16" in " ".join(result.stdout.split())) == (placement == "16")
     with open(folder / "launches" / "4r-1.1.cells.csv", newline="") as file:
         cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
     assert len(cells) == 3 * 2 and {cell["wrong"] for cell in cells} == {"0"}
@@ -429,21 +429,17 @@ def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
 
 
 def test_a_run_in_place_says_so_and_is_right_in_every_way(python, tmp_path):
-    """Reference times have two vectors all the same."""
     in_turn(0, python)
     ways = "sendrecv,pipelined" + ",compiled,compiled-pipelined" * has_numba(python)
     folder, words = tmp_path / "run", ["--executor", ways, "--launches", 1, "--iters", 3, "--op", "avg", "--in-place"]
     result = bench(python, "run", "-n", 3, "--sizes", "8,6004", "-a", "native,ring,naive", *words, "-o", folder)
     assert result.returncode == 0 and ", 0 wrong elements" in result.stdout, result.stderr
     assert "float32 avg, in place, 3 ranks" in result.stdout
-    with open(folder / "launches" / "3r-1.1.csv", newline="") as file:
-        assert {(call["in_place"], call["executor"] == "floor") for call in csv.DictReader(file)} == {
-            ("1", False),
-            ("0", True),
-        }
     with open(folder / "launches" / "3r-1.1.cells.csv", newline="") as file:
-        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
-    assert {cell["state"] for cell in cells} == {"done"} and {cell["close_moves"] for cell in cells} == {"0"}
+        cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
+    assert {cell["state"] for cell in cells} == {"done"}
+    offsets = [cell["offsets"].split("/") for cell in cells]
+    assert offsets and all(of[0] == of[1] for of in offsets)
 
 
 def has_numba(python: Path) -> bool:

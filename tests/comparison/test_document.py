@@ -17,7 +17,8 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     comparison = compare([base], [new], 0.05)
     content = json.loads(json_text(comparison))
     keys = ["schema", "baseline", "new", "threshold", "confidence", "false_alarms", "correction", "method", "counts"]
-    keys += ["undecided", "failed", "failure", "warning", "sentence", "observed", "notes", "cells", "one_sided"]
+    keys += ["undecided", "failed", "failure", "warning", "sentence", "observed", "differences", "by_rounds"]
+    keys += ["notes", "cells", "one_sided"]
     assert list(content) == keys
     assert (content["baseline"], content["new"], content["threshold"], content["confidence"]) == (
         ["base"],
@@ -35,7 +36,7 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     slower, undecided = content["cells"]
     assert (slower["observed"], undecided["observed"]) == (None, "slower") and content["observed"]["launches"] == [1, 3]
     key = ["ranks", "competitor", "segment", "dtype", "op", "count"]
-    assert list(slower)[:8] == key
+    assert list(slower)[:6] == key
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
     assert slower["p_holm"] <= 0.05 and slower["degrees_of_freedom"] == pytest.approx(4, abs=0.5)
     assert (

@@ -31,7 +31,7 @@ def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
     assert result.returncode == 0, result.stderr
     summary = pandas.read_csv(tmp_path / "run" / "summary.csv")
     assert set(summary.ranks) == {2, 4} and summary.time_s.notna().all() and not summary.wrong.any()
-    assert {"sendrecv", "pipelined"} < set(summary.executor) and result.stdout.count("pipelined") >= 4
+    assert {"two_tree", "two_tree@pipelined"} < set(summary.competitor) and result.stdout.count("@pipelined") >= 4
     launch = next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text()
     assert re.search(rf'"library": "{libraries()[python]} \d', launch) and '"thread_level": "single"' in launch
     assert libraries()[python] != "Intel MPI" or '"transport": "shm"' in launch

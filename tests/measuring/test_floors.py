@@ -1,6 +1,5 @@
 """Floors and cold cells: measured beside the all-reduces, told from them, never mixed with them."""
 
-import csv
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -83,7 +82,7 @@ def test_the_lowest_time_of_a_size_is_not_slower(rows):
 def test_the_closing_table_names_the_cold_cache_and_floors_in_one_line(folder, rows):
     text = text_of(folder, rows)
     titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
-    assert ["cold cache" in title for title in titles] == [True, True]
+    assert ["cache cold" in title for title in titles] == [True, True]
     assert text.count("15 of 15 cells done") == 2
     lines = [line for line in text.splitlines() if line.startswith(REFERENCE_TIMES)]
     assert len(lines) == 2 and max(map(len, lines)) <= 100
@@ -98,7 +97,7 @@ def test_a_fit_is_of_the_cache_of_its_run(folder):
 @pytest.mark.parametrize("name", ["nccl", "osu"])
 def test_the_layouts_of_others_name_the_cold_cache_and_have_no_table_of_floors(folder, rows, name):
     titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# competitor ")]
-    assert len(titles) == 2 * 3 and all("cold cache" in title for title in titles)
+    assert len(titles) == 2 * 3 and all("cache cold" in title for title in titles)
     assert not any("floor:" in title for title in titles)
 
 
@@ -160,11 +159,7 @@ def python(request) -> Path:
 
 
 def marks(folder: Path) -> list[dict]:
-    found = []
-    for path in sorted(folder.glob("launches/*.cells.csv")):
-        with open(path, newline="") as file:
-            found += csv.DictReader(file)
-    return found
+    return RunFolder(folder).marks()
 
 
 @needs_mpi
@@ -194,7 +189,7 @@ def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, ca
     for mark in found:
         own = not mark["competitor"].startswith("floor:")
         assert own == (mark["wrong"] == "0") == (mark["same_bits"] in ("0", "1")), mark
-        assert mark["repetitions"] == "3"
+        assert mark["calls"] == "4"
     rows = summarise(RunFolder(tmp_path / "run"))
     assert len(rows) == len(numbers) * 6
     assert all(row[column] > 0 for row in rows for column in COLUMNS.values())

@@ -69,7 +69,7 @@ def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(pyt
     words = ["-a", "ring", "--arrival", trace if arrival == trace.name else arrival, "--late-by", "5ms"]
     result = bench(python, "run", "-n", 3, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert f"ranks enter late ({arrival}" in " ".join(result.stdout.split())
+    assert f"arrival {arrival}" in " ".join(result.stdout.split())
     assert "time (us): last exit - last entry" in result.stdout
     folder = RunFolder(tmp_path / "run")
     (mark,) = folder.marks()

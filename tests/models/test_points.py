@@ -106,10 +106,10 @@ def test_the_calls_are_those_that_count(tmp_path):
 
 
 def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
-    def call(launch, cell, repetition):
+    def outcome(launch, cell):
         return {"iterations": 100 if cell.count == 2 else None}
 
-    frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, call=call)])
+    frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, outcome=outcome)])
     assert set(frame.loc[frame["nbytes"] == 8, "calls"]) == {100}
     assert frame.loc[frame["nbytes"] == 1024, "calls"].isna().all() and (frame["time_s"] > 0).all()
 

@@ -16,7 +16,7 @@ from mpi4py import MPI
 from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
 from allreduce_bench.executing.compiled import make_ready
 from allreduce_bench.executing.mockups import mockup
-from allreduce_bench.runs.cell import MOCKUPS, PIPELINED
+from allreduce_bench.runs.competitor import MOCKUPS, PIPELINED
 from allreduce_bench.runs.dtypes import teach_numpy
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut

@@ -11,11 +11,11 @@ from allreduce_bench.report.damage_sentence import MOST_DAMAGES, damage_caveats,
 
 def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
     folder = build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), launches=1)
-    path = folder.launches / "2r-1.1.calls.csv"
+    path, marks = folder.launches / "2r-1.1.calls.csv", folder.launches / "2r-1.1.cells.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], *lines[4:]]))
     line = (
-        f"{path}: damaged: native 8 B: the rows of a cell were changed; "
+        f"{marks}: damaged: native 8 B: it, or one of its calls, was changed; "
         f"measure it again: allreduce-bench run --resume -o {folder.path}"
     )
     found = damage_report(folder)

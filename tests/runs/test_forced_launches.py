@@ -44,14 +44,6 @@ def test_each_launch_measures_what_belongs_into_it():
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
 
-def test_a_plan_of_before_has_them_in_the_launches_of_all():
-    written = Plan((NATIVE, "native:ring", "ring"), **OF_ONE_START).to_json()
-    del written["forced_launches"]
-    plan = Plan.from_json(written)
-    assert {launch.way for launch in plan.planned_launches()} == {""}
-    assert {NATIVE, "native:ring", "ring"} < measured(plan, Launch(2, 1))
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [

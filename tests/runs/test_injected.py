@@ -16,7 +16,7 @@ from allreduce_bench.runs.injected import (
     parse_slowdown,
     slowdown_of,
 )
-from allreduce_bench.runs.plan import LATER_FIELDS, Plan, PlanError
+from allreduce_bench.runs.plan import Plan, PlanError
 
 CHOICES = {"competitors": ("native",), "sizes": (8,), "ranks": (4, 8)}
 
@@ -134,8 +134,3 @@ def test_a_pattern_changes_no_cell_and_no_order():
     assert delayed.arrival_name == "s.csv"
     assert delayed.cells(launch) == plain.cells(launch)
     assert all(Cell.from_key(cell.key) == cell for cell in plain.cells(launch))
-
-
-def test_a_plan_of_before_has_no_patterns():
-    old = {name: value for name, value in Plan(**CHOICES).to_json().items() if name not in LATER_FIELDS}
-    assert Plan.from_json(old).arrival == "" and Plan.from_json(old).compute_s == 0

@@ -63,19 +63,15 @@ def test_sizes_that_follow_each_other_and_whole_launches_are_said_in_short(tmp_p
     ]
 
 
-def test_cold_caches_groups_and_floors_are_told_apart(tmp_path):
+def test_floors_are_told_apart(tmp_path):
     def outcome(launch, cell):
-        gone = cell.cache == "cold" or cell.competitor in ("floor:null", "floor:copy")
+        gone = cell.competitor in ("floor:null", "floor:copy")
         return None if gone and cell.count == 2 and launch.ranks == 8 else {}
 
     folder = build_sweep(tmp_path / "run", outcome=outcome, floors=True, launches=1)
     (sentence,) = sentences(folder)
     cells, _, rest = sentence.partition(" at 8 ranks: ")
-    assert cells.split("; ") == [
-        "native, ring, two_tree, floor:null, floor:copy, floor:reduce 8 B cold",
-        "floor:null, floor:copy 8 B",
-    ]
-    assert "launch 1" in rest
+    assert cells == "floor:null, floor:copy 8 B" and "launch 1" in rest
 
 
 def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_come_first(tmp_path):

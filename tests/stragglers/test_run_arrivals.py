@@ -55,6 +55,6 @@ def test_a_rank_that_only_waits_in_the_call_is_not_late(tmp_path):
 
     begin = np.array([[0.0, 0.0], [5.0, 5.0], [9.0, 9.0]])
     stamps = np.array([begin, begin + 1, begin + 1, begin + [3.0, 2.0]])
-    arrivals = _arrivals(stamps, {"repetitions": "2", "clock_error_s": ""}, {})
-    assert arrivals.ready_s.tolist() == [[6, 6], [10, 10]]
-    assert arrivals.step_s.tolist() == [3, 3] and arrivals.begin_s.tolist() == [5, 9]
+    arrivals = _arrivals(stamps, {"clock_error_s": ""}, {})
+    assert arrivals.ready_s.tolist() == [[1, 1], [6, 6], [10, 10]]
+    assert arrivals.step_s.tolist() == [3, 3, 3] and arrivals.begin_s.tolist() == [0, 5, 9]

@@ -59,7 +59,12 @@ def _plan_of(plan: Mapping) -> dict:
             kept[name] = (kept[name] or [""])[0]
     if kept.get("cache") == "both":
         kept["cache"] = "warm"
-    return {"competitors": competitors, **kept, "sync": plan["sync"] if plan["sync"] != "dissemination" else "barrier"}
+    sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
+    usual = Plan(("ring",), (8,), (2,)).to_json()
+    start = usual["start"] | dict(kept.get("start", {}))
+    return (
+        usual | {"placement": "", "inputs": "same"} | kept | {"competitors": competitors, "sync": sync, "start": start}
+    )
 
 
 def _competitors(algorithm: str, executors: Sequence[str], algorithms: Sequence[str]) -> Iterator[str]:
@@ -97,10 +102,16 @@ def _convert_attempt(folder: RunFolder, facts_json: Path) -> None:
             own["stamps"] = recorder.keep_stamps((facts_json.parent / mark["stamps"]).read_bytes())
         recorder.cell(
             {**mark, "competitor": name[0], **own},
-            [{**row, "call": row["repetition"], "competitor": name[0]} for row in rows],
+            [{**row, "call": row["repetition"], "competitor": name[0], "global_s": _global_s(row)} for row in rows],
         )
     if "marks" in facts or facts["schema_version"] == 3:
         recorder.seal()
+
+
+def _global_s(row: Row) -> str | float:
+    """Return the global run time of a call, which layout 4 says as completion and skew."""
+    parts = row.get("completion_s"), row.get("arrival_skew_s")
+    return row.get("global_s") or (sum(map(float, parts)) if all(parts) else "")
 
 
 def _key(row: Row) -> tuple:

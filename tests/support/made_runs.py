@@ -147,7 +147,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         **changed,
     }
     definitions = dict.fromkeys(row.pop("time_definition", time_definition("barrier")) for row in rows)
-    facts |= {"time_definition": join_values(definitions), "iterations": 1}
+    facts = {"time_definition": join_values(definitions), "iterations": 1, **facts}
     ranks = {"slowest_rank": 0, "last_rank": launch.ranks - 1}
     recorder.cell(facts, [{**ranks, **row} for row in rows] if facts["state"] == "done" else [])
 

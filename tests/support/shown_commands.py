@@ -49,7 +49,7 @@ PARSED = {
 SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
-    r"^run .*--(precision|cache|check|format|groups|arrival)": "rooms `measuring` and `report` run these options",
+    r"^run (?!.*--against).*--(precision|cache|check|format|groups|arrival)": "`measuring` and `report` run these",
     r"^which -n 4 --sizes": "`which/test_which.py` does",
     r"^explain --all": "the room `browser` makes the gallery",
     r"^survive\b": "the room `survive` loses ranks",

@@ -52,9 +52,9 @@ def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not()
 
 
 def test_the_loops_that_places_count_exist():
-    from allreduce_bench.measuring import calls, in_groups, launch, repeat
+    from allreduce_bench.measuring import calls, launch, repeat
 
-    counted = (launch.measure_cells, in_groups.outcome_alone, repeat.repeat, calls.timed, calls._in_python)
+    counted = (launch.measure_cells, repeat.repeat, calls.timed, calls._in_python)
     counted += (Recorder.cell,)  # a million rows take seconds
     loops = {code: activity.counts for code, activity in whereabouts._activities.items() if activity.counts}
     assert {function.__code__ for function in counted} <= loops.keys()
