@@ -140,9 +140,13 @@ class Struck(ABC):
 
     def finish(self, outcome: Outcome, words: Sequence[str], environ: dict[str, str], statuses=(0,)) -> bool:
         """Run the command that goes on, to its end; whether it ended as it should."""
-        result = subprocess.run(
-            words, env=environ, capture_output=True, text=True, timeout=RESUMED_S, check=False, cwd=self.place
-        )
+        try:
+            result = subprocess.run(
+                words, env=environ, capture_output=True, text=True, timeout=RESUMED_S, check=False, cwd=self.place
+            )
+        except subprocess.TimeoutExpired as error:
+            outcome.faults.append(f"resumed, and had not ended after {RESUMED_S:g} s: {(error.stderr or b'')[-300:]!r}")
+            return False
         if result.returncode not in statuses:
             last = (result.stderr.splitlines() or ["nothing said"])[-1]
             outcome.faults.append(f"resumed with status {result.returncode}: {last}")
