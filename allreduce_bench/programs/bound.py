@@ -108,12 +108,12 @@ class _Pool:
         self._block = allocate(size_bytes, np.uint8)
 
     def is_too_short(self, count: int, dtype: Any) -> bool:
-        return count * np.dtype(dtype).itemsize > self._block.size_bytes
+        return count * np.dtype(dtype).itemsize > self._block.nbytes
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
         """Return its first `count` elements as `dtype`, growing it if needed."""
         size_bytes = count * np.dtype(dtype).itemsize
-        if size_bytes > self._block.size_bytes:
+        if size_bytes > self._block.nbytes:
             self._block = self._allocate(size_bytes, np.uint8)
         return self._block[:size_bytes].view(dtype)
 
