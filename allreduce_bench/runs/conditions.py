@@ -29,7 +29,8 @@ def conditions_of(plan: Plan) -> dict[str, str]:
     """
     if isinstance(plan, ImportedPlan):
         return {"cache": plan.cache}
-    values = {**vars(plan), **vars(plan.start), **said_otherwise(plan)}
+    trace = f" (sha256 {plan.arrival_digest[:16]})" if plan.arrival_digest else ""  # wherever its file lies
+    values = {**vars(plan), **vars(plan.start), **said_otherwise(plan), "arrival": plan.arrival_name + trace}
     return {name_of(option): _text(option, values[name]) for name, option in CONDITIONS.items()}
 
 

@@ -9,6 +9,7 @@ from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
 PLAN = Plan(("native", "ring"), (8, 1 << 20), (2, 4), seed=5)
+TRACE = ("arrival", "steps.csv (sha256 0123456789abcdef)")
 
 
 def test_a_plan_as_it_comes_has_no_unusual_condition():
@@ -21,6 +22,7 @@ def test_a_plan_as_it_comes_has_no_unusual_condition():
         ({"cache": "cold"}, ("cache", "cold")),
         ({"segment_nbytes": 64 * 1024}, ("segment", "64K")),
         ({"compute_s": 0.01}, ("compute", "10ms")),
+        ({"arrival": "/here/steps.csv", "arrival_digest": "0123456789abcdef" * 4}, TRACE),
         ({"start": Start(bind_to="core")}, ("bind-to", "core")),
         ({"launches": 9}, None),
         ({"back_to_back": 9}, None),
