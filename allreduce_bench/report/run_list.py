@@ -13,7 +13,7 @@ from ..units import format_size
 HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "sizes", "cells", "grade")
 TO_THE_LEFT = (0, 1, 2, 5, 6, 7, 9)
 LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, if the line is too long
-DAMAGED = "damaged"
+DAMAGED = "unreadable"  # damaged, or of another layout: `show` says which
 WHOLE = "COLUMNS=200 allreduce-bench runs"
 MOST_NAMED = 2  # algorithms
 

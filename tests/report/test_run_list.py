@@ -24,14 +24,14 @@ def test_a_line_says_what_was_run_where_and_how_far(results):
     assert lines["run"].split() == [*HEADER]
     for words in ("n1 +1", " 2,4 ", "native, ring +1", "8 B to 1 MiB", "12/12", "provisional"):
         assert words in lines["a"]
-    assert lines["broken"].endswith("damaged") and len(lines) == 3
+    assert lines["broken"].endswith("unreadable") and len(lines) == 3
 
 
 @pytest.mark.parametrize("width", range(40, 201, 20))
 def test_no_line_is_wider_than_the_screen(results, width):
     lines = run_lines(kept_runs(results), results, Screen(width))
     assert max(map(len, lines)) <= width
-    assert "12/12" in "\n".join(lines) and "damaged" in "\n".join(lines)
+    assert "12/12" in "\n".join(lines) and "unreadable" in "\n".join(lines)
     assert ("left out: nodes" in "\n".join(lines)) == (width < 120)
 
 

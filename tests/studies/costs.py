@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 
 import filecalls
@@ -178,9 +179,11 @@ def output(command: list[str], level: str, variables: dict[str, str] | None = No
 
 
 def warm_and_cold(interpreter: str) -> None:
-    """Native and the floors on two ranks with a warm and with a cold cache, from one run, in random order."""
-    words = ["-n", "2", "--sizes", COLD_SIZES, "-a", "native", "--cache", "both", "--iters", "50", "--format", "csv"]
+    """Native and the floors on two ranks with a warm and with a cold cache, in launches that alternate."""
+    words = ["-n", "2", "--sizes", COLD_SIZES, "-a", "native", "--iters", "50", "--launches", "3"]
+    words += ["--against", "--cache cold"]
     with tempfile.TemporaryDirectory() as folder:
+<<<<<<< HEAD
         command = [interpreter, "-m", "allreduce_bench", "run", *words, "--launches", "3", "-o", f"{folder}/run"]
         text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
     rows = {(row["size_bytes"], row["cache"]): row for row in csv.DictReader(text.splitlines())}
@@ -189,6 +192,17 @@ def warm_and_cold(interpreter: str) -> None:
         pairs = []
         for name, column in COLD_COLUMNS.items():
             warm, cold = (float(rows[size_bytes, cache][column]) * 1e6 for cache in ("warm", "cold"))
+=======
+        command = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", f"{folder}/P"]
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        texts = [Path(folder, "P", name, "summary.csv").read_text() for name in "ab"]
+    both = [{row["size_bytes"]: row for row in csv.DictReader(text.splitlines())} for text in texts]
+    print("\nnative and the floors, 2 ranks, us: warm, cold, ratio")
+    for size_bytes in both[0]:
+        pairs = []
+        for name, column in COLD_COLUMNS.items():
+            warm, cold = (float(rows[size_bytes][column]) * 1e6 for rows in both)
+>>>>>>> wtZ
             pairs.append(f"{name} {warm:8.2f} {cold:8.2f} ({cold / warm:5.2f})")
         print(f"  {int(size_bytes):>8} B  " + "   ".join(pairs))
 

@@ -40,7 +40,7 @@ NOBODY = 65534
 COMMANDS = ("runs", "show", "show csv", "show json", "show nccl", "fit", "compare", "stragglers", "merge")
 COMMANDS += ("status", "collect", "report", "choice")
 IN_ITS_OUTPUT = {  # commands that say on stdout what is missing, and the words
-    "runs": ("damaged", "/"),
+    "runs": ("unreadable", "/"),
     "status": ("cells done", "damaged"),
     "collect": ("missing cells",),
 }

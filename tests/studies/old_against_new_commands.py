@@ -32,7 +32,6 @@ show runs/cold --format long
 show runs/groups --format json
 show runs/unfinished
 show runs/int64 --format nccl
-show runs/version_4 --format json
 show runs/example --format csv
 
 report runs/before runs/after
@@ -160,7 +159,6 @@ import
 
 fit runs/plain -a rign
 fit runs/plain -o nowhere/machine.json
-fit runs/version_4
 fit texts/hello.txt
 predict
 predict texts/half.json -n 4

@@ -68,8 +68,6 @@ def make_runs(folder: Path) -> None:
     build_run(folder / "killed", sizes=(8, 1024), launches=2, unsealed=True)
     build_run(folder / "int64", sizes=(8, 1024), launches=3, choices={"dtype": "int64"})
     build_run(folder / "unfinished", outcome=lambda launch, cell: {} if launch.number < 3 else None)
-    shutil.copytree(DATA / "run_version_4", folder / "version_4")
-    shutil.copytree(DATA / "run_with_dissemination", folder / "dissemination")
     left_out = shutil.ignore_patterns("report*")
     shutil.copytree(ROOT / "docs" / "example", folder / "example", ignore=left_out)
 

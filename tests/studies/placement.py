@@ -1,7 +1,7 @@
 """What do native and ours take by where vectors lie? Drawn over the difference, on each MPI.
 
-One run an interpreter: every algorithm, size and placement of the vectors is a cell of it, in random order in each of
-its launches. Times are those of the run's summary, over the time at pages. Writes `placement.csv` and `placement.png`,
+An interpreter measures a run for each placement of the vectors, whose launches alternate (`--against`). Times are those
+of the summaries, over the time at pages. Writes `placement.csv` and `placement.png`,
 and says how much the machine's own copy takes at a difference of 16 bytes.
 """
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from string import ascii_lowercase
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -61,33 +62,46 @@ def main() -> int:
 
 def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
     """A row for each algorithm, size, number of ranks and placement on the MPI of `python`."""
-    placements = ",".join([PAGE, NUMPY, *map(str, DIFFERENCES)])
+    placements = [PAGE, NUMPY, *map(str, DIFFERENCES)]
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        words = ["-n", asked.ranks, "-a", ",".join(ALGORITHMS), "--sizes", asked.sizes, "--placement", placements]
-        words += ["--launches", str(asked.launches), "--cell-time", asked.cell_time, "-o", str(run)]
+        words = ["-n", asked.ranks, "-a", ",".join(ALGORITHMS), "--sizes", asked.sizes, "--placement", PAGE]
+        words += ["--launches", str(asked.launches), "--cell-time", asked.cell_time, "-o", f"{folder}/P"]
+        words += [word for placement in placements[1:] for word in ("--against", f"--placement {placement}")]
         command = [python, "-m", "allreduce_bench", "run", *words, "--no-reference-times"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
+<<<<<<< HEAD
         rows, library = summarise(RunFolder(run)), RunFolder(run).attempts()[0]["mpi"]["library"]
     at_page = {
         (row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
     }
+=======
+        runs = [RunFolder(Path(folder, "P", name)) for name in ascii_lowercase[: len(placements)]]
+        rows = [(placement, row) for placement, run in zip(placements, runs) for row in summarise(run)]
+        library = runs[0].attempts()[0]["mpi"]["library"]
+    at_page = {(row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for where, row in rows if where == PAGE}
+>>>>>>> wtZ
     return pd.DataFrame(
         [
             {
                 "mpi": library,
                 "ranks": row["ranks"],
                 "competitor": row["competitor"],
+<<<<<<< HEAD
                 "size_bytes": row["size_bytes"],
                 "placement": row["placement"],
                 "is_close": int(row["placement"].isdigit() and 0 < int(row["placement"]) < 32),
+=======
+                "size_bytes": row["size_bytes"],
+                "placement": placement,
+                "is_close": int(placement.isdigit() and 0 < int(placement) < 32),
+>>>>>>> wtZ
                 "time_s": row["time_s"],
                 "over_page": row["time_s"] / at_page[row["ranks"], row["competitor"], row["size_bytes"]],
                 "launches": row["launches"],
             }
-            for row in rows
+            for placement, row in rows
             if row["time_s"]
         ]
     )
