@@ -12,8 +12,6 @@ from interpreters import FULL, in_turn
 from waiting import ended
 
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.rows import read_rows
-from allreduce_bench.runs.schema import CELLS, names
 from allreduce_bench.slurm import commands
 
 PLANNED, PATIENCE_S = 9, 150.0
@@ -34,8 +32,9 @@ def submitted(python: Path, folder: Path) -> str:
 
 def done(folder: Path) -> Counter:
     """Every finished cell, and in how many attempts it stands."""
-    paths = folder.glob("launches/*.cells.csv")
-    rows = [row for path in paths for row in read_rows(path, names(CELLS))]
+    if not any(folder.glob("launches/*.cells.csv")):
+        return Counter()
+    rows = (row for attempt in RunFolder(folder).kept() for row in attempt.cells)
     return Counter(key_of(row) for row in rows if row["state"] == "done")
 
 

@@ -137,7 +137,7 @@ def test_runs_are_told_apart(tmp_path):
     assert (frame["run"] == "a").sum() == (frame["run"] == "b").sum() == 3 * len(SIZES) * 3
 
 
-@pytest.mark.parametrize(("name", "value"), [("time_s", "soon"), ("time_s", ""), ("iterations", "1.5")])
+@pytest.mark.parametrize(("name", "value"), [("time_s", "soon"), ("time_s", "")])
 def test_damage_has_its_file_and_line(tmp_path, name, value):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), timed=BLOCK_ROWS + 200, launches=2)
     path = folder.launches / "4r-2.1.calls.csv"
@@ -146,7 +146,7 @@ def test_damage_has_its_file_and_line(tmp_path, name, value):
     fields[lines[0].split(",").index(name)] = value
     path.write_text("".join([*lines[:600], ",".join(fields), *lines[601:]]))
     recheck(folder)
-    with pytest.raises(RunError, match=rf"4r-2\.1\.csv, ring 8 B, row 600: damaged: {name} is '{value}'"):
+    with pytest.raises(RunError, match=rf"4r-2\.1\.calls\.csv, ring 8 B, row 600: damaged: {name} is '{value}'"):
         points([folder])
 
 

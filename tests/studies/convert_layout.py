@@ -59,9 +59,9 @@ def _plan_of(plan: Mapping) -> dict:
             kept[name] = (kept[name] or [""])[0]
     if kept.get("cache") == "both":
         kept["cache"] = "warm"
-    kept["cuts"] = [{**cut, "size_bytes": cut["nbytes"]} for cut in plan.get("cuts", ())]
+    kept["cuts"] = [{**cut, "size_bytes": cut["size_bytes"]} for cut in plan.get("cuts", ())]
     for cut in kept["cuts"]:
-        del cut["nbytes"]
+        del cut["size_bytes"]
     sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
     usual = Plan(("ring",), (8,), (2,)).to_json()
     start = usual["start"] | dict(kept.get("start", {}))
@@ -123,7 +123,7 @@ def _key(row: Row) -> tuple:
 
 def _rows(path: Path) -> Iterator[Row]:
     rows = csv.DictReader(io.StringIO(path.read_text(), newline=""))
-    yield from ({**row, "size_bytes": row["nbytes"]} for row in rows)
+    yield from ({**row, "size_bytes": row["size_bytes"]} for row in rows)
 
 
 def main() -> None:

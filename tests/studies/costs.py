@@ -183,16 +183,6 @@ def warm_and_cold(interpreter: str) -> None:
     words = ["-n", "2", "--sizes", COLD_SIZES, "-a", "native", "--iters", "50", "--launches", "3"]
     words += ["--against", "--cache cold"]
     with tempfile.TemporaryDirectory() as folder:
-<<<<<<< HEAD
-        command = [interpreter, "-m", "allreduce_bench", "run", *words, "--launches", "3", "-o", f"{folder}/run"]
-        text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
-    rows = {(row["size_bytes"], row["cache"]): row for row in csv.DictReader(text.splitlines())}
-    print("\nnative and the floors, 2 ranks, us: warm, cold, ratio")
-    for size_bytes in dict.fromkeys(size_bytes for size_bytes, _ in rows):
-        pairs = []
-        for name, column in COLD_COLUMNS.items():
-            warm, cold = (float(rows[size_bytes, cache][column]) * 1e6 for cache in ("warm", "cold"))
-=======
         command = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", f"{folder}/P"]
         subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
         texts = [Path(folder, "P", name, "summary.csv").read_text() for name in "ab"]
@@ -202,7 +192,6 @@ def warm_and_cold(interpreter: str) -> None:
         pairs = []
         for name, column in COLD_COLUMNS.items():
             warm, cold = (float(rows[size_bytes][column]) * 1e6 for rows in both)
->>>>>>> wtZ
             pairs.append(f"{name} {warm:8.2f} {cold:8.2f} ({cold / warm:5.2f})")
         print(f"  {int(size_bytes):>8} B  " + "   ".join(pairs))
 

@@ -71,32 +71,21 @@ def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
-<<<<<<< HEAD
-        rows, library = summarise(RunFolder(run)), RunFolder(run).attempts()[0]["mpi"]["library"]
-    at_page = {
-        (row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
-    }
-=======
         runs = [RunFolder(Path(folder, "P", name)) for name in ascii_lowercase[: len(placements)]]
         rows = [(placement, row) for placement, run in zip(placements, runs) for row in summarise(run)]
         library = runs[0].attempts()[0]["mpi"]["library"]
-    at_page = {(row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for where, row in rows if where == PAGE}
->>>>>>> wtZ
+    at_page = {
+        (row["ranks"], row["competitor"], row["size_bytes"]): row["time_s"] for where, row in rows if where == PAGE
+    }
     return pd.DataFrame(
         [
             {
                 "mpi": library,
                 "ranks": row["ranks"],
                 "competitor": row["competitor"],
-<<<<<<< HEAD
-                "size_bytes": row["size_bytes"],
-                "placement": row["placement"],
-                "is_close": int(row["placement"].isdigit() and 0 < int(row["placement"]) < 32),
-=======
                 "size_bytes": row["size_bytes"],
                 "placement": placement,
                 "is_close": int(placement.isdigit() and 0 < int(placement) < 32),
->>>>>>> wtZ
                 "time_s": row["time_s"],
                 "over_page": row["time_s"] / at_page[row["ranks"], row["competitor"], row["size_bytes"]],
                 "launches": row["launches"],

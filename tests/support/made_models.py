@@ -59,6 +59,7 @@ def pico() -> pd.DataFrame:
             "system": "run",
             "algorithm": "competitor",
             "allocation": "launch",
+            "nbytes": "size_bytes",
             "iterations": "calls",
             "median_s": "time_s",
         }

@@ -53,7 +53,7 @@ def test_recorded_calls_stand_beside_their_model():
     one = measured_calls(found, calls, 3, "ring")
     assert (one.step_s, one.compute_alone_s, one.communication_alone_s) == (9.0, 4.2, 5.0)
     assert one.alone_nbytes == (400, 80, 400) and one.exposed_s == pytest.approx(4.8)
-    assert [sent.nbytes for sent in one.time_line.transfers] == [400, 80, 400]
+    assert [sent.size_bytes for sent in one.time_line.transfers] == [400, 80, 400]
     line = modelled_calls(one, calls).time_line
     assert line.compute_s == pytest.approx(4.2) and line.step_s == pytest.approx(9.2)
     assert [sent.end_s - sent.start_s for sent in line.transfers] == pytest.approx([2.0, 1.0, 2.0])
