@@ -195,7 +195,7 @@ class TimedCalls:
             columns["valid"][:] = False
         timed = np.flatnonzero(columns["valid"][self.warmups :]) + self.warmups
         facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s}
-        facts["time_definition"] = join_values(np.unique(columns["time_definition"][timed]).tolist())
+        facts["time_definition"] = join_values(sorted(set(columns["time_definition"][timed].tolist())))
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
