@@ -14,9 +14,7 @@ from ..evaluation.cell_times import competing, mockups, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
-from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.folder import RunFolder
-from ..runs.plan import Plan
 from ..runs.schema import AFTER_LAST
 from ..units import format_size, in_ranks, three_digits
 from . import figures
@@ -212,7 +210,7 @@ class LimitLine(NamedTuple):
     shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher bound of its own
 
 
-def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
+def time_table(ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
     """Return the times of one rank count: a line for each size, with a row of the summary for each
     algorithm.
     """
@@ -234,7 +232,6 @@ def time_table(plan: Plan, ranks: int, rows: Sequence[SummaryRow], least: Bounds
     place = {
         "ranks": ranks,
         "groups": rows[0].get("groups_in_words"),
-        "conditions": conditions_text(plan, *SAID_IN_TABLES),
     }
     of_limits = {
         "limits": limit_lines(rows, least),

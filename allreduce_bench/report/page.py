@@ -416,7 +416,7 @@ def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Seq
 def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
     """Return a table of times for each rank count that has rows."""
     return [
-        time_table(plan, ranks, of, least.get(ranks))
+        time_table(ranks, of, least.get(ranks))
         for ranks in plan.ranks
         if (of := [row for row in rows if row["ranks"] == ranks])
     ]
