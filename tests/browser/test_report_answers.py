@@ -118,7 +118,7 @@ def test_the_calls_of_a_cell_are_those_of_its_launches(shown):
     said = {name: float(us) for name, us in (re.search(r"launch (\S+): (\S+) us", one).groups() for one in titles)}
     assert [*said] == [f"2r-{number}" for number in range(1, 6)]
     for name, median_us in said.items():
-        rows = pd.read_csv(EXAMPLE / "launches" / f"{name}.1.csv")
+        rows = pd.read_csv(EXAMPLE / "launches" / f"{name}.1.calls.csv")
         own = rows[(rows["competitor"] == "native") & (rows["size_bytes"] == 8) & ~rows["warmup"].astype(bool)]
         assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
 
