@@ -41,7 +41,7 @@ def alternated_requests(
         raise RunError(f"{output}: already exists; choose another folder with -o for the runs of --against")
     if output and not against:
         others = replace(request, asked=request.asked - CONDITIONS.keys())
-        return _in_folder(output, [request, *[others] * (len(names) - 1)])
+        return _place_runs(output, [request, *[others] * (len(names) - 1)])
     if len(against) >= len(ascii_lowercase):
         raise PlanError(f"--against: at most {len(ascii_lowercase) - 1} in one run, found {len(against)}")
     options = {**options, "seed": options["seed"] if "seed" in request.asked else random_seed()}
@@ -54,26 +54,26 @@ def alternated_requests(
         try:
             other_plan = other.make_plan()
         except (ValueError, RuntimeError) as error:
-            raise OneLineError(f"{_named(text)}: {error}") from error
+            raise OneLineError(f"{_quote(text)}: {error}") from error
         _refuse_equal(text, other_plan, plans)
         requests.append(other)
         plans.append(other_plan)
-    return _in_folder(output or default_output(plan), requests)
+    return _place_runs(output or default_output(plan), requests)
 
 
-def _in_folder(path: Path, requests: Sequence[Request]) -> list[Request]:
+def _place_runs(path: Path, requests: Sequence[Request]) -> list[Request]:
     return [
         replace(request, control=replace(request.control, output=path / name))
         for name, request in zip(ascii_lowercase, requests)
     ]
 
 
-def _named(text: str) -> str:
+def _quote(text: str) -> str:
     return f"--against {shlex.quote(drop_values([text])[0])}"
 
 
 def _conditions(command: click.Command, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the conditions of one --against, by fields; variables with those of the command. Raises OneLineError."""
+    """Return the conditions of one --against, by fields; -x of the command is kept. Raises OneLineError."""
     of_run = [param for param in command.params if param.name in OPTIONS]
     parsing = click.Command("run", params=of_run, add_help_option=False)
     try:
@@ -84,7 +84,7 @@ def _conditions(command: click.Command, text: str, options: Mapping[str, Any]) -
         values = parsing.make_context("run", words).params
     except (ValueError, click.ClickException) as error:
         raise OneLineError(
-            f"{_named(text)}: {error.format_message() if isinstance(error, click.ClickException) else error}"
+            f"{_quote(text)}: {error.format_message() if isinstance(error, click.ClickException) else error}"
         ) from error
     asked = {name: values[name] for name in names}
     _refuse_unstored(text, asked)
@@ -112,7 +112,7 @@ def _refuse_unstored(text: str, asked: Mapping[str, Any]) -> None:
     """Raise OneLineError for variables whose values are not stored: nobody could see afterwards what differs."""
     variables = [each.partition("=")[0] for each in asked.get("variables", ())]
     if twice := next((name for name in variables if variables.count(name) > 1), None):
-        raise OneLineError(f"{_named(text)}: -x {twice} is given twice; two values are two --against")
+        raise OneLineError(f"{_quote(text)}: -x {twice} is given twice; two values are two --against")
     unstored = [f"-x {name}" for name in variables if not is_stored(name)]
     unstored += [
         OPTIONS[name].name
@@ -121,7 +121,7 @@ def _refuse_unstored(text: str, asked: Mapping[str, Any]) -> None:
     ]
     if unstored:
         raise OneLineError(
-            f"{_named(text)}: {unstored[0]} sets a variable whose value is not stored, so that nobody could see what "
+            f"{_quote(text)}: {unstored[0]} sets a variable whose value is not stored, so that nobody could see what "
             "differs; name a variable of the MPI or its network"
         )
 
@@ -134,11 +134,11 @@ def _refuse_equal(text: str, plan: Plan, plans: Sequence[Plan]) -> None:
         differing = [name for name, value in own.items() if value != others[name]]
         whose = "the command" if other is plans[0] else "another --against"
         if not differing:
-            raise OneLineError(f"{_named(text)}: no condition differs from {whose}; name another value")
+            raise OneLineError(f"{_quote(text)}: no condition differs from {whose}; name another value")
         launch = plan.planned_launches()[0]
         if differing == ["segment"] and plan.cells(launch) == other.cells(launch):
             raise OneLineError(
-                f"{_named(text)}: no algorithm of -a cuts vectors into segments; name one, or --executor pipelined"
+                f"{_quote(text)}: no algorithm of -a cuts vectors into segments; name one, or --executor pipelined"
             )
 
 
