@@ -7,6 +7,7 @@ the main thread (cells begun and finished) are sent between cells.
 import contextlib
 import json
 import os
+import select
 import socket
 import sys
 import threading
@@ -119,6 +120,8 @@ class Watch:
                     time.sleep(0.1)  # so that the launcher reports the first failure, not this exit
                     os._exit(1)
         except TimeoutError:
+            if select.select([connection], [], [], 0)[0]:  # it did send: this process was stopped meanwhile
+                return self._listen(connection)
             return "does not respond"
         return "closed its connection"
 

@@ -7,15 +7,18 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from played_ranks import CELL, until
 
 from allreduce_bench.watching.watch import HIGH_NUMBER, Watch
 
-RANK = """import sys, time
+RANK = """import signal, sys, time
 from allreduce_bench.watching.watch import Watch
 watch = Watch(sys.argv[1], 0, lambda reason: print(reason, flush=True))
 watch.connected.wait(20)
+signal.signal(signal.SIGTERM, lambda *_: None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # so that it interrupts the watch's read
 print('here', flush=True)
 time.sleep(60)
 """
@@ -110,6 +113,19 @@ def test_a_supervisor_that_promised_to_be_heard_and_is_silent_is_gone(supervise)
     process = rank_process(supervisor.address([]))
     supervisor._tell_all = lambda **message: None
     assert process.communicate(timeout=20)[0] == "does not respond\n" and process.returncode == 1
+
+
+def test_a_rank_that_was_stopped_does_not_call_its_supervisor_silent(supervise):
+    supervisor = supervise(1, 0.2, in_rank_0=True)
+    supervisor.patience.judge = lambda now: None
+    process = rank_process(supervisor.address([]))
+    until(lambda: supervisor.patience.ranks)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.0)  # longer than the promised 0.4 s; the supervisor goes on to speak
+    supervisor.end_ranks()
+    process.send_signal(signal.SIGTERM)  # as launchers do
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate(timeout=20)[0] == "" and process.returncode == 1
 
 
 def test_the_line_has_a_high_number_so_that_it_breaks_first(supervise):
