@@ -119,7 +119,7 @@ def _layout(ranks: int, plan: Plan, launcher: Launcher, environ: Mapping[str, st
 def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case]]:
     """Yield each case that the ranks will run, once, the smallest first."""
     cells = plan.cells(Launch(ranks, 1))
-    planned = sorted({(cell.count, cell.segment or 1, cell.competitor.algorithm) for cell in cells})
+    planned = sorted({(plan.element_count(cell), cell.segment or 1, cell.competitor.algorithm) for cell in cells})
     for count, segment, name in planned:
         yield name, Case(ranks, layout, count, segment)
 

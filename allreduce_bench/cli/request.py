@@ -15,7 +15,7 @@ from typing import Any
 from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, drop_values, host, is_stored, stored_setting
-from ..runs.cell import FORCED_WAY
+from ..runs.cell import ALL_FORCED
 from ..runs.competitor import (
     FORCED_ALL,
     FORCED_DEFAULT,
@@ -114,7 +114,7 @@ def _with_own_launches(plan: Plan, library: str) -> Plan:
     """
     forced = [name for name in plan.competitors if name in NAMES]
     launches, at = launches_of(forced, library), plan.competitors.index(forced[0])
-    default = [FORCED_DEFAULT] * (FORCED_WAY in launches)
+    default = [FORCED_DEFAULT] * (ALL_FORCED in launches)
     competitors = *plan.competitors[:at], *default, *plan.competitors[at:]
     return replace(plan, competitors=competitors, forced_launches=launches)
 

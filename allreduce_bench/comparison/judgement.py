@@ -264,7 +264,7 @@ def compare(
         baseline,
         new,
         threshold,
-        sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_count),
+        sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_size),
         [cell.unjudged for cell in cells if cell.key not in judged],
         [
             *_notes_of_runs(baseline, new, has_intervals),
@@ -285,9 +285,9 @@ def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: Compa
         raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
 
 
-def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
+def _ranks_and_size(cell: ComparedCell) -> tuple[int, int]:
     """Return the key to sort cells by; ties keep the order of the run."""
-    return cell.key.ranks, cell.key.count
+    return cell.key.ranks, cell.key.size_bytes
 
 
 def _judge_by_rounds(cells: Sequence[MatchedCell], threshold: float, any_method: bool) -> list[ComparedCell]:

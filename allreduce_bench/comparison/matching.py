@@ -27,7 +27,7 @@ class MatchKey:
     segment: int | None  # pipelining piece; None: messages go whole; elements
     dtype: str | None  # None: a log does not say
     op: str | None  # None: a log does not say
-    count: int  # elements
+    size_bytes: int
 
 
 class UnjudgedCell(NamedTuple):
@@ -105,7 +105,6 @@ class Adopted(NamedTuple):
     name: str  # dtype or op
     value: str
     run: str  # the first one of the side
-    size_bytes: int | None  # of an element; None: it is not about the type
 
     def __str__(self) -> str:
         what = {"dtype": "type of the elements", "op": "operation"}[self.name]
@@ -121,8 +120,7 @@ def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) 
         values = [{row[name] or None for row in of_side} for of_side in rows]
         for side, other in ((0, 1), (1, 0)):
             if values[side] == {None} and len(values[other]) == 1 and (value := min(values[other], key=str)):
-                element = next((row["size_bytes"] // row["count"] for row in rows[other] if row["count"]), None)
-                adopted.append(Adopted(side, name, value, sides[side][0].name, element if name == "dtype" else None))
+                adopted.append(Adopted(side, name, value, sides[side][0].name))
     return adopted
 
 
@@ -169,9 +167,8 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["size_bytes"] in sizes):
-                own = _with_adopted(_key_of(row), row, adopted)
-                left_out = {"count"} | {*ignored}
-                common = (row["size_bytes"], *(value for name, value in vars(own).items() if name not in left_out))
+                own = _with_adopted(_key_of(row), adopted)
+                common = tuple(value for name, value in vars(own).items() if name not in ignored)
                 rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
 
@@ -183,18 +180,14 @@ def _key_of(row: SummaryRow) -> MatchKey:
         row["segment"],
         row["dtype"],
         row["op"],
-        row["count"],
+        row["size_bytes"],
     )
 
 
-def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
-    """Return the key with the adopted values of its side; an element of unknown type was counted as a byte."""
-    for value in adopted:
-        if value.name == "op":
-            key = replace(key, op=value.value)
-        elif value.size_bytes and row["size_bytes"] % value.size_bytes == 0:
-            key = replace(key, dtype=value.value, count=row["size_bytes"] // value.size_bytes)
-    return key
+def _with_adopted(key: MatchKey, adopted: Sequence[Adopted]) -> MatchKey:
+    """Return the key with the adopted values of its side."""
+    values = {each.name: each.value for each in adopted}
+    return replace(key, dtype=values.get("dtype", key.dtype), op=values.get("op", key.op))
 
 
 def _medians_s(rows: Rows) -> Side:
@@ -272,8 +265,11 @@ def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, li
     for name in (field.name for field in fields(MatchKey)):
         if {getattr(key, name) for key in before} & {getattr(key, name) for key in after}:
             continue
-        column = "size" if name == "count" else name
-        texts = [_format_sizes(side) if name == "count" else _format_values(side, name) for side in (before, after)]
+        if name == "size_bytes":
+            texts = [_format_sizes(side) for side in (before, after)]
+        else:
+            texts = [_format_values(side, name) for side in (before, after)]
+        column = name.removesuffix("_bytes")
         return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
     return "no cell in common: the two sides measured different algorithms, sizes or ranks"
 

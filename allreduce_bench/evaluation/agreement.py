@@ -11,7 +11,7 @@ from math import comb
 from typing import Literal, NamedTuple
 
 from ..runs.dtypes import is_float
-from ..runs.folder import KEY, CellKey
+from ..runs.folder import CellKey
 from ..runs.plan import Plan
 from ..runs.rows import Row
 from ..units import format_size, format_time, spans
@@ -27,7 +27,6 @@ BETWEEN: dict[Between, str] = {  # column -> what is compared
     "same_bits_launches": "launches",
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
-SERIES = tuple(name for name in KEY if name not in ("count", "segment"))  # of cells that differ in length
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
 
 # wrong results
@@ -67,15 +66,15 @@ def same_at_lengths(ended: Mapping[tuple[int, CellKey], Sequence[Row]]) -> dict[
     `ended` are the marks of the cells of a run by ranks and key. Cells that were not compared are missing.
     """
 
-    def of(mark: Row, count: str) -> tuple:
-        return mark["launch"], mark["ranks"], *(mark[name] for name in SERIES), count
+    def of(mark: Row, size_bytes: str) -> tuple:
+        return mark["launch"], mark["ranks"], mark["competitor"], size_bytes
 
-    bits_of = {of(mark, mark["count"]): mark["bits"] for marks in ended.values() for mark in marks if mark["bits"]}
+    bits_of = {of(mark, mark["size_bytes"]): mark["bits"] for marks in ended.values() for mark in marks if mark["bits"]}
     same: dict[tuple[int, CellKey], int] = {}
     for cell, marks in ended.items():
         for mark in marks:
-            count, _, beginning = (mark.get("bits_of_shorter") or "").partition(":")
-            if shorter := bits_of.get(of(mark, count)):
+            size_bytes, _, beginning = (mark.get("bits_of_shorter") or "").partition(":")
+            if shorter := bits_of.get(of(mark, size_bytes)):
                 same[cell] = min(same.get(cell, 1), int(shorter == beginning))
     return same
 

@@ -159,7 +159,7 @@ def _series_of(row: SummaryRow) -> Series:
     """Return the series of a row: its ranks and its cell without the size."""
     cell = cell_of(row)
     segment = None if cell.competitor.is_pipelined else cell.segment  # each size may be cut in another way
-    return row["ranks"], replace(cell, count=0, segment=segment).key
+    return row["ranks"], replace(cell, size_bytes=0, segment=segment).key
 
 
 def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:

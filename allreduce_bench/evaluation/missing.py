@@ -160,13 +160,13 @@ def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[Miss
     """Group missing cells for people: failed checks first; launches without any cell are listed separately."""
     alike: dict[tuple[str, int, str, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in missing_cells:
-        of_launch = alike.setdefault((state, launch.ranks, launch.way, reason), {})
+        of_launch = alike.setdefault((state, launch.ranks, launch.forced, reason), {})
         of_launch.setdefault(launch.number, set()).add(cell)
     missing_groups = []
-    for (state, ranks, way, reason), cells_of in alike.items():
-        planned = plan.cells(Launch(ranks, 1, way))
+    for (state, ranks, forced, reason), cells_of in alike.items():
+        planned = plan.cells(Launch(ranks, 1, forced))
         for numbers, cells in _group_launches(planned, cells_of):
-            names = _format_spans(numbers, (f"{{}}-{way}" if way else "{}").format)
+            names = _format_spans(numbers, (f"{{}}-{forced}" if forced else "{}").format)
             launches = f"launch{'es' if len(numbers) > 1 else ''} {names}"
             described = _describe_cells(plan, planned, cells)
             missing_groups.append(MissingGroup(state, ranks, described, launches, reason, len(numbers) * len(cells)))
@@ -193,11 +193,10 @@ def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> st
     """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` that are `planned` in a launch."""
     if cells == set(planned):
         return f"all {counted(len(cells), 'cell')}" if len(cells) > 1 else "the only cell"
-    sizes = [size_bytes // plan.itemsize for size_bytes in plan.sizes]
     sizes_of: dict[str, list[int]] = {}
     for cell in planned:
         if cell in cells:
-            sizes_of.setdefault(cell.competitor, []).append(sizes.index(cell.count))
+            sizes_of.setdefault(cell.competitor, []).append(plan.sizes.index(cell.size_bytes))
     order = (*plan.competitors, *(FLOOR_PREFIX + name for name in FLOORS))
     names_of: dict[str, list[str]] = {}
     for name in sorted(sizes_of, key=order.index):

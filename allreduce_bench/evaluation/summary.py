@@ -95,7 +95,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     return sorted(
         cells,
         key=lambda cell: (
-            cell.count,
+            cell.size_bytes,
             order[cell.competitor],
         ),
     )
@@ -117,17 +117,16 @@ def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
     """Return the reference times of these ranks at the cell's size, seconds; sizes share one empty call."""
-    smallest = min(plan.sizes) // plan.itemsize
 
-    def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
-        floor = plan.floor(name, count)
+    def time_s(name: str, size_bytes: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
+        floor = plan.floor(name, size_bytes)
         return cell_times.floor_time_s(timed.get((ranks, floor.key), {}), of_launch)
 
     null, copy, reduce = FLOORS
     return {
-        "call_floor_s": time_s(null, smallest, median),
-        "copy_floor_s": time_s(copy, cell.count, min),
-        "reduce_floor_s": time_s(reduce, cell.count, min),
+        "call_floor_s": time_s(null, min(plan.sizes), median),
+        "copy_floor_s": time_s(copy, cell.size_bytes, min),
+        "reduce_floor_s": time_s(reduce, cell.size_bytes, min),
     }
 
 
@@ -138,8 +137,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "ranks": ranks,
         "dtype": plan.dtype or None,
         "op": plan.op or None,
-        "count": cell.count,
-        "size_bytes": cell.count * plan.itemsize,
+        "size_bytes": cell.size_bytes,
         "launches": len(timed),
         "groups_in_words": describe(plan.groups, ranks) if plan.groups else "",
         "time_s": None,

@@ -120,4 +120,4 @@ def time_of(row: SummaryRow) -> float:
 
 def cell_of(row: SummaryRow) -> Cell:
     """Return the cell of a row."""
-    return Cell(Competitor(row["competitor"]), row["count"], row["segment"])
+    return Cell(Competitor(row["competitor"]), row["size_bytes"], row["segment"])

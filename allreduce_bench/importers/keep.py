@@ -183,7 +183,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
-        cells[row.competitor, row.count, row.segment].append(row)
+        cells[row.competitor, row.size_bytes, row.segment].append(row)
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
@@ -204,9 +204,6 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "segment": row.segment,
         "ranks": launch.ranks,
         "nodes": row.nodes,
-        "dtype": row.dtype,
-        "op": row.op,
-        "count": row.count,
         "size_bytes": row.size_bytes,
         "state": row.state,
         "reason": row.reason,

@@ -19,7 +19,7 @@ from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import drop_values, small_shared_memory
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
-from ..runs.cell import FORCED_WAY
+from ..runs.cell import ALL_FORCED
 from ..runs.competitor import FORCED_PREFIX
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -169,14 +169,17 @@ def drive(runs: Sequence[SupervisedRun], idle_wait: IdleWait | None = None) -> l
         idle_wait.wait(lambda: first.warning.is_set)
     turns, left_out = _split_by_time(runs, turns, _left_s(first, idle_wait))
     driven = [Driven(left_out=[], in_vain=[], failed={}, given_up=[]) for _ in runs]
-    number, hopeless = 0, set[tuple[int, int, str]]()  # launches started; runs, rank counts and ways given up
+    number, hopeless = (
+        0,
+        set[tuple[int, int, str]](),
+    )  # launches started; runs, rank counts and forced launches given up
     cells = {turn: _all_reduces(runs[turn.run].plan, turn.launch) for turn in turns}
     cells_before = 0
     after_first = first.after_first
     while turns:
         turn, *turns = turns
         index, launch = turn
-        if hopeless & {(index, launch.ranks, ""), (index, launch.ranks, launch.way)}:
+        if hopeless & {(index, launch.ranks, ""), (index, launch.ranks, launch.forced)}:
             driven[index].given_up.append(launch)
             continue
         if number:
@@ -204,9 +207,9 @@ def drive(runs: Sequence[SupervisedRun], idle_wait: IdleWait | None = None) -> l
         except LaunchFailed as failure:
             of_launch, failed = f"launch {launch.name}", driven[index].failed
             failed[launch] = str(failure) if str(failure).startswith(of_launch) else f"{of_launch}: {failure}"
-            alike = [other for other in failed if (other.ranks, other.way) == (launch.ranks, launch.way)]
+            alike = [other for other in failed if (other.ranks, other.forced) == (launch.ranks, launch.forced)]
             if not failure.chance or len(alike) == MOST_FAILURES:
-                hopeless.add((index, launch.ranks, launch.way))
+                hopeless.add((index, launch.ranks, launch.forced))
             if turns:
                 of_run = f"{runs[index].folder.path.name}: " if len(runs) > 1 else ""
                 supervised.lines.say(f"failed: {of_run}{failed[launch]}")
@@ -220,11 +223,11 @@ def _split_by_time(
 ) -> tuple[list[Turn], list[Turn]]:
     """Return the launches worth starting, at least one for every run and rank count, and the others.
 
-    All runs and rank counts of one number, and of one way to use the library, or none.
+    All runs and rank counts of one number and one forced launch, or none.
     """
     if left_s is None or not turns:
         return turns, []
-    rounds = [list(alike) for _, alike in groupby(turns, lambda turn: (turn.launch.number, turn.launch.way))]
+    rounds = [list(alike) for _, alike in groupby(turns, lambda turn: (turn.launch.number, turn.launch.forced))]
     begun, spent_s = 0, 0.0
     for alike in rounds:
         for index, launch in alike:
@@ -252,7 +255,7 @@ def _one_of_each(turns: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     first.
     """
     first: dict[tuple[int, int], Turn] = {}
-    for turn in sorted(turns, key=lambda turn: turn.launch.way != ""):
+    for turn in sorted(turns, key=lambda turn: turn.launch.forced != ""):
         first.setdefault((turn.run, turn.launch.ranks), turn)
     return list(first.values()), [turn for turn in turns if turn not in first.values()]
 
@@ -329,8 +332,8 @@ class SupervisedLaunch:
     def _start(self, command: list[str]) -> subprocess.Popen:
         address = self.supervisor.address(names_of_this_node())
         variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address}
-        if self.launch.way not in ("", FORCED_WAY):
-            variables |= variables_at_start(FORCED_PREFIX + self.launch.way, self.run.launcher.library)
+        if self.launch.forced not in ("", ALL_FORCED):
+            variables |= variables_at_start(FORCED_PREFIX + self.launch.forced, self.run.launcher.library)
         process = start_tied(command, {**os.environ, **variables})
         self.forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
         self.forwarding.start()
@@ -445,7 +448,7 @@ class SupervisedLaunch:
         done = self.run.folder.finished(self.launch, self.run.control.skip_hung)
         for cell in self.run.plan.cells(self.launch):
             if cell.key not in done:
-                facts_of_cell = {**asdict(cell), "size_bytes": cell.count * self.run.plan.itemsize}
+                facts_of_cell = asdict(cell)
                 facts = {**facts_of_launch, **facts_of_cell}
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}

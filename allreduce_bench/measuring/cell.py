@@ -74,7 +74,8 @@ def _outcome_of_all_reduce(
     """
     comm, party, plan = context.comm, context.party.comm, context.plan
     memory = memory_of(plan.placement)
-    sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
+    count = plan.element_count(cell)
+    sendbuf, recvbuf = memory.sendbuf(count, plan.dtype), memory.recvbuf(count, plan.dtype)
     if cell.competitor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
     bind = partial(_bind, cell, steps, of_calls or party, plan.op, memory.scratch)
@@ -135,7 +136,8 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     comm, plan = context.comm, context.plan
     memory = PAGES  # wherever others lie: a slow copy would be no reference
     vectors = memory.sendbuf, memory.recvbuf
-    sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
+    count = plan.element_count(cell)
+    sendbuf, recvbuf = (filled(allocate, count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
     asks_for_compiled = any(Competitor(name).is_compiled for name in plan.competitors)
     is_compiled = asks_for_compiled and not _compiled(context)  # gives the lowest
     bind = partial(_bind_floor, cell.algorithm.removeprefix(FLOOR_PREFIX), plan.op, is_compiled)

@@ -69,8 +69,8 @@ class Context(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # competitor -> bytes and seconds of its first call at the largest size
-    given_up: set[int]  # counts at which the time left did not suffice for a yardstick
-    begun: set[int]  # counts at which a yardstick is measured: the other one is, too, whatever time is left
+    given_up: set[int]  # sizes in bytes at which the time left did not suffice for a yardstick
+    begun: set[int]  # sizes in bytes at which a yardstick is measured: the other one is, too, whatever time is left
     clock: Clock  # of all ranks
     sync: Sync  # common start of calls
     cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
@@ -103,15 +103,15 @@ def nodes_of(comm) -> Topology:
 
 def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     """Return state and reason if this cell is not measured, else None; rank 0 decides."""
-    is_owed = cell.algorithm in YARDSTICKS and cell.count in context.begun
+    is_owed = cell.algorithm in YARDSTICKS and cell.size_bytes in context.begun
     if context.deadline is not None and time.time() > context.deadline and not is_owed:
         return {"state": "left out", "reason": TIME_USED_UP}
-    if cell.count in context.given_up and not is_owed:
+    if cell.size_bytes in context.given_up and not is_owed:
         return {"state": "left out", "reason": f"no time left for {' and '.join(YARDSTICKS)} at this size"}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
     size_bytes, time_s = context.first_calls.get(cell.competitor, (0, 0.0))
-    call_s = time_s * cell.count * context.plan.itemsize / size_bytes if size_bytes >= SCALES_FROM else 0.0
+    call_s = time_s * cell.size_bytes / size_bytes if size_bytes >= SCALES_FROM else 0.0
     if call_s > time_s:
         return _too_long(
             context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(size_bytes)}"
@@ -127,8 +127,9 @@ def unfit(context: Context, cell: Cell) -> str | None:
     need, free = _memory(context, cell), context.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
-    if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
-        return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
+    count = context.plan.element_count(cell)
+    if cell.segment and count > MAX_SEGMENTS * cell.segment:
+        return f"{count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if is_of_library(cell.algorithm) or cell.competitor.is_reference:
         return None
     layouts = dict.fromkeys(layout for _, layout in context.parties)
@@ -137,8 +138,8 @@ def unfit(context: Context, cell: Cell) -> str | None:
 
 def _memory(context: Context, cell: Cell) -> int:
     """Return the bytes of a rank's buffers at its peak."""
-    size_bytes = cell.count * context.plan.itemsize
-    scratch = (cell.window or 0) * min(cell.segment or 0, cell.count) * context.plan.itemsize
+    size_bytes, itemsize = cell.size_bytes, context.plan.itemsize
+    scratch = (cell.window or 0) * min((cell.segment or 0) * itemsize, size_bytes)
     if context.plan.cache == "warm":
         return VECTORS * size_bytes + scratch
     from .cold_calls import memory_for  # late: few runs are cold
@@ -152,13 +153,13 @@ def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dic
     A yardstick may take all of the time left, with its like; where it is left out, so are the other cells of its size.
     """
     plan, is_yardstick = context.plan, cell.algorithm in YARDSTICKS
-    if context.deadline is not None and not (is_yardstick and cell.count in context.begun):
+    if context.deadline is not None and not (is_yardstick and cell.size_bytes in context.begun):
         left_s = max(0.0, context.deadline - time.time())
         calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
         share = 1 / len(set(YARDSTICKS).intersection(plan.algorithms)) if is_yardstick else LARGEST_SHARE
         if call_s * calls > share * left_s:
             if is_yardstick:
-                context.given_up.add(cell.count)
+                context.given_up.add(cell.size_bytes)
             return {"state": "left out", "reason": "time ran out: too little is left of --within"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
         limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; increase --cell-time to measure it"
@@ -168,11 +169,9 @@ def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dic
 
 def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
     """Record the first call's `time_s` for larger sizes; return state and reason if the cell is not repeated."""
-    size_bytes = cell.count * context.plan.itemsize
-    name = cell.competitor
-    if size_bytes > context.first_calls.get(name, (0, 0.0))[0]:
-        context.first_calls[name] = size_bytes, time_s
+    if cell.size_bytes > context.first_calls.get(cell.competitor, (0, 0.0))[0]:
+        context.first_calls[cell.competitor] = cell.size_bytes, time_s
     too_long = _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")
     if cell.algorithm in YARDSTICKS and not too_long:
-        context.begun.add(cell.count)
+        context.begun.add(cell.size_bytes)
     return too_long

@@ -93,10 +93,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "ranks": context.comm.size,
         "nodes": len(context.real.nodes),
         "nodes_declared": len(context.topology.nodes) if plan.pretend_ranks_per_node else None,
-        "dtype": plan.dtype,
-        "op": plan.op,
-        "count": cell.count,
-        "size_bytes": cell.count * plan.itemsize,
+        "size_bytes": cell.size_bytes,
     }
 
 
@@ -137,18 +134,17 @@ def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -
         yield from cells
         return
 
-    itemsize, spent_s = context.plan.itemsize, dict[int, float]()
-    waiting = spread_sizes(sorted({cell.count * itemsize for cell in cells}))
+    spent_s = dict[int, float]()
+    waiting = spread_sizes(sorted({cell.size_bytes for cell in cells}))
     while waiting:
         chosen = context.comm.bcast(next_set(waiting, spent_s, context.deadline - time.time()))
         size_sets.append(sorted(chosen))
         waiting = [size for size in waiting if size not in chosen]
-        of_set = [cell for cell in cells if cell.count * itemsize in chosen]
+        of_set = [cell for cell in cells if cell.size_bytes in chosen]
         for cell in sorted(of_set, key=_turn):
             begun = time.time()
             yield cell
-            size = cell.count * itemsize
-            spent_s[size] = spent_s.get(size, 0.0) + time.time() - begun
+            spent_s[cell.size_bytes] = spent_s.get(cell.size_bytes, 0.0) + time.time() - begun
 
 
 def _turn(cell: Cell) -> int:

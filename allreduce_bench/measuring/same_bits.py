@@ -28,7 +28,11 @@ def same_bits(
     repeat_into(sendbuf, period)
     fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf, op))
     facts = {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
-    return facts | {"bits_of_shorter": f"{shorter}:{_fingerprint(recvbuf[:shorter])}"} if shorter else facts
+    return (
+        facts | {"bits_of_shorter": f"{shorter * recvbuf.itemsize}:{_fingerprint(recvbuf[:shorter])}"}
+        if shorter
+        else facts
+    )
 
 
 @doing("comparing the bits of repeated calls")

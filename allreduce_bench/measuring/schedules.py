@@ -59,9 +59,9 @@ def cut_at(algorithm: Algorithm, cell: Cell) -> int | None:
 @doing("making its schedule")
 def own_steps(context: Context, cell: Cell) -> tuple[list[Step], str | None]:
     """Return the steps of this rank, or why a user's generator failed."""
-    algorithm, party = context.algorithms[cell.algorithm], context.party
+    algorithm, party, count = context.algorithms[cell.algorithm], context.party, context.plan.element_count(cell)
     try:
-        return algorithm.schedule(party.comm.rank, party.comm.size, party.topology, cell.count, cell.segment or 1), None
+        return algorithm.schedule(party.comm.rank, party.comm.size, party.topology, count, cell.segment or 1), None
     except AlgorithmError as error:
         return [], f"{party.within}{error}"
 
@@ -98,15 +98,15 @@ def _proof_for_layout(
     context: Context, algorithm: Algorithm, cell: Cell, layout: Topology, segment: int | None
 ) -> ProvedSchedules:
     """Prove and price the schedules for one layout, cut at `segment`, or take the declared cost."""
-    size, itemsize = len(layout.node_of), context.plan.itemsize
+    size, count, itemsize = len(layout.node_of), context.plan.element_count(cell), context.plan.itemsize
     if size > PROVED_UP_TO:
-        cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
+        cost = algorithm.cost(size, layout, count, cell.segment or 1)
         why_uncut = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
         facts = {"proved": False, "run_whole": why_uncut if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
     try:
-        whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
-        schedules, why_uncut, proof = _proved(whole, cell.count, segment)
+        whole = algorithm.schedules(size, layout, count, cell.segment or 1)
+        schedules, why_uncut, proof = _proved(whole, count, segment)
     except (AlgorithmError, Refusal) as refusal:
         return ProvedSchedules({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)

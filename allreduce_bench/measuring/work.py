@@ -186,7 +186,7 @@ def late_entry(context: Context, cell: Cell) -> LateEntry:
     if plan.arrival.endswith(TRACE):
         delays_s = _trace(context)
     else:
-        size_bytes = cell.count * plan.itemsize
+        size_bytes = cell.size_bytes
         late_by = late_by_of(plan.late_by)
         late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, size_bytes)
         seed = crc32(f"{plan.seed} {context.launch.name} {size_bytes}".encode())

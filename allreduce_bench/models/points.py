@@ -34,7 +34,6 @@ TYPES = {
     "segment": "Int64",  # elements
     "ranks": "int64",
     "nodes": "Int64",
-    "count": "Int64",  # elements
     "size_bytes": "int64",
     "launch": "string",
     "calls": "Int64",  # timed and valid, without warm-ups; for an imported mean the calls behind it
@@ -45,8 +44,8 @@ TYPES = {
 }
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
-    *("competitor", "dtype", "op", "segment", "ranks", "nodes"),
-    *("count", "size_bytes", "launch"),
+    *("competitor", "segment", "ranks", "nodes"),
+    *("size_bytes", "launch"),
 )
 SERIES = (  # columns that identify a series, whose cells differ in size
     "competitor",
@@ -102,7 +101,12 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
 
 def _conditions(plan: Plan) -> dict[str, str | None]:
     """Return the columns of POINTS that are conditions of the run."""
-    return {"cache": plan.cache, "placement": plan.placement or None}
+    return {
+        "cache": plan.cache,
+        "dtype": plan.dtype or None,
+        "op": plan.op or None,
+        "placement": plan.placement or None,
+    }
 
 
 def _point(calls: CellCalls) -> dict:
@@ -226,8 +230,4 @@ def float_column(column: pd.Series) -> pd.Series:
 
 def itemsize_of(points: pd.DataFrame) -> int:
     """Return the bytes of an element; 1 if unknown: then a vector has as many elements as bytes."""
-    if "count" in points:
-        sizes = (float_column(points["size_bytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
-        if sizes > 0:
-            return max(1, round(float(sizes)))
     return DTYPES.get(str(points["dtype"].iloc[0]), 1)

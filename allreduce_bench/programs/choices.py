@@ -225,7 +225,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
         Choice(
             ranks=row["ranks"],
             layout=_layout(row["ranks"], row["nodes"]),
-            count=row["count"],
+            count=row["size_bytes"] // plan.itemsize,
             dtype=row["dtype"] or "",
             op=row["op"] or "",
             algorithm=Competitor(row["competitor"]).algorithm,

@@ -241,7 +241,7 @@ def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     """Say whether inputs changed between calls, and the least probabilities of detecting faults of timed calls."""
     if plan.inputs == "same":
         return "the same in consecutive calls; only calls before and after a batch of them were looked at"
-    measured = [row for row in rows if row.get("looks") and row.get("count")]
+    measured = [row for row in rows if row.get("looks") and row["size_bytes"]]
     if not measured:
         return "changed between calls; no calls were made one after the other"
     chances = [_seen(plan, row) for row in measured]
@@ -257,7 +257,9 @@ def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
 
 
 def _seen(plan: Plan, row: SummaryRow) -> Seen:
-    return seen(row["looks"] or 0, plan.group_size(row["ranks"]), row["count"], plan.dtype, plan.op)
+    return seen(
+        row["looks"] or 0, plan.group_size(row["ranks"]), row["size_bytes"] // plan.itemsize, plan.dtype, plan.op
+    )
 
 
 def _percent_down(probability: float) -> str:

@@ -18,7 +18,7 @@ from .typed_json import Natural, NotNegative, Positive
 
 # texts
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})(?:-([a-z]\w{0,63}))?", re.ASCII)
-FORCED_WAY = "forced"  # in the names of launches: all forced algorithms take turns in it
+ALL_FORCED = "forced"  # in the names of launches: all forced algorithms take turns in it
 EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES}, such as 16"
 
 
@@ -27,7 +27,7 @@ class Cell:
     """The unit of measurement within a launch; the launch adds the ranks and the nodes."""
 
     competitor: Competitor
-    count: int
+    size_bytes: int  # of the vector
     segment: int | None = None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
     window: int | None = None  # messages posted ahead; None: the executor has no window
 
@@ -42,13 +42,13 @@ class Cell:
     @property
     def key(self) -> tuple[str, ...]:
         """The identity of the cell within its launch, as in files; see `folder.key_of`."""
-        return self.competitor, str(self.count)
+        return self.competitor, str(self.size_bytes)
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """Return the cell with this `key`."""
-        competitor, count = key
-        return cls(Competitor(competitor), int(count))
+        competitor, size_bytes = key
+        return cls(Competitor(competitor), int(size_bytes))
 
 
 class Launch(NamedTuple):
@@ -56,12 +56,12 @@ class Launch(NamedTuple):
 
     ranks: int
     number: int
-    way: str = ""  # FORCED_WAY, or the only forced algorithm of it; empty: the library is left untouched
+    forced: str = ""  # ALL_FORCED, or the only forced algorithm of it; empty: the library is left untouched
 
     @property
     def name(self) -> str:
         """Name in files and columns: `4r-2`, `4r-2-forced`."""
-        return f"{self.ranks}r-{self.number}{self.way and '-'}{self.way}"
+        return f"{self.ranks}r-{self.number}{self.forced and '-'}{self.forced}"
 
     @classmethod
     def named(cls, text: str) -> "Launch":
@@ -69,8 +69,8 @@ class Launch(NamedTuple):
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
             raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2 or 4r-2-forced")
-        ranks, number, way = match.groups()
-        return cls(int(ranks), int(number), way or "")
+        ranks, number, forced = match.groups()
+        return cls(int(ranks), int(number), forced or "")
 
 
 @cache

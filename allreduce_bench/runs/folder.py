@@ -18,7 +18,7 @@ from .schema import LAYOUT, UNFINISHED
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 # columns that identify a cell within its launch
-KEY = ("competitor", "count")
+KEY = ("competitor", "size_bytes")
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
 FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.calls\.csv|\.cells\.csv)")  # launch and attempt
 

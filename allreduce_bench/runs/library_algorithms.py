@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from ..machine import INTEL, MPICH, OPEN_MPI
 from ..units import escaped, nearest
-from .cell import FORCED_WAY
+from .cell import ALL_FORCED
 from .competitor import FORCED_ALL, FORCED_PREFIX
 
 COMPONENTS = "OMPI_MCA_coll"  # which of them Open MPI may take
@@ -79,7 +79,7 @@ def variables_at_start(algorithm: str, library: str) -> dict[str, str]:
 def launches_of(algorithms: Sequence[str], library: str) -> tuple[str, ...]:
     """Return the further launches in which a library takes these, as plans name them. Raises NotForced."""
     at_start = [bool(variables_at_start(name, library)) for name in algorithms]
-    return tuple(name.removeprefix(FORCED_PREFIX) for name in algorithms) if all(at_start) else (FORCED_WAY,)
+    return tuple(name.removeprefix(FORCED_PREFIX) for name in algorithms) if all(at_start) else (ALL_FORCED,)
 
 
 def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:

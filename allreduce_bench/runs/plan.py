@@ -23,8 +23,8 @@ import numpy as np
 
 from ..units import few, unknown_word
 from .cell import (
+    ALL_FORCED,
     EXPECTED_PLACEMENT,
-    FORCED_WAY,
     Cell,
     Cut,
     CutPrices,
@@ -602,19 +602,18 @@ class Plan:
         return list(dict.fromkeys(Competitor(name).algorithm for name in self.competitors))
 
     def planned_launches(self) -> list[Launch]:
-        """Return all launches; rank counts and ways take turns, so that a drift of the machine affects all of them."""
-        ways = ("", *self.forced_launches)
-        numbers = range(1, self.launches + 1)
-        return [Launch(ranks, number, way) for number in numbers for way in ways for ranks in self.ranks]
+        """Return all launches; rank counts and forced launches take turns, so that a drift affects all of them."""
+        numbers, kinds = range(1, self.launches + 1), ("", *self.forced_launches)
+        return [Launch(ranks, number, forced) for number in numbers for forced in kinds for ranks in self.ranks]
 
     def competitors_in(self, launch: Launch) -> list[Competitor]:
         """Return the competitors that a launch measures."""
         competitors = [Competitor(name) for name in self.competitors]
         if not self.forced_launches:
             return competitors
-        if launch.way not in ("", FORCED_WAY):
-            return [Competitor(FORCED_PREFIX + launch.way)]
-        return [each for each in competitors if each.is_forced == (launch.way == FORCED_WAY)]
+        if launch.forced not in ("", ALL_FORCED):
+            return [Competitor(FORCED_PREFIX + launch.forced)]
+        return [each for each in competitors if each.is_forced == (launch.forced == ALL_FORCED)]
 
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
@@ -622,16 +621,16 @@ class Plan:
         The floors are included, but not where the library is told what to use; the one of no call does not depend on
         the size: it has one, the smallest.
         """
-        cells, counts = [], [size_bytes // self.itemsize for size_bytes in self.sizes]
+        cells = []
         for competitor in self.competitors_in(launch):
             segments = self._segments(competitor, launch.ranks)
             window = self.window if competitor.is_pipelined else None
-            for count in counts:
-                segment_nbytes = segments.get(count * self.itemsize)
+            for size_bytes in self.sizes:
+                segment_nbytes = segments.get(size_bytes)
                 segment = segment_nbytes // self.itemsize if segment_nbytes else None
-                cells.append(Cell(competitor, count, segment, window))
-        for name in FLOORS if self.floors and not launch.way else ():
-            cells += [self.floor(name, count) for count in (counts if name != "null" else [min(counts)])]
+                cells.append(Cell(competitor, size_bytes, segment, window))
+        for name in FLOORS if self.floors and not launch.forced else ():
+            cells += [self.floor(name, size) for size in (self.sizes if name != "null" else [min(self.sizes)])]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 
@@ -645,9 +644,13 @@ class Plan:
             return dict.fromkeys(self.sizes, competitor.segment_nbytes)
         return {cut.size_bytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == ranks}
 
-    def floor(self, name: str, count: int) -> Cell:
+    def floor(self, name: str, size_bytes: int) -> Cell:
         """Return the cell of a reference time."""
-        return Cell(Competitor(FLOOR_PREFIX + name), count)
+        return Cell(Competitor(FLOOR_PREFIX + name), size_bytes)
+
+    def element_count(self, cell: Cell) -> int:
+        """Return the number of elements of a vector of `cell`."""
+        return cell.size_bytes // self.itemsize
 
     def to_json(self) -> dict:
         """Return the plan as JSON values."""

@@ -103,14 +103,11 @@ class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
     competitor: _Competitor
+    size_bytes: _Nbytes
     segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which pipelined ways cut the steps; empty: whole messages", "elements")]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
     nodes: Annotated[int | None, Column("number of nodes, as reported by MPI")]
     nodes_declared: Annotated[int | None, Column("number of nodes declared by --pretend-ranks-per-node; empty: none")]
-    dtype: Annotated[str | None, Column("element type")]
-    op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
-    count: Annotated[int, Column("length of the vector", "elements")]
-    size_bytes: _Nbytes
 
 
 class CallColumns(TypedDict, total=False):
@@ -151,7 +148,7 @@ class MarkColumns(_CellColumns, total=False):
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
     bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the run determines")]
-    bits_of_shorter: Annotated[str | None, Column("the beginning of that result, as long as the next shorter vector of the run: its elements and its fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits")]
+    bits_of_shorter: Annotated[str | None, Column("the beginning of that result, as long as the next shorter vector of the run: its bytes and its fingerprint, 4096:0123456789abcdef; empty: no vector is shorter, or without --check bits")]
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock during the cell", "s")]
@@ -177,6 +174,8 @@ class MarkColumns(_CellColumns, total=False):
 class SummaryColumns(_CellColumns, total=False):
     """A row of summary.csv: a cell over all its launches, derived from calls and marks."""
 
+    dtype: Annotated[str | None, Column("element type")]
+    op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
     state: Annotated[str, Column("done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing", never_empty=True)]
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
     run_whole: _WhyUncut

@@ -153,7 +153,7 @@ def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
 
 def _cell_s(plan: Plan, cell: Cell) -> float:
     """Return the seconds of one cell in one launch."""
-    size_bytes = cell.count * plan.itemsize
+    size_bytes = cell.size_bytes
     plain_s = CALL_S + size_bytes / BYTES_PER_S
     call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
     timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)

@@ -40,7 +40,9 @@ def sweep(tmp_path) -> Path:
     path = tmp_path / "a sweep"
 
     def outcome(launch, cell):
-        late = launch.name == "8r-3" or (launch.name == "8r-2" and cell.algorithm != "native" and cell.count == 1 << 18)
+        late = launch.name == "8r-3" or (
+            launch.name == "8r-2" and cell.algorithm != "native" and cell.size_bytes == 1 << 20
+        )
         return None if late else {}
 
     build_sweep(path, outcome=outcome)
@@ -146,7 +148,7 @@ def test_a_failed_check_is_no_reason_to_submit_again(tmp_path, slurm):
 
 def test_what_was_skipped_on_purpose_is_not_missing(tmp_path, slurm):
     def outcome(launch, cell):
-        return {"state": "skipped", "reason": "needs more memory"} if cell.count == 1 << 18 else {}
+        return {"state": "skipped", "reason": "needs more memory"} if cell.size_bytes == 1 << 20 else {}
 
     build_sweep(tmp_path / "s", outcome=outcome)
     submit(tmp_path / "s", {4: "103"})

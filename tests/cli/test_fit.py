@@ -50,7 +50,7 @@ def test_the_machine_file_holds_the_models(of_pico):
 def test_csv_and_json_say_the_same(tmp_path):
     path = tmp_path / "log.csv"
     points = series("ring", noise=0.02)
-    points[["competitor", "ranks", "nodes", "size_bytes", "count", "time_s"]].to_csv(path, index=False)
+    points[["competitor", "ranks", "nodes", "size_bytes", "time_s"]].to_csv(path, index=False)
     rows = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
     content = json.loads(run(path, "--format", "json").stdout)
     keys = ["schema", "models", "pooled", "pooled_plain", "joint", "no_gamma", "local_gamma", "unfit"]

@@ -82,7 +82,7 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     assert {cell["verdict"] for cell in judged("run", osu, "-n", 2)["cells"]} == {"undecided"}
     assert all("add --despite time" in cell["reason"] for cell in judged("run", osu, "-n", 2)["cells"])
     found = judged("run", osu, "-n", 2, "--despite", "time")
-    assert [(cell["competitor"], cell["count"], cell["dtype"]) for cell in found["cells"]] == [
+    assert [(cell["competitor"], cell["size_bytes"], cell["dtype"]) for cell in found["cells"]] == [
         ("native", 2, "float32"),
         ("native", 4, "float32"),
     ]

@@ -46,7 +46,7 @@ def test_a_width_changes_the_table_alone(tmp_path, monkeypatch):
 
 def test_an_unfinished_run_is_shown_as_far_as_it_is(tmp_path):
     path = build_run(
-        tmp_path / "run", sizes=(8, 1024), ranks=(2,), outcome=lambda _, cell: {} if cell.count == 2 else None
+        tmp_path / "run", sizes=(8, 1024), ranks=(2,), outcome=lambda _, cell: {} if cell.size_bytes == 8 else None
     ).path
     assert "3 missing" in bench("show", path).stdout
     build_run(tmp_path / "none", sizes=(8,), ranks=(2,), outcome=lambda _, cell: None)

@@ -28,7 +28,7 @@ def run_of(path: Path, seed: int, spread: float = 0.005, slower: dict | None = N
     noise = random.Random(seed)
 
     def factor(launch, cell) -> float:
-        return noise.gauss(1, spread) * (slower or {}).get((cell.algorithm, 4 * cell.count), 1)
+        return noise.gauss(1, spread) * (slower or {}).get((cell.algorithm, cell.size_bytes), 1)
 
     return build_run(path, **{**SMALL, **choices}, factor=factor, seed=seed)
 
@@ -344,14 +344,14 @@ def test_what_is_the_same_at_other_rank_counts_has_not_changed(base, tmp_path):
 def test_other_sizes_have_no_cell_in_common_and_another_dtype_is_a_condition(base, tmp_path):
     new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
     assert judged(base, new)["differences"] == [{"name": "dtype", "text": "float32 -> float64"}]
-    assert [cell["count"] for cell in judged(base, new)["cells"]] == [2, 2, 16 * KIB, 16 * KIB]
+    assert [cell["size_bytes"] for cell in judged(base, new)["cells"]] == [8, 8, 64 * KIB, 64 * KIB]
     new = run_of(tmp_path / "newer", 2, sizes=(16,)).path
     assert refusal(base, new) == "no cell in common: size is 8 B, 64 KiB in the baseline, 16 B in the new run"
 
 
 def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
     def skipped(launch, cell):
-        return {"state": "skipped", "reason": NO_MEMORY} if (cell.algorithm, cell.count) == ("ring", 2) else {}
+        return {"state": "skipped", "reason": NO_MEMORY} if (cell.algorithm, cell.size_bytes) == ("ring", 8) else {}
 
     base = run_of(tmp_path / "base", 1, algorithms=("native", "ring", "two_tree")).path
     new = run_of(tmp_path / "new", 2, sizes=(8, 16, 64 * KIB), outcome=skipped).path
@@ -371,7 +371,7 @@ def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
 @pytest.mark.parametrize("state", ["wrong", "refused", "hung"])
 def test_what_failed_on_the_new_side_alone_fails_the_gate(base, tmp_path, state):
     def outcome(launch, cell):
-        failed = (cell.algorithm, cell.count, launch.number) == ("ring", 2, 3)
+        failed = (cell.algorithm, cell.size_bytes, launch.number) == ("ring", 8, 3)
         return {"state": state, "reason": "see there", "wrong": 1} if failed else {}
 
     bad = run_of(tmp_path / "bad", 2, outcome=outcome).path
@@ -429,7 +429,11 @@ def awkward(base, tmp_path) -> tuple[Path, Path]:
     """One of each verdict, and a reason that wants escaping in every format."""
 
     def outcome(launch, cell):
-        return {"state": "wrong", "reason": AWKWARD, "wrong": 1} if (cell.algorithm, cell.count) == ("ring", 2) else {}
+        return (
+            {"state": "wrong", "reason": AWKWARD, "wrong": 1}
+            if (cell.algorithm, cell.size_bytes) == ("ring", 8)
+            else {}
+        )
 
     slower = {("native", 64 * KIB): 1.5, ("native", 8): 1.05}
     return base, run_of(tmp_path / "new", 2, outcome=outcome, slower=slower, sizes=(8, 16, 64 * KIB)).path
@@ -508,7 +512,7 @@ def test_the_help_names_the_facts_of_despite():
 
 def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(base, tmp_path):
     def fell_back(launch, cell, number) -> dict:
-        other = cell.algorithm == "ring" and cell.count == 2
+        other = cell.algorithm == "ring" and cell.size_bytes == 8
         return {"time_definition": "dissemination_max_local"} if other else {}
 
     new = run_of(tmp_path / "new", 2, call=fell_back).path

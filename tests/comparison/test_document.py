@@ -12,7 +12,7 @@ ABSENT = "not planned"  # by a side
 
 
 def test_every_cell_says_what_it_is_and_how_it_was_judged():
-    base = compared_run("base", row(FASTER), row(FASTER[:1], competitor="native"), row(FASTER, size_bytes=64, count=16))
+    base = compared_run("base", row(FASTER), row(FASTER[:1], competitor="native"), row(FASTER, size_bytes=64))
     new = compared_run("new", row(SLOWER), row(SLOWER, competitor="native"))
     comparison = compare([base], [new], 0.05)
     content = json.loads(json_text(comparison))
@@ -35,7 +35,7 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     ]
     slower, undecided = content["cells"]
     assert (slower["observed"], undecided["observed"]) == (None, "slower") and content["observed"]["launches"] == [1, 3]
-    key = ["ranks", "competitor", "segment", "dtype", "op", "count"]
+    key = ["ranks", "competitor", "segment", "dtype", "op", "size_bytes"]
     assert list(slower)[:6] == key
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
     assert slower["p_holm"] <= 0.05 and slower["degrees_of_freedom"] == pytest.approx(4, abs=0.5)

@@ -11,7 +11,7 @@ ABSENT = "not planned"  # by a side
 
 
 def test_cases_counts_and_reasons():
-    base = compared_run("b\x00<se", row(FASTER), row(FASTER, size_bytes=64, count=16))
+    base = compared_run("b\x00<se", row(FASTER), row(FASTER, size_bytes=64))
     suite = ElementTree.fromstring(junit(compare([base], [compared_run("new", row(SLOWER))], 0.05)))[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["2", "1", "0", "1"]
     slower, unjudged = suite.findall("testcase")
@@ -24,7 +24,7 @@ def test_cases_counts_and_reasons():
 
 def test_undecided_cells_are_failures_where_they_fail_the_gate():
     sides = [
-        compared_run(name, row(times), row(times[:1], size_bytes=64, count=16))
+        compared_run(name, row(times), row(times[:1], size_bytes=64))
         for name, times in (("base", FASTER), ("new", (1.003e-6, 1.01e-6, 0.99e-6)))
     ]
     for undecided, kind in (("warn", "skipped"), ("pass", "skipped"), ("fail", "failure")):

@@ -19,7 +19,7 @@ def match_one(before: dict, after: dict):
 
 
 def test_cells_are_matched_and_named():
-    cells = match_cells([BASE], [compared_run("new", row(SLOWER), row(SLOWER, size_bytes=64, count=16))])
+    cells = match_cells([BASE], [compared_run("new", row(SLOWER), row(SLOWER, size_bytes=64))])
     assert [cell.name for cell in cells] == ["ring 8 B, 2 ranks", "native 8 B, 2 ranks", "ring 64 B, 2 ranks"]
     assert [cell.is_common for cell in cells] == [True, False, False]
     assert cells[0].medians_s == ([list(FASTER)], [list(SLOWER)]) and cells[0].is_measured
@@ -61,7 +61,7 @@ def test_a_failure_counts_on_the_new_side_alone():
             "cell in common: op is sum in the.*unknown in the",
         ),
         (
-            row(FASTER, size_bytes=64, count=16),
+            row(FASTER, size_bytes=64),
             "cell in common: size is 8 B in the.*64 B in the",
         ),
     ],

@@ -12,10 +12,7 @@ NEW_US = {8: 1.6, 16: 25.0, 32: 3.0}  # where the baseline takes 1 us
 def compared(new_us: dict[int, float], launches: int = 1) -> Comparison:
     """A log of `launches` launches a side with these times at sizes in bytes."""
     sides = [
-        [
-            row([time_us * 1e-6] * launches, size_bytes=size_bytes, count=size_bytes // 4)
-            for size_bytes, time_us in times.items()
-        ]
+        [row([time_us * 1e-6] * launches, size_bytes=size_bytes) for size_bytes, time_us in times.items()]
         for times in (dict.fromkeys(new_us, 1.0), new_us)
     ]
     return compare([compared_run("good", *sides[0])], [compared_run("bad", *sides[1])], 0.05)

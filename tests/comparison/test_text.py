@@ -11,7 +11,7 @@ ABSENT = "not planned"  # by a side
 
 @pytest.fixture
 def comparison() -> Comparison:
-    base = compared_run("base", row(FASTER, competitor="my|ring"), row(FASTER, size_bytes=64, count=16))
+    base = compared_run("base", row(FASTER, competitor="my|ring"), row(FASTER, size_bytes=64))
     return compare([base], [compared_run("new", row(SLOWER, competitor="my|ring"))], 0.05)
 
 
@@ -31,7 +31,7 @@ def test_markdown_escapes_names(comparison):
 
 
 def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
-    cells = [row(FASTER), row(FASTER[:1], size_bytes=64, count=16)]
+    cells = [row(FASTER), row(FASTER[:1], size_bytes=64)]
     comparison = compare([compared_run("base", *cells)], [compared_run("new", row(SLOWER), cells[1])], 0.05)
     beside = f"without an interval: {comparison.observed}"
     assert comparison.warning and sentences(comparison) == [comparison.sentence, beside, comparison.warning]

@@ -15,14 +15,14 @@ SIZES, NAMES = (8, 1024, 65536), ("native", "ring", "two_tree", "naive")
 
 def bits_of(launch, cell) -> dict:
     """Ring and two_tree agree up to 1 KiB; naive differs between ranks, native between calls at 64 KiB."""
-    large = cell.count * 4 == 65536
+    large = cell.size_bytes == 65536
     promised = {"promised_same_bits": cell.algorithm != "naive", "promised_rank_order": False, "promised_depth": 3}
     bits = {"ring": "aa", "two_tree": "bb" if large else "aa", "naive": "cc", "native": "dd"}[cell.algorithm]
     return {
         **({} if cell.algorithm == "native" else promised),
         "same_bits": cell.algorithm != "naive",
         "same_bits_calls": not (cell.algorithm == "native" and large),
-        "bits": f"{bits}{cell.count}",
+        "bits": f"{bits}{cell.size_bytes}",
         "schedule_digest": "" if cell.algorithm == "native" else cell.algorithm,
     }
 
@@ -47,7 +47,9 @@ def test_the_sentences_of_a_run(tmp_path):
 
 
 def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
-    folder = run(tmp_path, lambda launch, cell, facts: {"bits": f"{facts['bits'][:1]}{cell.count}".replace("b", "a")})
+    folder = run(
+        tmp_path, lambda launch, cell, facts: {"bits": f"{facts['bits'][:1]}{cell.size_bytes}".replace("b", "a")}
+    )
     assert "bits: the same result at every size: ring = two_tree" in bits_sentences(folder.plan(), summarise(folder))
     same = {"bits": "x", "same_bits": True, "same_bits_calls": True}
     folder = run(tmp_path / "all", lambda launch, cell, facts: same)
@@ -60,7 +62,7 @@ def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
 def test_other_bits_in_a_longer_vector_are_told(tmp_path):
     def change(launch, cell, facts):
         same = cell.algorithm == "two_tree" or (cell.algorithm == "ring" and launch.number > 1)
-        shorter = {1024: 8, 65536: 1024}.get(cell.count * 4, 0) // 4
+        shorter = {1024: 8, 65536: 1024}.get(cell.size_bytes, 0)
         prefix = {"native": "dd", "ring": "aa", "two_tree": "aa", "naive": "cc"}[cell.algorithm]
         return {"bits_of_shorter": f"{shorter}:{prefix}{shorter if same else ''}"} if shorter else {}
 
@@ -107,7 +109,7 @@ def test_the_lines_group_what_is_equal(tmp_path):
 
 def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
     rows = {(row["competitor"], row["size_bytes"]): row for row in summarise(run(tmp_path))}
-    assert rows["ring", 65536]["bits"] == "aa16384" and rows["ring", 65536]["same_bits_launches"] == 1
+    assert rows["ring", 65536]["bits"] == "aa65536" and rows["ring", 65536]["same_bits_launches"] == 1
     assert rows["native", 65536]["bits"] is rows["naive", 8]["bits"] is None
     other = run(tmp_path / "other", lambda launch, cell, facts: {"bits": facts["bits"] + str(launch.number % 2)})
     assert all(row["same_bits_launches"] == 0 and row["bits"] is None for row in summarise(other))

@@ -11,13 +11,13 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import contest_of
 from allreduce_bench.importers.keep import merge
 from allreduce_bench.report.table import table
-from allreduce_bench.runs.cell import FORCED_WAY, Launch
+from allreduce_bench.runs.cell import ALL_FORCED, Launch
 from allreduce_bench.runs.competitor import FORCED_DEFAULT
 
 NATIVE_S = (1.00, 1.01, 0.99, 1.00, 1.02)
 RING = "native:ring"
 ALGORITHMS = ("native", FORCED_DEFAULT, RING, "ring")
-CHOICES = {"forced_launches": (FORCED_WAY,)}
+CHOICES = {"forced_launches": (ALL_FORCED,)}
 
 
 def forced_row(algorithm, size_bytes, medians_s):
@@ -53,7 +53,7 @@ def test_few_launches_show_nothing():
 
 
 def of_default(launch, cell):
-    return 1.5 if launch.way and cell.count == 2 else 1.0
+    return 1.5 if launch.forced and cell.size_bytes == 8 else 1.0
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_merged_runs_keep_launches_of_one_number_together(folder, tmp_path):
 
 
 def test_missing_launches_are_named_by_their_way(folder):
-    plan, launches = folder.plan(), [Launch(2, 1, FORCED_WAY), Launch(2, 2, FORCED_WAY)]
+    plan, launches = folder.plan(), [Launch(2, 1, ALL_FORCED), Launch(2, 2, ALL_FORCED)]
     missing = [MissingCell(launch, cell, "missing", "why") for launch in launches for cell in plan.cells(launch)]
     (group,) = group_missing(plan, missing)
     assert group.sentence == "all 4 cells at 2 ranks: launches 1-forced, 2-forced: why"

@@ -66,7 +66,7 @@ def test_the_chance_is_hypergeometric(case):
 
 def test_results_are_counted_by_launch(tmp_path):
     def outcome(launch, cell):
-        return {"state": "wrong", "wrong": 7} if cell.count * 4 == 64 and launch.number < 4 else {}
+        return {"state": "wrong", "wrong": 7} if cell.size_bytes == 64 and launch.number < 4 else {}
 
     folder = build_run(tmp_path / "run", sizes=[8 << i for i in range(10)], ranks=(2,), launches=5, outcome=outcome)
     (cluster,) = wrong_clusters(summarise(folder))

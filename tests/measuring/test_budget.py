@@ -75,7 +75,7 @@ def test_where_no_call_began_on_time_it_goes_on_by_a_barrier_after_some_tries_or
 
 
 PLAN = Plan(("ring",), (8,), (2,), 1, seed=1, cell_time_s=2.0, min_time_s=0.2)
-RING, FLOOR = Cell("ring", 2, None), Cell("floor:copy", 2, None)
+RING, FLOOR = Cell("ring", 8, None), Cell("floor:copy", 8, None)
 
 
 def test_without_a_limit_a_cell_has_the_time_of_the_plan_and_a_floor_a_tenth():

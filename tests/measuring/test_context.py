@@ -13,7 +13,7 @@ from allreduce_bench.schedule.algorithm import Topology
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 PLAN = Plan(("ring", "naive"), (8, 1 << 20), (128,), 1, seed=1, bounded=("naive",))
-MIB = Cell("ring", 1 << 18, None)
+MIB = Cell("ring", 1 << 20, None)
 
 
 class Comm:
@@ -44,7 +44,7 @@ def reason(context, cell) -> tuple[str, str] | None:
 
 
 def test_algorithms_that_nobody_named_stop_at_64_ranks(context):
-    naive = Cell("naive", 2, None)
+    naive = Cell("naive", 8, None)
     assert reason(context, naive) == ("skipped", "naive is limited to 64 ranks unless named with -a")
     assert reason(context._replace(comm=Comm(64)), naive) is None
     assert reason(context._replace(plan=replace(PLAN, bounded=())), naive) is None
@@ -113,13 +113,13 @@ def test_a_size_without_time_for_ring_has_none_for_others_either(context):
     assert reason(hasty, tree) is None
     assert reason(hasty, MIB) == ("left out", "time ran out: too little is left of --within")
     assert reason(hasty, tree) == ("left out", "no time left for native and ring at this size")
-    assert reason(hasty, replace(tree, count=2)) is None
+    assert reason(hasty, replace(tree, size_bytes=8)) is None
 
 
 def test_where_ring_is_measured_native_is_too_whatever_time_is_left(context):
     from allreduce_bench.measuring.context import after_first_call
 
-    native, plan = Cell("native", MIB.count, None), replace(PLAN, competitors=("native", "ring", "tree"))
+    native, plan = Cell("native", MIB.size_bytes, None), replace(PLAN, competitors=("native", "ring", "tree"))
     late = context._replace(plan=plan, deadline=time.time() - 1)
     assert reason(late, native) == ("left out", "time ran out (--within)")
     hasty = context._replace(plan=plan, deadline=time.time() + 20)
@@ -128,7 +128,7 @@ def test_where_ring_is_measured_native_is_too_whatever_time_is_left(context):
     hasty.given_up.clear()
     assert after_first_call(hasty, MIB, 0.1) is None
     assert reason(late, native) is None and after_first_call(late, native, 11.0)["state"] == "skipped"
-    assert reason(late, replace(native, count=2)) == ("left out", "time ran out (--within)")
+    assert reason(late, replace(native, size_bytes=8)) == ("left out", "time ran out (--within)")
 
 
 def test_the_first_call_counts_too_and_is_remembered(context):

@@ -149,7 +149,7 @@ def test_list_names_the_floors():
 
 def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
     plan = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2)
-    own, floor = (share(plan, Cell(name, 2, None), 4, None, 0.0) for name in ("ring", "floor:copy"))
+    own, floor = (share(plan, Cell(name, 8, None), 4, None, 0.0) for name in ("ring", "floor:copy"))
     assert (floor.time_s, floor.min_time_s) == pytest.approx((own.time_s / 10, own.min_time_s / 10))
 
 
@@ -247,7 +247,7 @@ def test_cold_buffers_count_as_memory():
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1), Topology.one_node(2)
     known = (13 << 20, None, lambda: None, {}, set(), set(), None, None, 32 << 20)
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
-    cell = Cell("native", 1 << 18)
+    cell = Cell("native", 1 << 20)
     assert unfit(context, cell) is None
     reason = unfit(context._replace(plan=replace(plan, cache="cold")), cell)
     assert reason.startswith("needs 89.4 MiB of buffers") and "half of the 13 MiB" in reason

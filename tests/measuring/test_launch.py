@@ -11,7 +11,7 @@ from allreduce_bench.schedule.algorithm import Topology
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 PLAN = Plan(("ring",), (8, 64, 512), (1,), 1, seed=1)
-CELLS = [Cell(name, count, None) for name in ("ring", "tree") for count in (2, 16, 128)]
+CELLS = [Cell(name, size, None) for name in ("ring", "tree") for size in (8, 64, 512)]
 
 
 class Comm:
@@ -45,8 +45,7 @@ def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
     sets: list[list[int]] = []
     ordered = list(_in_order(context, CELLS, sets))
     assert sorted(ordered, key=CELLS.index) == CELLS
-    counts = [cell.count for cell in ordered]
-    assert set(counts) == {2, 16, 128} and sorted(size for of_set in sets for size in of_set) == [8, 64, 512]
+    assert {cell.size_bytes for cell in ordered} == {8, 64, 512} == {size for of_set in sets for size in of_set}
 
 
 def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():

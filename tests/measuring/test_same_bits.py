@@ -104,17 +104,17 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     assert len(rows) == len(numbers) * 5 * 3 and all(row in done or row["competitor"] == "native" for row in rows)
     assert all(row["same_bits_calls"] == "1" and row["wrong"] == "0" for row in done if row["competitor"] != "native")
     for row in done:
-        ranks, name, count = int(row["ranks"]), row["competitor"], int(row["count"])
-        long, depth = count > 100, int(row["promised_depth"] or 0)
+        ranks, name, size_bytes = int(row["ranks"]), row["competitor"], int(row["size_bytes"])
+        long, depth = size_bytes > 1000, int(row["promised_depth"] or 0)
         if name == "native":
             assert row["promised_same_bits"] == row["promised_rank_order"] == row["promised_depth"] == ""
         elif name in ("direct", "naive"):
-            same = count == 0 or ranks < 3
-            assert row["promised_same_bits"] == str(int(same)) and depth == (ranks - 1 if count else 0)
+            same = size_bytes == 0 or ranks < 3
+            assert row["promised_same_bits"] == str(int(same)) and depth == (ranks - 1 if size_bytes else 0)
             assert row["same_bits"] == ("1" if same else "0") or not long  # two elements may agree by chance
         else:
             assert row["promised_same_bits"] == row["same_bits"] == "1" and len(row["bits"]) == 16
-            assert (ranks - 1).bit_length() <= depth <= ranks - 1 or count == 0
+            assert (ranks - 1).bit_length() <= depth <= ranks - 1 or size_bytes == 0
     assert f"direct differs between {BETWEEN['same_bits']} at" in result.stdout
 
 

@@ -6,7 +6,7 @@ import pytest
 from interpreters import interpreters
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.runs.plan import Cell
+from allreduce_bench.runs.plan import Cell, Plan
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 from allreduce_bench.schedule.cut import cut
@@ -40,7 +40,7 @@ def context(*sizes: int) -> SimpleNamespace:
     for size, layout in zip(sizes, layouts):
         parties.append((range(first, first + size), layout))
         first += size
-    return SimpleNamespace(parties=parties, plan=SimpleNamespace(itemsize=4))
+    return SimpleNamespace(parties=parties, plan=Plan(("ring",), (4 * COUNT,), (max(sizes),), 1, seed=1))
 
 
 def steps_of(algorithm, size: int, segment: int = COUNT):
@@ -57,7 +57,7 @@ def test_a_rank_with_other_steps_than_were_proved_is_named(schedules):
 )
 def test_what_is_proved_is_what_runs(schedules, name, window, steps):
     """Cut where there is a window; never where the algorithm has segments of its own."""
-    made, cell = builtin()[name], Cell(f"{name}@pipelined", COUNT, 5, window=window)
+    made, cell = builtin()[name], Cell(f"{name}@pipelined", 4 * COUNT, 5, window=window)
     proof = schedules.proof(context(4), made, cell)
     own = steps_of(made, 4, 5)
     if name == "ring" and window:
@@ -68,18 +68,20 @@ def test_what_is_proved_is_what_runs(schedules, name, window, steps):
 
 
 def test_where_one_party_may_not_be_cut_none_is(schedules):
-    cell = Cell("crossed@pipelined", COUNT, COUNT // 2, window=2)
+    cell = Cell("crossed@pipelined", 4 * COUNT, COUNT // 2, window=2)
     whole = [schedules._fingerprint(rank) for size in (2, 3) for rank in steps_of(crossed, size)]
     proof = schedules.proof(context(2, 3), crossed, cell)
     assert proof.fingerprints == whole
     refused, _, where = proof.facts["run_whole"].partition(": ")
     assert refused.startswith("cut into segments") and refused.endswith("no all-reduce") and where.startswith("round ")
-    assert schedules.proof(context(3), crossed, Cell("crossed@pipelined", COUNT, 7, window=2)).facts["steps"] == 12
+    assert schedules.proof(context(3), crossed, Cell("crossed@pipelined", 4 * COUNT, 7, window=2)).facts["steps"] == 12
 
 
 def test_unproved_schedules_are_not_cut(schedules, monkeypatch):
     monkeypatch.setattr(schedules, "PROVED_UP_TO", 3)
     uncut = "only verified steps are cut, and those of more than 3 ranks are not verified"
     for window, reason in ((None, ""), (2, uncut)):
-        facts = schedules.proof(context(4), builtin()["ring"], Cell("ring@pipelined", COUNT, 5, window=window)).facts
+        facts = schedules.proof(
+            context(4), builtin()["ring"], Cell("ring@pipelined", 4 * COUNT, 5, window=window)
+        ).facts
         assert (facts["proved"], facts["run_whole"]) == (False, reason)

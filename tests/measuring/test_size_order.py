@@ -73,7 +73,7 @@ def test_in_each_set_native_and_ring_come_first_then_the_usual_algorithms_then_t
     cells = plan.cells(Launch(4, 1))
     order = [*_in_order(context, cells, [])]
     assert sorted(map(cells.index, order)) == [*range(len(cells))]
-    of_set = [cell.algorithm for cell in order if cell.count < 1 << 18]
+    of_set = [cell.algorithm for cell in order if cell.size_bytes < 1 << 20]
     assert {*of_set[:4]} == {"native", "ring"}
     assert {*of_set[4:10]} == {"recursive_doubling", "rabenseifner", "tree"}
     context.deadline = None

@@ -105,7 +105,7 @@ def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
     assert bench(interpreters()[0], "run", *words, "--record", "all", "-o", folder).returncode == 0
     run = RunFolder(folder)
     frame = frames.stamps([run])
-    assert len(frame) == 2 * 2 * (3 + 3) and set(frame["rank"]) == {0, 1} and set(frame["count"]) == {2, 16}
+    assert len(frame) == 2 * 2 * (3 + 3) and set(frame["rank"]) == {0, 1} and set(frame["size_bytes"]) == {8, 64}
     assert (frame["exit_s"] > frame["entry_s"]).all() and set(frame["competitor"]) == {"ring"}
     mark = next(row for row in run.marks())
     with pytest.raises(RunError, match="damaged: expected float64"):

@@ -45,7 +45,6 @@ def test_a_point_says_what_it_is(tmp_path):
     assert not frame["imported"].any()
     assert (frame["calls"] == TIMED).all() and (frame["nodes"] == 1).all()
     assert set(frame["dtype"]) == {"float32"} and set(frame["op"]) == {"sum"}
-    assert (frame["count"] * 4 == frame["size_bytes"]).all()
     assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
     segments = dict(frame.groupby("competitor")["segment"].agg(lambda of: list(of.unique())))
     assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
@@ -75,17 +74,17 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
     """Whatever befell a run: warm and cold cells, invalid calls, cells that failed, hung or have no time."""
 
     def outcome(launch, cell):
-        what = (launch.name, cell.algorithm, cell.count)
-        if what in (("2r-2", "ring", 2), ("4r-1", "two_tree", 256)):
+        what = (launch.name, cell.algorithm, cell.size_bytes)
+        if what in (("2r-2", "ring", 8), ("4r-1", "two_tree", 1024)):
             return {"state": "wrong", "wrong": 3} if launch.ranks == 2 else {"state": "refused", "reason": "a proof"}
-        if what == ("4r-3", "ring", 256):
+        if what == ("4r-3", "ring", 1024):
             return {"state": "hung", "reason": "rank 1 waits"}
-        return None if what == ("4r-3", "native", 2) else {}
+        return None if what == ("4r-3", "native", 8) else {}
 
     def call(launch, cell, repetition):
-        if (launch.name, cell.algorithm, cell.count) == ("2r-1", "native", 256):
+        if (launch.name, cell.algorithm, cell.size_bytes) == ("2r-1", "native", 1024):
             return {"time_s": 0.0}
-        if (launch.name, cell.algorithm, cell.count) == ("2r-3", "two_tree", 2):
+        if (launch.name, cell.algorithm, cell.size_bytes) == ("2r-3", "two_tree", 8):
             return {"valid": False}
         return {"valid": (repetition + launch.number) % 4 != 0}
 
@@ -107,7 +106,7 @@ def test_the_calls_are_those_that_count(tmp_path):
 
 def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
     def outcome(launch, cell):
-        return {"iterations": 100 if cell.count == 2 else None}
+        return {"iterations": 100 if cell.size_bytes == 8 else None}
 
     frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, outcome=outcome)])
     assert set(frame.loc[frame["size_bytes"] == 8, "calls"]) == {100}

@@ -66,7 +66,7 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
         context._replace(
             plan=replace(context.plan, cache=cache), first_calls={}, given_up=set(), begun=set(), cold_nbytes=1 << 20
         ),
-        Cell(algorithm, count),
+        Cell(algorithm, count * context.plan.itemsize),
         1,
     )
 

@@ -144,7 +144,7 @@ def outcome(context: Context, fault: Fault | None, when: str, algorithm: str, co
     changed[0] = 0
     for table, way in ((cell.EXECUTORS, "compiled"), (cell.NATIVES, "native@compiled")):
         table[way] = lambda *bound, sound=SOUND[way], **more: _bound(fault, when, sound(*bound, **more))
-    facts = cell.outcome_of(context, Cell(f"{algorithm}@compiled", count, None), 1).facts
+    facts = cell.outcome_of(context, Cell(f"{algorithm}@compiled", count * context.plan.itemsize, None), 1).facts
     return facts | {"changed": context.comm.allreduce(changed[0])}
 
 

@@ -40,7 +40,7 @@ def main() -> None:
         context = context_of(comm, op, dtype, 1, 0.02)
         plan = replace(context.plan, cache=cache)
         context = context._replace(plan=plan, algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
-        outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT, SEGMENT, WINDOW), 1)
+        outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT * plan.itemsize, SEGMENT, WINDOW), 1)
         if comm.rank == 0:
             kept = {name: outcome.facts.get(name) for name in ("state", "wrong", "run_whole", "steps", "path_messages")}
             print(json.dumps({"algorithm": name, **kept}), flush=True)

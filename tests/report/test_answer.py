@@ -51,7 +51,7 @@ def test_without_a_verdict_there_is_no_answer(tmp_path):
 
 def test_a_crossover_lies_where_the_winner_changes(tmp_path):
     def factor(_, cell):
-        return 4.0 if cell.algorithm == ("ring" if cell.count < 4096 else "native") else 1.0
+        return 4.0 if cell.algorithm == ("ring" if cell.size_bytes < 16384 else "native") else 1.0
 
     run = build_run(tmp_path / "run", algorithms=("native", "ring"), ranks=(2,), launches=5, factor=factor)
     ((switch,),) = switches(verdicts(summarise(run))).values()

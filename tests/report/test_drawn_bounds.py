@@ -51,7 +51,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
     """At 2 ranks native at 8 B is 5 % faster than the prices say, in some launches or in all of them."""
 
     def factor(launch, cell):
-        fast = (launch.ranks, cell.algorithm, cell.count) == (2, "native", 2) and int(launch.name[-1]) <= launches
+        fast = (launch.ranks, cell.algorithm, cell.size_bytes) == (2, "native", 8) and int(launch.name[-1]) <= launches
         return 0.95 if fast else 1.2
 
     rows, models = frames.summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)

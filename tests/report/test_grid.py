@@ -23,7 +23,7 @@ def test_long_names_are_broken_at_an_underscore(name, lines):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     def outcome(launch, cell):
-        return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.count) == ("two_tree", 256) else {}
+        return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.size_bytes) == ("two_tree", 1024) else {}
 
     folder = build_run(tmp_path_factory.mktemp("grid") / "run", ranks=(4,), launches=3, outcome=outcome)
     return summarise(folder)

@@ -25,7 +25,7 @@ from allreduce_bench.report.table import table
 
 def row(size_bytes: int, *, low_ms=0.5, high_ms=9.7, low=("352r-4",), high=4, gap=CONSTANT_TIME, states=True) -> dict:
     cell = {"competitor": "ring", "segment": None}
-    row = {**cell, "ranks": 352, "size_bytes": size_bytes, "count": size_bytes // 4, "time_s": high_ms * 1e-3}
+    row = {**cell, "ranks": 352, "size_bytes": size_bytes, "time_s": high_ms * 1e-3}
     names = tuple(f"352r-{number}" for number in range(10, 10 + high))
     said = LaunchStates(low_ms * 1e-3, high_ms * 1e-3, tuple(low), names, gap)
     return {**row, "launch_states": said} if states else row

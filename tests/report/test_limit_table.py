@@ -34,7 +34,7 @@ def test_where_nothing_measured_gives_a_limit_the_models_do_and_are_named():
 
 def loads(launch, cell):
     """Each rank of the made runs receives and reduces three vectors, however it would be; native is not known."""
-    size_bytes = cell.count * 4
+    size_bytes = cell.size_bytes
     return {} if not cell.competitor.is_ours else {"received_nbytes": 3 * size_bytes, "reduced_nbytes": 2 * size_bytes}
 
 

@@ -73,7 +73,7 @@ def kept_runs(tmp_path_factory):
     """Real runs, and one of all algorithms in which not everything went well."""
 
     def outcome(launch, cell):
-        return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.count) == ("tree", 256) else {}
+        return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.size_bytes) == ("tree", 1024) else {}
 
     path = tmp_path_factory.mktemp("kept") / "run"
     build_run(path, algorithms=("native", *builtin()), ranks=(4,), sizes=(8, 1024, 1 << 20), outcome=outcome)

@@ -42,7 +42,7 @@ def test_an_n_over_p_that_words_round_is_not_called_exact():
 
 def test_the_table_and_the_page_say_it(tmp_path):
     def outcome(launch, cell):
-        return {"state": "wrong", "wrong": 7} if cell.count * 4 == 64 else {}
+        return {"state": "wrong", "wrong": 7} if cell.size_bytes == 64 else {}
 
     sizes = [8 << i for i in range(10)]
     folder = build_run(tmp_path / "run", sizes=sizes, ranks=(2,), outcome=outcome, algorithms=("ring",))

@@ -54,7 +54,7 @@ def test_a_cell_without_its_mark_is_left_out(folder):
     path.write_text("".join(lines[:-1]) + lines[-1][:20])  # as a killed writer leaves it
     after = list(calls_of(folder))
     gone = [row for row in before if row not in after]
-    assert len(gone) == 10 and len({(row["launch"], row["competitor"], row["count"]) for row in gone}) == 1
+    assert len(gone) == 10 and len({(row["launch"], row["competitor"], row["size_bytes"]) for row in gone}) == 1
     assert len(folder.finished(Launch(2, 1))) == len(folder.finished(Launch(2, 2))) - 1
     assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
 

@@ -59,21 +59,21 @@ def test_what_is_no_name_of_a_launch_is_refused(text):
         Launch.named(text)
 
 
-def test_cells_are_every_algorithm_at_every_size_in_elements():
+def test_cells_are_every_algorithm_at_every_size():
     cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256, floors=False).cells(Launch(2, 1))
     assert Counter(cells) == Counter(
         [
-            Cell("ring", 2, None),
-            Cell("ring", 256, None),
-            Cell("tree", 2, 64),
-            Cell("tree", 256, 64),
-            Cell("native", 2, None),
-            Cell("native", 256, None),
+            Cell("ring", 8, None),
+            Cell("ring", 1024, None),
+            Cell("tree", 8, 64),
+            Cell("tree", 1024, 64),
+            Cell("native", 8, None),
+            Cell("native", 1024, None),
         ]
     )
     assert {cell.key for cell in cells} >= {
-        ("ring", "2"),
-        ("tree", "256"),
+        ("ring", "8"),
+        ("tree", "1024"),
     }
 
 
@@ -81,8 +81,8 @@ def test_floors_are_cells_too_but_that_of_no_call_has_one_size():
     cells = Plan(**CHOICES).cells(Launch(2, 1))
     floors = [cell for cell in cells if cell.competitor.is_reference]
     assert len(cells) == len(set(cells)) == 6 + 5
-    assert Counter((cell.competitor, cell.count) for cell in floors) == Counter(
-        [("floor:null", 2), *((f"floor:{name}", count) for name in ("copy", "reduce") for count in (2, 256))]
+    assert Counter((cell.competitor, cell.size_bytes) for cell in floors) == Counter(
+        [("floor:null", 8), *((f"floor:{name}", size) for name in ("copy", "reduce") for size in (8, 1024))]
     )
 
 
@@ -124,19 +124,19 @@ def test_each_way_is_a_cell_cut_as_planned_or_as_its_name_says():
     names += ("ring@compiled-pipelined", "ring@pipelined:32", "tree@compiled-pipelined", "tree@pipelined:128")
     choices = CHOICES | {"competitors": names, "ranks": (2,), "segmented": ("tree",), "segment_nbytes": 256}
     cells = Plan(**choices, floors=False, window=3, cuts=(Cut(2, 1024, 64),)).cells(Launch(2, 1))
-    assert Counter(cell for cell in cells if cell.count == 256) == Counter(
+    assert Counter(cell for cell in cells if cell.size_bytes == 1024) == Counter(
         [
-            Cell("ring", 256, None),
-            Cell("ring@compiled-pipelined", 256, 16, window=3),
-            Cell("ring@pipelined:32", 256, 8, window=3),
-            Cell("tree", 256, 64),
-            Cell("tree@compiled-pipelined", 256, 64, window=3),  # cut already: its own segment
-            Cell("tree@pipelined:128", 256, 32, window=3),
-            Cell("native", 256, None),
-            Cell("native@compiled", 256, None),
+            Cell("ring", 1024, None),
+            Cell("ring@compiled-pipelined", 1024, 16, window=3),
+            Cell("ring@pipelined:32", 1024, 8, window=3),
+            Cell("tree", 1024, 64),
+            Cell("tree@compiled-pipelined", 1024, 64, window=3),  # cut already: its own segment
+            Cell("tree@pipelined:128", 1024, 32, window=3),
+            Cell("native", 1024, None),
+            Cell("native@compiled", 1024, None),
         ]
     )
-    assert Cell("ring@compiled-pipelined", 2, None, window=3) in cells  # no cut at this size
+    assert Cell("ring@compiled-pipelined", 8, None, window=3) in cells  # no cut at this size
     assert all(Cell.from_key(cell.key).key == cell.key for cell in cells)
     assert len({cell.key for cell in cells}) == len(cells)
 

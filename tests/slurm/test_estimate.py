@@ -18,9 +18,9 @@ PLAN = Plan(("native", "ring"), (8, 1024), (2, 4), launches=3, seed=1, floors=Fa
 START = START_S + 2 * START_OF_NODE_S
 
 
-def expected(plan: Plan, count: int = 2) -> float:
+def expected(plan: Plan, size_bytes: int = 8) -> float:
     """Seconds of one cell beyond the start, on two nodes."""
-    return launch_s(plan, 2, [Cell("ring", count, None)]) - START
+    return launch_s(plan, 2, [Cell("ring", size_bytes, None)]) - START
 
 
 def changed(**fields) -> Plan:
@@ -39,7 +39,7 @@ def test_what_lengthens_a_cell_lengthens_the_job():
     assert expected(changed(min_time_s=3.0)) == pytest.approx(expected(PLAN) + 2.5)
     assert expected(changed(iters=5)) < expected(PLAN) < expected(changed(iters=10_000))
     assert expected(changed(back_to_back=1000)) > expected(PLAN)
-    assert expected(PLAN, count=2**28) > 10 > 1 > expected(PLAN)  # a GiB does not come through in half a second
+    assert expected(PLAN, size_bytes=2**30) > 10 > 1 > expected(PLAN)  # a GiB does not come through in half a second
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def lacking(*names: str, sizes=(65536, 1 << 20), launches=(2, 3)):
     """No mark of these algorithms and sizes at 8 ranks in these launches."""
 
     def outcome(launch, cell):
-        gone = launch.ranks == 8 and launch.number in launches and cell.algorithm in names and cell.count * 4 in sizes
+        gone = launch.ranks == 8 and launch.number in launches and cell.algorithm in names and cell.size_bytes in sizes
         return None if gone else {}
 
     return outcome
@@ -53,7 +53,7 @@ def test_sizes_that_follow_each_other_and_whole_launches_are_said_in_short(tmp_p
     def outcome(launch, cell):
         if launch.ranks != 8 or launch.number == 1:
             return {}
-        few = cell.algorithm == "native" or (cell.algorithm == "ring" and cell.count == 2)
+        few = cell.algorithm == "native" or (cell.algorithm == "ring" and cell.size_bytes == 8)
         return {} if launch.number == 2 and few else None
 
     folder = build_sweep(tmp_path / "run", outcome=outcome, launches=5)
@@ -66,7 +66,7 @@ def test_sizes_that_follow_each_other_and_whole_launches_are_said_in_short(tmp_p
 def test_floors_are_told_apart(tmp_path):
     def outcome(launch, cell):
         gone = cell.competitor in ("floor:null", "floor:copy")
-        return None if gone and cell.count == 2 and launch.ranks == 8 else {}
+        return None if gone and cell.size_bytes == 8 and launch.ranks == 8 else {}
 
     folder = build_sweep(tmp_path / "run", outcome=outcome, floors=True, launches=1)
     (sentence,) = sentences(folder)
@@ -85,7 +85,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
     }
 
     def outcome(launch, cell):
-        return states.get((launch.number, cell.algorithm), {}) if (launch.ranks, cell.count) == (8, 2) else {}
+        return states.get((launch.number, cell.algorithm), {}) if (launch.ranks, cell.size_bytes) == (8, 8) else {}
 
     folder = build_sweep(tmp_path / "run", outcome=outcome)
     wrong, refused, *rest = sentences(folder, [task("124", "8r")])

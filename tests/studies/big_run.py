@@ -59,7 +59,7 @@ def make(
         recorder = Recorder(folder, launch.name, launch_facts(launch.ranks), sync=False)
         level = noise.normal(1, 0.01)
         for cell in plan.cells(launch):
-            messages, size_bytes = PATHS[cell.algorithm](launch.ranks, cell.count * plan.itemsize)
+            messages, size_bytes = PATHS[cell.algorithm](launch.ranks, cell.size_bytes)
             model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * size_bytes)
             time_s = model_s * noise.normal(1, 0.02, WARMUPS + timed) * (1 + noise.exponential(0.02))
             facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(size_bytes)}
@@ -76,9 +76,6 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
         **asdict(cell),
         "ranks": launch.ranks,
         "nodes": 1,
-        "dtype": plan.dtype,
-        "op": plan.op,
-        "size_bytes": cell.count * plan.itemsize,
         "time_definition": time_definition("round_time"),
         "iterations": 1,
         "valid": 1,

@@ -93,7 +93,7 @@ def _convert_attempt(folder: RunFolder, facts_json: Path) -> None:
     recorder = Recorder(folder, facts["launch"], of_now, sync=False)
     seen = set()
     for mark in _rows(facts_json.with_suffix(".cells.csv")):
-        name = competitor_of(mark["algorithm"], mark["executor"]), mark["count"]
+        name = competitor_of(mark["algorithm"], mark["executor"]), mark["size_bytes"]
         if name in seen:  # another value of a condition
             continue
         seen.add(name)
@@ -123,7 +123,7 @@ def _key(row: Row) -> tuple:
 
 def _rows(path: Path) -> Iterator[Row]:
     rows = csv.DictReader(io.StringIO(path.read_text(), newline=""))
-    yield from ({**row, "size_bytes": row["size_bytes"]} for row in rows)
+    yield from ({**row, "size_bytes": row["nbytes"]} for row in rows)
 
 
 def main() -> None:

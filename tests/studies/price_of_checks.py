@@ -64,7 +64,7 @@ def measure(sizes: list[int]) -> None:
                 spent.update(timed=0.0, bound=0.0)
                 comm.Barrier()
                 begun = time.perf_counter()
-                facts = cell.outcome_of(context, Cell(algorithm, size_bytes // 4, None), 1).facts
+                facts = cell.outcome_of(context, Cell(algorithm, size_bytes, None), 1).facts
                 whole = time.perf_counter() - begun
                 found.append((whole - sum(spent.values()), spent["timed"], facts.get("checks")))
             if comm.rank == 0:

@@ -16,7 +16,6 @@ def row(medians_s: Sequence[float] = (), **values) -> dict:
         "ranks": 2,
         "dtype": "float32",
         "op": "sum",
-        "count": 2,
         "size_bytes": 8,
         "state": "done" if medians_s else "skipped",
         "reason": None if medians_s else "no memory",

@@ -107,7 +107,6 @@ def _row(algorithm: str, size_bytes: int, launches_s: list[list[float]]) -> Summ
     cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": RANKS}
     more: SummaryRow = {
         "size_bytes": size_bytes,
-        "count": size_bytes // 4,
         "state": "done",
         "reason": None,
     }

@@ -40,7 +40,7 @@ def series(
         frames.append(frame.assign(launch=str(launch)))
     points = pd.concat(frames, ignore_index=True)
     names = {"run": "a", "competitor": algorithm, "cache": "warm", "dtype": "float32"}
-    return points.assign(**names, op="sum", segment=pd.NA, count=points["size_bytes"] // 4, calls=20)
+    return points.assign(**names, op="sum", segment=pd.NA, calls=20)
 
 
 def observed(algorithm: str, points: pd.DataFrame) -> Observations:

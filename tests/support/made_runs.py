@@ -97,7 +97,7 @@ def identified(ranks: int, names: Mapping[tuple[str, int], Sequence[str]], asked
 def waits(launch: Launch, cell: Cell) -> float:
     """A `factor`: native of 4 ranks takes 20 times as long from WAITS_FROM on, in launches 2 and 3."""
     late = cell.algorithm == "native" and launch.ranks == 4 and launch.number in (2, 3)
-    return 20.0 if late and cell.count * 4 >= WAITS_FROM else 1.0
+    return 20.0 if late and cell.size_bytes >= WAITS_FROM else 1.0
 
 
 def launch_facts(ranks: int) -> dict:
@@ -133,9 +133,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         **asdict(cell),
         "ranks": launch.ranks,
         "nodes": 1,
-        "dtype": plan.dtype,
-        "op": plan.op,
-        "size_bytes": cell.count * plan.itemsize,
+        "size_bytes": cell.size_bytes,
         "state": "done",
         "stopped": "precision",
         "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
@@ -170,7 +168,7 @@ def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, no
 def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
     """Seconds of a call, but for the noise."""
     if cell.competitor.is_reference:
-        model_s = floor_s(cell.competitor.removeprefix(FLOOR_PREFIX), cell.count * plan.itemsize)
+        model_s = floor_s(cell.competitor.removeprefix(FLOOR_PREFIX), cell.size_bytes)
     else:
         messages, size_bytes = _path(plan, launch, cell)
         model_s = ALPHA_S * messages + BETA_S_PER_BYTE * size_bytes or 1e-6  # one rank alone sends nothing
@@ -180,7 +178,7 @@ def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:
     """Messages and bytes on the critical path; of native and its mock-ups as in the lower bounds."""
     if is_of_library(cell.algorithm):
-        return bound_path(cell.count * plan.itemsize, launch.ranks)
+        return bound_path(cell.size_bytes, launch.ranks)
     algorithm = builtin()[cell.algorithm]
-    cost = algorithm.cost(launch.ranks, Topology.one_node(launch.ranks), cell.count, cell.segment or 1)
+    cost = algorithm.cost(launch.ranks, Topology.one_node(launch.ranks), plan.element_count(cell), cell.segment or 1)
     return cost.messages, cost.elements * plan.itemsize

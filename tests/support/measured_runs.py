@@ -54,7 +54,7 @@ def done(folder: Path) -> list[tuple[str, str, str]]:
             for row in csv.DictReader(whole)
             if row["state"] == "done" and not row["competitor"].startswith("floor:")
         ]
-        cells += [(path.name.partition(".")[0], row["competitor"], row["count"]) for row in rows]
+        cells += [(path.name.partition(".")[0], row["competitor"], row["size_bytes"]) for row in rows]
     return cells
 
 

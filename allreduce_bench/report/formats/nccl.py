@@ -55,7 +55,8 @@ def _table_lines(table: ResultTable, plan: Plan) -> list[str]:
 def _row_line(row: SummaryRow, plan: Plan) -> str:
     wrong = "N/A" if row.get("wrong") is None else row["wrong"]
     busbw, algbw = row["busbw_bytes_per_s"] / 1e9, row["algbw_bytes_per_s"] / 1e9
-    head = f"{row['size_bytes']:>12}  {row['count']:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
+    count = row["size_bytes"] // plan.itemsize
+    head = f"{row['size_bytes']:>12}  {count:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
     half = f"  {_microseconds(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}"
     return head + (NOT_MEASURED + half if plan.in_place else half + NOT_MEASURED)
 

@@ -7,7 +7,7 @@ from allreduce_bench.evaluation.cell_times import competing, defaults
 from allreduce_bench.evaluation.frames import summary_frame
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.pictures import time_pictures
-from allreduce_bench.runs.cell import FORCED_WAY
+from allreduce_bench.runs.cell import ALL_FORCED
 from allreduce_bench.runs.competitor import FORCED_DEFAULT
 
 ALGORITHMS = ("native", FORCED_DEFAULT, "native:ring", "ring")
@@ -17,7 +17,7 @@ LABEL = f"{FORCED_DEFAULT}, not ranked"
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     path = tmp_path_factory.mktemp("forced") / "run"
-    folder = build_run(path, algorithms=ALGORITHMS, ranks=(2,), choices={"forced_launches": (FORCED_WAY,)})
+    folder = build_run(path, algorithms=ALGORITHMS, ranks=(2,), choices={"forced_launches": (ALL_FORCED,)})
     rows = summarise(folder)
     frame, beside = (summary_frame(some, "run") for some in (competing(rows), defaults(rows)))
     return {sketch.stem: sketch.draw() for sketch in time_pictures(frame, [], defaults=beside)}
