@@ -14,8 +14,6 @@ import numpy as np
 from ..machine import PAGE_NBYTES
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT
 
-CLOSE = range(1, 32)  # differences in bytes, modulo a page, that are slow on some processors
-
 Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not initialised
 
 

@@ -80,7 +80,6 @@ class Imported:
     state: str = "done"
     reason: str | None = None
     wrong: int | None = None  # elements; None: unchecked
-    shortest_s: float | None = None
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None

@@ -267,10 +267,6 @@ KINDS |= {"launch": "text", "attempt": "whole"}  # told by the names of files
 NEEDED = frozenset(column.name for column in (*CALLS, *CELLS) if column.never_empty)  # never empty
 
 
-# columns of earlier files, which are ignored
-FORMER = ("cache", "groups", "arrival", "placement", "group_times_s", "close_moves", "unknown_moves")
-
-
 def names(columns: tuple[Column, ...]) -> list[str]:
     """Return the names of `columns` in order."""
     return [column.name for column in columns]

@@ -252,9 +252,8 @@ def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dic
     fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
         fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
-    for name, column in (("min", "shortest_s"), ("max", "imb_t_max_s")):
-        if name in values:
-            fields[column] = real(values[name], f"the {name} latency", place) * of_times
+    if "max" in values:
+        fields["imb_t_max_s"] = real(values["max"], "the max latency", place) * of_times
     check = values.get("check")
     if check in CHECKS:
         fields |= {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": "the log says: validation Fail"}

@@ -9,7 +9,7 @@ from allreduce_bench.importers import Asked, LogError, LogWarning, read
 
 def test_imb_keeps_its_other_times_and_what_its_head_says():
     row = read(LOGS / "imb_2021.11_check_defects_2ranks.txt")[1]
-    assert (row.shortest_s, row.time_s, row.osu_avg_s) == pytest.approx((0.76 * US, 1.07 * US, 0.91 * US))
+    assert (row.time_s, row.osu_avg_s) == pytest.approx((1.07 * US, 0.91 * US))
     assert (row.count, row.iterations, row.wrong) == (1, 100, 0)
     assert row.facts["mpi"] == {"mpi_standard": "5.0"} and row.facts["machines"][0]["kernel"].startswith("Linux 6")
 
