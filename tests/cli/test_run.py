@@ -372,7 +372,7 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
     for (name, kind), (is_large, words) in found.items():
         if name == "ends" and kind == "compiled":
             assert words == "bound"  # it copies the ranges together
-        elif kind == "compiled":
+        elif kind.endswith("compiled"):
             assert "2147483657 elements" in words and "counts to 2147483647" in words
         elif is_large == "True":
             assert words == "bound"

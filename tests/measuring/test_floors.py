@@ -106,7 +106,7 @@ def test_the_report_has_floors_beside_the_times_and_names_the_cold_cache(folder,
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert page.count('<th scope="col">local copy</th>') == 2
     times = page.partition('id="limits"')[0].partition("<h2>Lower bounds</h2>")[0]
-    assert times.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
+    assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1 and "cache cold" in page
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
     assert verdict_table.count("<th ") == 2  # one for each rank count
     assert FLOORS_SENTENCE.strip() in page and "two uses" in unescape(page)
