@@ -21,6 +21,7 @@ from .types import HOSTS, ConditionOption, PlacedOption, typed
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
 
+MOST_WHOLE = 10**9  # of an option without a limit of its own
 OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` has in another way, or not
 
 
@@ -172,7 +173,7 @@ def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
             if rule.words:
                 return rule.words
             if rule.least is not None:
-                return Whole(rule.least)
+                return Whole(rule.least, MOST_WHOLE)
     return bool if annotation is bool else str
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from .types import ConditionOption, OneLineError
+
 HELP_ALL = "help_all"
 
 
@@ -30,6 +32,15 @@ class Sectioned(click.Command):
         return click.Option(
             ["--help-all", HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=said
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does. Raises OneLineError for two values of a condition: click would take the last one."""
+        _, _, given = self.make_parser(ctx).parse_args([*args])
+        for param in given:
+            if isinstance(param, ConditionOption) and not param.multiple and given.count(param) > 1:
+                name = param.opts[-1]
+                raise OneLineError(f"{name} is given twice; two values are two runs: add --against '{name} VALUE'")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""

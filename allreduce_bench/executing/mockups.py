@@ -22,7 +22,7 @@ ROOT = 0
 def mockup(
     name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, allocate: Allocate = PAGES.scratch
 ) -> Prepared:
-    """Bind the mock-up `name`, one of `cell.MOCKUPS`, of `sendbuf` into `recvbuf`, as `native` binds its call.
+    """Bind the mock-up `name`, one of `competitor.MOCKUPS`, of `sendbuf` into `recvbuf`, as `native` binds its call.
 
     In place the first operation reduces into a block of its own, since MPI has the vector as its input.
 

@@ -35,6 +35,7 @@ VARIABLE_NAMES = frozenset(
     }
     | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL", "GLIBC_TUNABLES"}
 )
+OF_A_SECRET = re.compile("token|passw|secret|credential", re.IGNORECASE)
 NOT_STORED = "not_stored"
 KEY_OF_JOB = "OMPI_MCA_orte_precondition_transports"  # a secret of Open MPI's own
 NAME_AND_VALUE = ("-env", "--env", "-genv", "--genv")  # options of launchers: name and value of a variable follow
@@ -48,8 +49,8 @@ def allowed_variables(environ) -> dict[str, str]:
 
 
 def is_stored(name: str) -> bool:
-    """Return whether the value of this variable is on the allow-list."""
-    return name.startswith(VARIABLE_PREFIXES) or name in VARIABLE_NAMES
+    """Return whether the value of this variable is on the allow-list; a name that speaks of a secret never is."""
+    return (name.startswith(VARIABLE_PREFIXES) and not OF_A_SECRET.search(name)) or name in VARIABLE_NAMES
 
 
 def stored_setting(setting: str) -> str:

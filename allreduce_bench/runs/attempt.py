@@ -97,13 +97,14 @@ def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
         raise RunError("the first line is not the header of this layout")
     seed = seed_of(run_crc32, attempt.launch.name, attempt.number)
     calls = _calls_by_cell(attempt, seed) if with_calls else {}
+    file = attempt.path(".calls.csv").name
     cells: list[Row] = []
     damages: list[Damage] = []
     lines = body.split(b"\n")
     torn = lines.pop()
     for line, copies in Counter(lines).items():
         mark = _row_of(line)
-        found = "its row is there twice" if copies > 1 else _fault(line, mark, calls, seed, with_calls)
+        found = "its row is there twice" if copies > 1 else _fault(line, mark, calls, seed, with_calls, file)
         if found and not (not attempt.is_sealed and b"\0" in line):  # after a power cut
             damages.append(Damage(path, found, attempt.launch, mark))
         elif mark and not found:
@@ -117,8 +118,8 @@ def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages], calls=calls)
 
 
-def _fault(line: bytes, mark: Row | None, calls: dict, seed: int, with_calls: bool) -> str:
-    """Return what is wrong with a mark or the rows of its cell; empty: nothing."""
+def _fault(line: bytes, mark: Row | None, calls: dict, seed: int, with_calls: bool, file: str) -> str:
+    """Return what is wrong with a mark or the rows of its cell in the calls `file`; empty: nothing."""
     if mark is None:
         return "a row was changed"
     at = calls.get(cell_of(mark)) if mark["calls"] != "0" else None
@@ -127,7 +128,11 @@ def _fault(line: bytes, mark: Row | None, calls: dict, seed: int, with_calls: bo
     start = at.crc32 if at else seed
     if mark["calls"] == (str(at.rows) if at else "0") and line == mark_line(mark, start)[:-1]:
         return ""
-    return "its calls are lost" if mark["calls"] != "0" and at is None else "it, or one of its calls, was changed"
+    return (
+        f"its calls are lost from {file}"
+        if mark["calls"] != "0" and at is None
+        else f"it, or one of its calls in {file}, was changed"
+    )
 
 
 def cell_of(mark: Row) -> tuple[str, str]:

@@ -53,6 +53,8 @@ def name_of(option: Option) -> str:
 def _text(option: Option, value: Any) -> str:
     if value in (None, (), ""):
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if option.repeated:
         return " ".join(map(str, value))
     return option.of.short(value) if isinstance(option.of, Words) else comma_separated(value)

@@ -35,7 +35,8 @@ def read_attempt(
     try:
         attempt = with_cells(attempt, run_crc32, with_calls)
     except (RunError, OSError) as error:
-        return attempt.without(".cells.csv", phrase(error))
+        is_of_calls = getattr(error, "filename", None) == str(attempt.path(".calls.csv"))
+        return attempt.without(".calls.csv" if is_of_calls else ".cells.csv", phrase(error))
     return with_whole_stamps(attempt) if with_calls else attempt
 
 
@@ -76,7 +77,7 @@ def read_json(path: Path) -> dict:
     try:
         return _object_in(path)
     except (OSError, RunError) as error:
-        raise RunError(f"{path}: damaged: {phrase(error)}; expected a JSON object") from error
+        raise RunError(f"{path}: damaged: {phrase(error)}; restore it or measure again") from error
 
 
 def _object_in(path: Path) -> dict:
@@ -85,9 +86,9 @@ def _object_in(path: Path) -> dict:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RunError(str(error) if content else "it is empty") from error
+        raise RunError(f"{error if content else 'it is empty'}; expected a JSON object") from error
     if not isinstance(value, dict):
-        raise RunError(f"not an object, but {type(value).__name__}")
+        raise RunError(f"not an object, but {type(value).__name__}; expected a JSON object")
     if "crc32" in value and not is_json_whole(content):
         raise RunError("its checksum does not match: the file was changed")
     return value

@@ -73,7 +73,7 @@ INPUTS = ("changing", "same")  # of consecutive calls
 UNTIL = ("precision", "cell_time_s", "min_time_s")  # choices that end a cell, unless `iters` does
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
-MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
+MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 10_000
 MOST_NAMED = 8  # hosts in one sentence
 MAX_SIZES = 1000  # of a geometric sweep
 TIME_USED_UP = "time ran out (--within)"  # the reason of a cell without time left
@@ -692,7 +692,7 @@ def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> 
     if first > last:
         raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
     if not 1 < factor < inf:
-        raise PlanError(f"the step factor must be above 1, found {factor:g}")
+        raise PlanError(f"the step factor must be above 1 and finite, found {factor:g}")
     if first < 1:
         raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
     if log(last / first) / log(factor) > MAX_SIZES:

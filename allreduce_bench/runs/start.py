@@ -180,9 +180,11 @@ class Start:
 
 def parse_variable(text: str) -> str:
     """Return the NAME=VALUE of -x. Raises ValueError."""
-    name, equals, _ = text.partition("=")
+    name, equals, value = text.partition("=")
     if not equals or not VARIABLE.fullmatch(name):
         raise ValueError(f"'{drop_values([text])[0]}': expected NAME=VALUE, such as UCX_TLS=tcp")
+    if not value.isprintable():
+        raise ValueError(f"{name}: its value has line ends or control characters; expected printable ones")
     return text
 
 

@@ -69,6 +69,21 @@ def test_two_values_of_a_condition_are_two_runs(tmp_path, name, found, first, se
     assert line.endswith(f"{name} {first} --against '{name} {second}'")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--cache", "warm", "--cache", "cold"], "--cache is given twice; two values are two runs: add --against"),
+        (["-d", "float32", "--dtype", "float64"], "--dtype is given twice"),
+        (["-x", "UCX_TLS=a\nb"], "UCX_TLS: its value has line ends or control characters"),
+        (["--iters", "9" * 20], "is not in the range"),
+        (["--launches", "1000000"], "is not in the range"),
+    ],
+)
+def test_values_that_make_no_run_are_refused(tmp_path, words, says):
+    line = one_line_error(here(*RUN, *words, "-o", tmp_path / "P"))
+    assert says in line and not (tmp_path / "P").exists()
+
+
 def test_under_a_launcher_there_is_but_one_launch(monkeypatch):
     monkeypatch.setenv("PMI_RANK", "0")
     monkeypatch.setenv("PMI_SIZE", "2")

@@ -93,3 +93,13 @@ def test_the_launcher_of_another_mpi_is_refused(tmp_path):
         other = "mpich" if library.startswith("Open MPI") else "openmpi"
         said = one_line_error(bench(python, "run", "--launcher", other, cwd=tmp_path, env=with_package()))
         assert f"--launcher {other}, but mpi4py uses {library.strip()}" in said
+
+
+@pytest.mark.parametrize(
+    ("library", "says"), [("Open MPI 5.0.11", "mpirun (Open MPI) 5.0.11"), ("MVAPICH 3.0", "a launcher")]
+)
+def test_the_launcher_beside_the_interpreter_is_found(tmp_path, monkeypatch, library, says):
+    script(tmp_path / "mpirun", f"#!/bin/sh\necho '{says}'\n")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "")
+    assert find._mpirun(library) == str(tmp_path / "mpirun")

@@ -147,3 +147,15 @@ def test_programs_in_python_start_as_by_mpi4py(tmp_path, words, started):
     script.chmod(0o755)
     given = words.format(python=sys.executable, script=script)
     assert with_mpi4py(given.split()) == (started or given).format(python=sys.executable, script=script).split()
+
+
+def test_orphans_that_have_ended_are_read_and_those_that_run_are_let_alone(monkeypatch):
+    ended, running = subprocess.Popen(["true"]), subprocess.Popen(["sleep", "60"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    monkeypatch.setattr(tied_process, "orphans", lambda but: [1, running.pid, ended.pid])
+    tied_process.read_ends(0)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(ended.pid, os.WNOHANG)
+    assert running.poll() is None
+    running.kill()
+    running.wait()

@@ -108,7 +108,14 @@ def test_the_clock_is_measured(monkeypatch):
 
 
 def test_only_variables_on_the_list_are_read():
-    environ = {"OMPI_MCA_btl": "tcp", "AWS_SECRET": "x", "SLURM_JOB_ID": "7", "OMPI_MCA_initial_wdir": "/home"}
+    environ = {
+        "OMPI_MCA_btl": "tcp",
+        "AWS_SECRET": "x",
+        "OMPI_MCA_pmix_auth_token": "x",
+        "UCX_PASSWORD": "x",
+        "SLURM_JOB_ID": "7",
+        "OMPI_MCA_initial_wdir": "/home",
+    }
     assert node.allowed_variables(environ) == {"OMPI_MCA_btl": "tcp", "SLURM_JOB_ID": "7"}
 
 

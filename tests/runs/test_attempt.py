@@ -46,8 +46,13 @@ def other_digit(line: bytes) -> bytes:
     return line[:place] + (b"1" if line[place] != ord("1") else b"2") + line[place + 1 :]
 
 
+CHANGED, LOST = f"it, or one of its calls in {CALLS}, was changed", f"its calls are lost from {CALLS}"
 MARKS: dict[str, tuple[Callable[[Lines], Lines], int, str]] = {  # lines of six cells -> those missing, what is said
-    "a digit changed": (lambda m: [*m[:2], other_digit(m[2]), *m[3:]], 1, "it, or one of its calls, was changed"),
+    "a digit changed": (
+        lambda m: [*m[:2], other_digit(m[2]), *m[3:]],
+        1,
+        CHANGED,
+    ),
     "a field too few": (lambda m: [*m[:2], m[2].replace(b",", b"", 1), *m[3:]], 1, "a row was changed"),
     "lost": (lambda m: [*m[:2], *m[3:]], 1, "it has 5 whole rows of cells, expected 6"),
     "last lost": (lambda m: m[:-1], 1, "it has 5 whole rows of cells, expected 6"),
@@ -80,13 +85,33 @@ def test_marks_in_another_order_are_as_good(folder):
 
 
 ROWS: dict[str, tuple[Callable[[Lines], Lines], int, str]] = {  # rows of six cells with ten calls each
-    "a digit changed": (lambda r: [*r[:12], other_digit(r[12]), *r[13:]], 1, "it, or one of its calls, was changed"),
-    "one too few": (lambda r: [*r[:12], *r[13:]], 1, "it, or one of its calls, was changed"),
-    "one too many": (lambda r: [*r[:12], r[12], *r[12:]], 1, "it, or one of its calls, was changed"),
-    "one of another cell": (lambda r: [*r[:12], r[2], *r[12:]], 1, "it, or one of its calls, was changed"),
-    "all of a cell lost": (lambda r: [*r[:10], *r[20:]], 1, "its calls are lost"),
-    "two changed places": (lambda r: [*r[:12], r[13], r[12], *r[14:]], 1, "it, or one of its calls, was changed"),
-    "cut in the middle": (lambda r: [*r[:-1], r[-1][:20]], 1, "it, or one of its calls, was changed"),
+    "a digit changed": (
+        lambda r: [*r[:12], other_digit(r[12]), *r[13:]],
+        1,
+        CHANGED,
+    ),
+    "one too few": (lambda r: [*r[:12], *r[13:]], 1, CHANGED),
+    "one too many": (
+        lambda r: [*r[:12], r[12], *r[12:]],
+        1,
+        CHANGED,
+    ),
+    "one of another cell": (
+        lambda r: [*r[:12], r[2], *r[12:]],
+        1,
+        CHANGED,
+    ),
+    "all of a cell lost": (lambda r: [*r[:10], *r[20:]], 1, LOST),
+    "two changed places": (
+        lambda r: [*r[:12], r[13], r[12], *r[14:]],
+        1,
+        CHANGED,
+    ),
+    "cut in the middle": (
+        lambda r: [*r[:-1], r[-1][:20]],
+        1,
+        CHANGED,
+    ),
 }
 
 
@@ -120,7 +145,7 @@ def test_what_a_killed_process_leaves_is_no_damage(tmp_path):
         file.write(b"ring,8,0,1,1,1e-0")
     assert found(folder) == [] and missing(folder) == 1
     change(folder, CELLS, lambda lines: [other_digit(lines[0]), *lines[1:-1]])
-    assert [words for _, words in found(folder)] == ["it, or one of its calls, was changed"] and missing(folder) == 2
+    assert [words for _, words in found(folder)] == [CHANGED] and missing(folder) == 2
 
 
 def test_another_header_costs_the_launch(folder):
@@ -162,7 +187,7 @@ def test_damaged_facts_cost_their_launch_which_is_measured_again(folder, content
 
 def test_a_missing_file_costs_its_launch(folder):
     (folder.launches / CALLS).unlink()
-    assert {words for _, words in found(folder)} == {"its calls are lost"} and missing(folder) == 6
+    assert {words for _, words in found(folder)} == {LOST} and missing(folder) == 6
     (folder.launches / CELLS).unlink()
     assert [name for name, _ in found(folder)] == [CELLS]
     (folder.launches / "2r-1.1.json").unlink()
@@ -203,9 +228,7 @@ def test_the_files_of_another_run_are_noticed(tmp_path, names):
 def test_the_files_of_another_launch_are_noticed(folder):
     for ending in ("calls.csv", "cells.csv"):
         shutil.copy(folder.launches / f"2r-2.1.{ending}", folder.launches / f"2r-1.1.{ending}")
-    assert missing(folder) == 6 and {launch for launch in found(folder)} == {
-        (CELLS, "it, or one of its calls, was changed")
-    }
+    assert missing(folder) == 6 and {launch for launch in found(folder)} == {(CELLS, CHANGED)}
 
 
 def test_the_run_json_of_another_run_is_noticed(tmp_path):

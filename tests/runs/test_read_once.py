@@ -47,11 +47,11 @@ def test_a_file_that_changes_is_read_again_with_every_check(folder, reads):
     path = folder.launches / "2r-1.1.calls.csv"
     content = path.read_bytes()
     path.write_bytes(content[:-3] + b"9" + content[-2:])
-    assert [damage.found for damage in folder.damages()] == ["it, or one of its calls, was changed"]
+    assert [damage.found for damage in folder.damages()] == ["it, or one of its calls in 2r-1.1.calls.csv, was changed"]
     assert reads.count("2r-1.1") == 2
     assert len(folder.attempts()) == 2  # facts and marks are whole: they are read without the damaged rows
     path.unlink()
-    assert {damage.found for damage in folder.damages()} == {"its calls are lost"}
+    assert {damage.found for damage in folder.damages()} == {"its calls are lost from 2r-1.1.calls.csv"}
 
 
 def test_a_change_a_moment_ago_is_not_trusted(folder, reads, monkeypatch):
