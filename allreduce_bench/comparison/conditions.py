@@ -102,8 +102,9 @@ FACTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # word of --despite -> i
         "binding": PLACING,
     },
     "machine": {"processor": (), "processor_family": (), "cores": (), "link": ("interface", *PLACING)},
-    "layout": {"layout": PLACING, "oversubscribed": PLACING},
+    "layout": {"layout": ("pretend-ranks-per-node", *PLACING), "oversubscribed": PLACING},
 }
+DETAILS = {"late-by": "arrival", "work": "compute"}  # conditions that say more of another one
 OF_TIME = ("sync", "compute", "arrival", "groups", *STARTING)  # conditions from which another timing method follows
 DESPITE = (*FACTS, "time", *map(name_of, CONDITIONS.values()))
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
@@ -143,9 +144,12 @@ def parse_despite(text: str) -> frozenset[str]:
 
 
 def differing_conditions(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Difference]:
-    """Return the conditions in which the runs differ; logs do not say any, and what is unknown is no difference."""
+    """Return the conditions in which the runs differ; logs do not say any, and what is unknown is no difference.
+
+    A detail is left out where the condition differs of which it says more.
+    """
     unlike = _unlike(_condition_values, baseline, new)
-    return [Difference(name, " -> ".join(texts)) for name, texts in unlike.items()]
+    return [Difference(name, " -> ".join(texts)) for name, texts in unlike.items() if DETAILS.get(name) not in unlike]
 
 
 def differing_facts(

@@ -74,6 +74,13 @@ def test_a_condition_is_named_and_facts_that_follow_from_it_are_not():
     assert [fact.name for fact in differing_facts([before], [after], [2], ["cache"])] == ["library"]
 
 
+def test_what_says_more_of_a_condition_is_no_second_one():
+    late = run("new", plan={"arrival": "ramp", "late_by": "1ms"})
+    later = run("newer", plan={"arrival": "ramp", "late_by": "2ms"})
+    assert [each.name for each in differing_conditions([run("base")], [late])] == ["arrival"]
+    assert [each.name for each in differing_conditions([late], [later])] == ["late-by"]
+
+
 def test_one_difference_needs_no_word_and_more_are_listed_with_theirs():
     before, after = run("base"), run("new", "B", plan={"cache": "cold", "check": "bits"})
     found = [*differing_conditions([before], [after]), *differing_facts([before], [after], [2], [])]
