@@ -5,7 +5,7 @@ import random
 import pytest
 from made_rows import made_row, rank, ranked_rows, standings
 
-from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, UNCLEAR
+from allreduce_bench.runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 
 SIZES = (8, 64, 512, 4096, 32768)
 

@@ -27,8 +27,9 @@ from twins import beside_load, measured_twins
 from allreduce_bench.evaluation.cell_times import add_doubts
 from allreduce_bench.evaluation.grade import add_grades
 from allreduce_bench.evaluation.launch_states import add_states
+from allreduce_bench.evaluation.standings import add_standings
 from allreduce_bench.evaluation.summary_row import SummaryRow
-from allreduce_bench.evaluation.verdict import FASTEST, add_standings, verdicts
+from allreduce_bench.evaluation.verdict import FASTEST, verdicts
 from allreduce_bench.units import format_size
 
 ALLOWED = 0.05  # of the tables of equals may have a winner
