@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from .cell_times import APART, tables
 from .grade import NOT_RELIABLE
-from .rounds import relation, times_by_round
+from .rounds import is_probably_faster, relation, times_by_round
 from .summary_row import SummaryRow, time_of
 
 
@@ -59,6 +59,14 @@ def standings_of(contest: Contest) -> dict[str, str]:
             standings[name] = SLOWER
     is_equal = contest.is_open and EQUAL in standings.values()
     return {contest.lowest: EQUAL if is_equal else UNCLEAR, **standings}
+
+
+def probably_fastest(contest: Contest) -> str | None:
+    """Return the competitor that is probably the fastest of one size, as few launches say; None: nobody is."""
+    times_s = {name: times_by_round(row["launch_medians"]) for name, row in contest.rows.items()}
+    lowest_s = times_s[contest.lowest]
+    is_probable = all(is_probably_faster(lowest_s, times_s[name]) for name in contest.others)
+    return contest.lowest if contest.is_open and is_probable else None
 
 
 def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:

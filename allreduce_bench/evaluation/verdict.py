@@ -9,7 +9,7 @@ crossover (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import exp, log, sqrt
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from .grade import NOT_RELIABLE
 from .rounds import FEWEST_ROUNDS
 from .single_algorithm import Performance, performance
 from .spread import factor_of, launch_ratios
-from .standings import Contest, contest_of
+from .standings import Contest, contest_of, probably_fastest
 from .summary_row import SummaryRow, time_of
 
 # reasons for no verdict
@@ -88,6 +88,14 @@ class Change(NamedTuple):
     high: int
 
 
+class Probable(NamedTuple):
+    """Neighbouring sizes at which an algorithm is probably the fastest, as few launches say."""
+
+    name: str
+    low: int  # bytes
+    high: int
+
+
 class Verdict(NamedTuple):
     """The verdict on one number of ranks."""
 
@@ -98,6 +106,7 @@ class Verdict(NamedTuple):
     unclear: tuple[int, ...]  # sizes outside of the stretches
     grade: str  # of the times: a name of grade.GRADES
     reason: str = ""  # why there is no stretch
+    probable: tuple[Probable, ...] = ()  # where few launches are the reason
     alone: Performance | None = None  # of the only algorithm, if there is but one
     changes: tuple[Change, ...] = ()  # of native
     native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
@@ -143,11 +152,12 @@ def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Ve
         size_bytes: _leaders(contest.rows, names) for size_bytes, contest in contests.items() if _is_told(contest)
     }
     fewest = min(FEWEST_SIZES, len(contests))
-    parts = [_part(group, common, sizes, fewest) for group, common in _cut(leaders, sizes)]
-    parts = [part for part in parts if len(part.shown) >= fewest]
+    groups = _cut(leaders, sizes) if leaders else ()
+    parts = [part for group in groups if len((part := _part(*group, sizes, fewest)).shown) >= fewest]
     if not parts:
         reason = ALONE if leaders else _why_nothing_is_told(contests, grade)
-        return Verdict(ranks, (), (), tuple(sizes), grade, reason, performance(ranks, rows_by_size))
+        probable = tuple(_probable(contests)) if reason == FEW_LAUNCHES else ()
+        return Verdict(ranks, (), (), tuple(sizes), grade, reason, probable, performance(ranks, rows_by_size))
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
@@ -174,6 +184,15 @@ def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
         return DOUBTED
     equal = all(row["standing"] in (EQUAL, SLOWER) for contest in contests.values() for row in contest.rows.values())
     return ALL_EQUAL if equal else NOISE
+
+
+def _probable(contests: Mapping[int, Contest]) -> Iterator[Probable]:
+    """Yield who is probably the fastest, over neighbouring sizes of one name."""
+    names = [(size_bytes, probably_fastest(contest)) for size_bytes, contest in contests.items()]
+    for name, group in groupby(names, lambda size_and_name: size_and_name[1]):
+        sizes = [size_bytes for size_bytes, _ in group]
+        if name:
+            yield Probable(name, sizes[0], sizes[-1])
 
 
 def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:

@@ -20,6 +20,7 @@ from ..evaluation.verdict import (
     Advantage,
     Change,
     HandOver,
+    Probable,
     Stretch,
     Verdict,
 )
@@ -63,7 +64,8 @@ def lines(verdict: Verdict) -> list[Line]:
     if verdict.alone:
         return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
     if not verdict.stretches:
-        return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *changes]
+        probably = f"; probably {', '.join(map(_probable_words, verdict.probable))}" if verdict.probable else ""
+        return [Line("", "no winner", f": {REASONS[verdict.reason]}{probably}"), *changes]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
@@ -92,8 +94,14 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     return Line(span_words(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
+def _probable_words(probable: Probable) -> str:
+    """Return `ring from 1 MiB to 16 MiB`, `native at 8 B`."""
+    low, high = format_size(probable.low), format_size(probable.high)
+    return f"{probable.name} {f'at {low}' if low == high else f'from {low} to {high}'}"
+
+
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
-    at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
+    at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)}"
     return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 

@@ -49,6 +49,6 @@ def test_a_launch_that_one_lacks_costs_that_pair_only():
 
 def test_two_that_are_equal_are_rarely_told_apart():
     draw = random.Random(48)
-    noisy = [{f"2r-{launch}": draw.lognormvariate(0, 0.1) for launch in range(5)} for _ in range(2000)]
+    noisy = [{f"2r-{launch}": draw.lognormvariate(0, 0.1) for launch in range(8)} for _ in range(2000)]
     found = [relation(one, other) for one, other in zip(noisy[::2], noisy[1::2])]
-    assert sum(standing in (SLOWER, FASTEST) for standing in found) < 0.0625 * 1000
+    assert sum(standing in (SLOWER, FASTEST) for standing in found) < 0.025 * 1000
