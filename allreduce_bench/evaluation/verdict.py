@@ -2,10 +2,10 @@
 
 A stretch is a range of neighbouring sizes with a common leader, an algorithm that is nowhere slower. It ends only where
 another one is shown to be faster, so that noise does not split it. It extends from the first to the last size at which
-it is shown; undecided sizes in between are its exceptions. A stretch has at least two such sizes, unless the table has
-but one: of two equal algorithms at 12 sizes one is called the fastest at some size in half of the tables, at two
-neighbours in less than 3 %. An algorithm without a time at a size may be the fastest. Between two stretches lies a
-crossover (`hand_over`).
+it is shown; undecided sizes in between are its exceptions. A winner is the fastest at two neighbouring sizes, unless
+the table has but one: of two equal algorithms at 12 sizes one is called the fastest at some size in half of the tables,
+at two neighbours in less than 3 %. An algorithm without a time at a size may be the fastest. Between two stretches lies
+a crossover (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -240,11 +240,11 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
 
 
 def _part(group: list[int], common: Iterable[str], sizes: Sizes, fewest: int) -> _Part:
-    """Return the part of a group of sizes; a winner is the fastest at `fewest` of them."""
+    """Return the part of a group of sizes; a winner is the fastest at `fewest` neighbouring ones."""
     names = _by_time(common, group, sizes)
     ranked = [size_bytes for size_bytes in group if names[0] in sizes[size_bytes]]
     won = [size_bytes for size_bytes in ranked if sizes[size_bytes][names[0]]["standing"] == FASTEST]
-    is_won = len(won) >= fewest
+    is_won = any({*near} <= {*won} for near in zip(*(list(sizes)[k:] for k in range(fewest))))
     return _Part(group, names[:1] if is_won else names, won if is_won else ranked, is_won)
 
 

@@ -146,7 +146,8 @@ def real_twins(interpreter: str, runs: int) -> bool:
         winners = [winners_of(rows) for rows in tables]
         false = sum(any(stretch.is_won for one in verdicts(rows) for stretch in one.stretches) for rows in tables)
         sizes = sorted(size_bytes for cells in winners for _, size_bytes, _ in cells)
-        found = f"{runs} tables, {share(false, runs)} with a stretch; winners at {', '.join(map(format_size, sizes)) or 'no size'}"
+        where = ", ".join(map(format_size, sizes)) or "no size"
+        found = f"{runs} tables, {share(false, runs)} with a stretch; winners at {where}"
         print(f"{interpreter}: the ring twice, {label}: {found}", flush=True)
         kept &= not is_too_often(false, runs)
     return kept

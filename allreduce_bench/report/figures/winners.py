@@ -66,9 +66,9 @@ def _caption_of_winners(won: pd.DataFrame) -> str:
     told = (won["winner"] != "").sum()
     return (
         f"Fastest algorithm: determined in {told} of {len(won)} cells (lower in nearly all launches, and by 5 %). "
-        "Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the second fastest "
-        "/ time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be distinguished "
-        "from others. White: fewer than two algorithms have a time that can be ranked."
+        "Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the second "
+        "fastest / time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be "
+        "distinguished from others. White: fewer than two algorithms have a time that can be ranked."
     )
 
 
