@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from ..evaluation.rounds import FEWEST_ROUNDS, is_nearly_all
 from ..runs.cell import Launch
-from ..stats import sign_test
-
-FEWEST_ROUNDS = 5  # fewer decide nothing
-LEVEL = 0.05  # of the two-sided sign test; five of five count, too
 
 
 class RoundVerdict(NamedTuple):
@@ -50,8 +47,3 @@ def judge_rounds(pairs: Sequence[tuple[float, float]], threshold: float) -> Roun
             f"slower in {slower}, faster in {faster} of {count} rounds",
         )
     return RoundVerdict(verdict, reason, before, after, count)
-
-
-def is_nearly_all(count: int, of: int) -> bool:
-    """Return whether so many of these rounds are nearly all: by the sign test, or five of five."""
-    return 2 * count > of and (count == of >= FEWEST_ROUNDS or sign_test(count, of) <= LEVEL)

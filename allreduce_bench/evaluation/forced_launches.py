@@ -1,16 +1,17 @@
 """The launches in which the library is told to use algorithms, held against the untouched ones.
 
 Telling it may disturb it: what is written stays in the process. So `native:default`, the library's own choice in those
-launches, is held against `native`. Where the two are shown to differ by more than NEGLIGIBLE, the times of the forced
-algorithms say nothing beside those of the untouched launches: they are not ranked. `native:default` never is.
+launches, is held against `native`. Where one of the two is slower, the times of the forced algorithms
+say nothing beside those of the untouched launches: they are not ranked. `native:default` never is.
 """
 
 from collections.abc import Sequence
 
 from ..runs.competitor import FORCED_DEFAULT, NATIVE, Competitor
+from ..runs.schema import FASTEST, SLOWER
 from .cell_times import OTHER_DEFAULT, REFERENCE
-from .spread import NEGLIGIBLE, differences, launch_ratios
-from .summary_row import SummaryRow
+from .rounds import relation, times_by_round
+from .summary_row import SummaryRow, time_of
 
 
 def add_not_compared(rows: Sequence[SummaryRow]) -> None:
@@ -21,12 +22,11 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
     timed = [row for row in rows if row["time_s"] is not None]
     natives = {_place(row): row for row in timed if row["competitor"] == NATIVE}
     defaults = {_place(row): row for row in timed if row["competitor"] == FORCED_DEFAULT}
-    places = [place for place in defaults if place in natives]
-    told = differences([list(launch_ratios(defaults[place], natives[place]).values()) for place in places])
+    pairs = {place: (defaults[place], natives[place]) for place in defaults if place in natives}
     ratios = {
-        place: found.ratio
-        for place, found in zip(places, told)
-        if found and (found.low > NEGLIGIBLE or found.high < 1 / NEGLIGIBLE)
+        place: time_of(default) / time_of(native)
+        for place, (default, native) in pairs.items()
+        if relation(*(times_by_round(row["launch_medians"]) for row in (default, native))) in (SLOWER, FASTEST)
     }
     for row in timed:
         if row["competitor"] == FORCED_DEFAULT:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..units import as_printed, format_size, significant
 from .cell_times import tables
-from .spread import NEGLIGIBLE
+from .rounds import NEGLIGIBLE
 from .summary_row import SummaryRow, time_of
 
 DIRECTIONS = ("slower", "faster", "same")

@@ -25,10 +25,10 @@ import numpy as np
 from numpy import isinf, where
 
 from ..robust import NORMAL_MAD
-from ..runs.cell import beside
 from ..stats import CONFIDENCE, geometric_mean, holm, hull
 from .cell_times import MIN_LAUNCHES
 from .distributions import digamma, f_above, t_beyond, t_reach, tetragamma, trigamma
+from .rounds import NEGLIGIBLE, times_by_round
 from .summary_row import SummaryRow
 
 # the prior
@@ -37,7 +37,6 @@ FENCE = 2.5  # standard deviations, by the median absolute deviation, beyond whi
 OUTLYING = 0.01  # a variance with a smaller upper-tail probability under the prior does not belong to it
 # comparisons
 ERROR_SHARE = 0.025  # family-wise error of all answers to one question: of a table's sizes, of all sizes together
-NEGLIGIBLE = 1.05  # the ratio of times below which two are equally fast
 FEWEST_TO_CLIP, LAUNCH_FENCE = 5, 1.5  # launches; standard deviations
 LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
 
@@ -143,24 +142,15 @@ def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
 
     A launch of forced algorithms is compared with the untouched one of its number.
     """
-    medians_s, other_medians_s = (_paired(of["launch_medians"]) for of in (row, other))
+    medians_s, other_medians_s = (times_by_round(of["launch_medians"]) for of in (row, other))
     return {launch: medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s}
 
 
-def _paired(medians: Mapping[str, float]) -> Mapping[str, float]:
-    """Return launch medians by the untouched launches that they are compared with."""
-    return {beside(launch): median_s for launch, median_s in medians.items()}
-
-
-def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float] = ()) -> list[Difference | None]:
-    """Compare each pair by its ratios, launch by launch; None: fewer than MIN_LAUNCHES launches.
-
-    `kept`: for each pair the share of what its ratios are made of that was not clipped before; empty: all of it.
-    """
+def differences(ratios_of_pairs: Sequence[Sequence[float]]) -> list[Difference | None]:
+    """Compare each pair by its ratios, launch by launch; None: fewer than MIN_LAUNCHES launches."""
     known = [i for i, ratios in enumerate(ratios_of_pairs) if len(ratios) >= MIN_LAUNCHES]
     drawn = _clip_outliers([np.log(ratios_of_pairs[i]) for i in known])
-    shares = [logs.kept * (kept[i] if kept else 1.0) for i, logs in zip(known, drawn)]
-    variances = [max(float(logs.values.var(ddof=1)) / share**2, LEAST_VARIANCE) for logs, share in zip(drawn, shares)]
+    variances = [max(float(logs.values.var(ddof=1)) / logs.kept**2, LEAST_VARIANCE) for logs in drawn]
     degrees = [len(logs.values) - 1.0 for logs in drawn]
     prior = prior_of(variances, degrees) if drawn else NOTHING
     moderated = [shrunk(*own, prior) for own in zip(variances, degrees)]
@@ -177,11 +167,6 @@ def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference
     low, ratio, high = (float(np.exp(value)) for value in (centre - reach, centre, centre + reach))
     is_equal = abs(centre) + one_sided < log(NEGLIGIBLE)
     return Difference(ratio, low, high, t_beyond(centre / error, degrees), is_equal)
-
-
-def clipped_logarithms(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[ClippedLogarithms]:
-    """Return the ratios of each pair, launch -> ratio, as clipped logarithms."""
-    return _clip_outliers([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
 
 
 def _clip_outliers(logs_of_pairs: Sequence[np.ndarray]) -> list[ClippedLogarithms]:
@@ -255,7 +240,7 @@ class Factor(NamedTuple):
 
 def factor_of(pairs: Sequence[tuple[Medians, Medians]]) -> Factor:
     """Return the factor of one pair or more, one for each size: launch medians of the slower and of the faster one."""
-    pairs = [(_paired(slower), _paired(faster)) for slower, faster in pairs]
+    pairs = [(times_by_round(slower), times_by_round(faster)) for slower, faster in pairs]
     value = geometric_mean([median(slower.values()) / median(faster.values()) for slower, faster in pairs])
     launches = [launch for launch in pairs[0][0] if all(launch in medians for pair in pairs for medians in pair)]
     if len(launches) < MIN_LAUNCHES:

@@ -20,8 +20,8 @@ from .forced_launches import add_not_compared
 from .grade import add_grades
 from .launch_states import add_states
 from .limits import add_limits
+from .standings import add_standings
 from .summary_row import SummaryRow, time_of
-from .verdict import add_standings
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:

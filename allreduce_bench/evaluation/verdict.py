@@ -1,84 +1,43 @@
-"""The fastest algorithm: at each size, over ranges of sizes, and the crossovers between them.
+"""What the standings of one number of ranks say: who is the fastest over which sizes, and the crossovers between them.
 
-First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
-are ranked. A table is the sizes of one number of ranks; in at most 5 % of tables of equal algorithms
-any is called the fastest:
-
-* The one with the lowest time is the fastest if every other one is shown to be slower, by a ratio whose estimate
-  exceeds a margin. The largest of their p-values is that of the size, since all of them have to be slower at once
-  (intersection-union test; Berger, Technometrics 24, 1982).
-* Neighbouring sizes are further tests: the size and REACHES of them below, and the size and as many above. The ratio of
-  two times is monotonic in the size, at least among neighbours; so it lies between its means over both sides, and an
-  algorithm shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
-* Holm's procedure (`stats.holm`) corrects for the tests at all sizes.
-* No algorithm is the fastest where a doubted time may be lower (in some launch it is below the lowest ranked time), or
-  where the grade of the times is "not reliable".
-
-An algorithm that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure
-over all pairs of the table, each p-value times half the number of algorithms, since the lowest time was selected.
-
-Then `verdicts`, from the standings: a stretch is a range of neighbouring sizes with a common leader, an algorithm that
-is nowhere shown to be slower. It ends only where the data show it, so that noise does not split it. It extends from the
-first to the last size at which that is shown; undecided sizes in between are its exceptions. An algorithm without a
-time at a size may be the fastest. Between two stretches lies a crossover (`hand_over`).
+A stretch is a range of neighbouring sizes with a common leader, an algorithm that is nowhere slower. It ends only where
+another one is shown to be faster, so that noise does not split it. It extends from the first to the last size at which
+it is shown; undecided sizes in between are its exceptions. A winner is the fastest at two neighbouring sizes, unless
+the table has but one: of two equal algorithms at 12 sizes one is called the fastest at some size in half of the tables,
+at two neighbours in less than 3 %. An algorithm without a time at a size may be the fastest. Between two stretches lies
+a crossover (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import groupby, pairwise
 from math import exp, log, sqrt
-from statistics import fmean
 from typing import NamedTuple
 
 from ..runs.competitor import Competitor
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
-from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import APART, MIN_LAUNCHES, tables
+from ..stats import geometric_mean, log_interval
+from .cell_times import tables
 from .grade import NOT_RELIABLE
+from .rounds import FEWEST_ROUNDS
 from .single_algorithm import Performance, performance
-from .spread import (
-    ERROR_SHARE,
-    NEGLIGIBLE,
-    Difference,
-    clipped_logarithms,
-    differences,
-    factor_of,
-    launch_ratios,
-    significant,
-)
+from .spread import factor_of, launch_ratios
+from .standings import Contest, contest_of, probably_fastest
 from .summary_row import SummaryRow, time_of
-
-# how the fastest are found
-FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
-NEIGHBOUR = 4  # the largest ratio of two neighbouring sizes
-REACHES = (2, 5)  # neighbours on each side
-LEAST_TOGETHER = 4  # sizes: fewer add little when taken together
 
 # reasons for no verdict
 ONE = "one algorithm"  # at most one was ranked at any size
-FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
+FEW_LAUNCHES = "few launches"
 ALL_EQUAL = "all equal"
 UNRELIABLE = "not reliable"  # as the grade says
 DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
 NOISE = "noise"  # launches differ by more than algorithms do
+ALONE = "single sizes"  # none is the fastest at two neighbouring sizes
 
-Pair = tuple[int, str, str]  # size_bytes, algorithm of the numerator, algorithm of the denominator
-Question = tuple[str, str, Sequence[int]]  # algorithms of numerator and denominator, sizes taken together
+FEWEST_SIZES = 2  # of a stretch, unless a table has fewer
+
 Sizes = Mapping[
     int, Mapping[str, SummaryRow]
 ]  # size_bytes, ascending -> algorithm -> its row, of those that are ranked
-
-
-class Contest(NamedTuple):
-    """The ranked rows of one size."""
-
-    rows: Mapping[str, SummaryRow]  # by algorithm
-    lowest: str  # the algorithm of the lowest time
-    is_open: bool  # times are reliable, and no doubted one may be lower
-
-    @property
-    def others(self) -> list[str]:
-        """All algorithms but the one of the lowest time."""
-        return [name for name in self.rows if name != self.lowest]
 
 
 class HandOver(NamedTuple):
@@ -129,6 +88,14 @@ class Change(NamedTuple):
     high: int
 
 
+class Probable(NamedTuple):
+    """Neighbouring sizes at which an algorithm is probably the fastest, as few launches say."""
+
+    name: str
+    low: int  # bytes
+    high: int
+
+
 class Verdict(NamedTuple):
     """The verdict on one number of ranks."""
 
@@ -138,164 +105,11 @@ class Verdict(NamedTuple):
     hand_overs: tuple[HandOver | None, ...]
     unclear: tuple[int, ...]  # sizes outside of the stretches
     grade: str  # of the times: a name of grade.GRADES
-    together: Stretch | None = None  # all sizes, if no stretch is won and all together show the fastest
     reason: str = ""  # why there is no stretch
+    probable: tuple[Probable, ...] = ()  # where few launches are the reason
     alone: Performance | None = None  # of the only algorithm, if there is but one
     changes: tuple[Change, ...] = ()  # of native
     native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
-
-
-def add_standings(rows: Sequence[SummaryRow]) -> None:
-    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
-    for row in rows:
-        row["standing"] = None
-    for sizes in tables(rows).values():
-        contests = {
-            size_bytes: contest
-            for size_bytes, of_size in sizes.items()
-            if size_bytes and (contest := contest_of(of_size))
-        }
-        _add_standings_of_table(contests)
-
-
-def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
-    """Set `standing` of the ranked rows of one table; `contests`: by size in bytes."""
-    told = compared_pairs(contests)
-    winning = _sizes_with_winner(contests, told)
-    slower = _shown_slower(contests, told)
-    for size_bytes, contest in contests.items():
-        standings = {}
-        for name in contest.others:
-            difference = told.get((size_bytes, name, contest.lowest))
-            if size_bytes in winning:
-                standings[name] = SLOWER
-            elif difference and difference.is_equal:
-                standings[name] = EQUAL
-            elif (size_bytes, name) in slower or _is_far(contest, name):
-                standings[name] = SLOWER
-            else:
-                standings[name] = UNCLEAR
-        is_equal = EQUAL in standings.values() and contest.is_open
-        standings[contest.lowest] = FASTEST if size_bytes in winning else EQUAL if is_equal else UNCLEAR
-        for name, standing in standings.items():
-            contest.rows[name]["standing"] = standing
-
-
-def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
-    """Return the sizes at which the lowest time is shown to be the fastest."""
-    tries = [(size_bytes, _p_value_of_size(size_bytes, contest, told)) for size_bytes, contest in contests.items()]
-    for reach in REACHES:
-        tries += _tries_with_neighbours(contests, reach)
-    answered = significant([p_value for _, p_value in tries])
-    return {size_bytes for (size_bytes, _), is_answered in zip(tries, answered) if is_answered}
-
-
-def _p_value_of_size(size_bytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
-    """Return the p-value of the lowest time being the fastest; 1 if unknown."""
-    if not contest.is_open:
-        return 1.0
-    return _largest_p_value([told.get((size_bytes, name, contest.lowest)) for name in contest.others])
-
-
-def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
-    """Return the p-values of sizes with `reach` neighbours on each side, where these are near and within the table."""
-    sizes = list(contests)
-    asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
-    for i, size_bytes in enumerate(sizes):
-        below, above = sizes[max(0, i - reach) : i + 1], sizes[i : i + reach + 1]
-        near = all(later <= NEIGHBOUR * earlier for earlier, later in pairwise([*below, *above[1:]]))
-        if near and contests[size_bytes].is_open and len(below) == len(above) == reach + 1:
-            asked.append((size_bytes, below, above))
-    questions = [
-        (name, contests[size_bytes].lowest, side)
-        for size_bytes, *sides in asked
-        for name in contests[size_bytes].others
-        for side in sides
-    ]
-    told = iter(compared_means(contests, questions))
-    for size_bytes, *_ in asked:
-        yield size_bytes, _largest_p_value([next(told) for _ in range(2 * len(contests[size_bytes].others))])
-
-
-def _largest_p_value(known: Sequence[Difference | None]) -> float:
-    """Return the p-value of all being slower at once; one that is unknown or within NEGLIGIBLE counts as 1."""
-    return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
-
-
-def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
-    """Return (size_bytes, algorithm) of those that are shown to be slower than the lowest time."""
-    questions, p_values = [], []
-    for size_bytes, contest in contests.items():
-        for name in contest.others:
-            if difference := told.get((size_bytes, name, contest.lowest)):
-                questions.append((size_bytes, name))
-                is_beyond = difference.ratio > NEGLIGIBLE
-                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
-    return {question for question, is_answered in zip(questions, significant(p_values)) if is_answered}
-
-
-def _is_far(contest: Contest, name: str) -> bool:
-    """Return whether an algorithm is slower than the lowest time by FAR in every launch, however few there are."""
-    ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
-    return min(ratios, default=0.0) > FAR
-
-
-def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
-    """Return the contest between the measured rows of one size; None: fewer than two can be ranked."""
-    ranked = {row["competitor"]: row for row in rows if row["doubt"] is None}
-    if len(ranked) < 2:
-        return None
-    lowest = min(ranked.values(), key=time_of)
-    doubted = [row for row in rows if row["doubt"] not in (None, *APART)]
-    is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
-    return Contest(ranked, lowest["competitor"], is_lowest and lowest["grade"] != NOT_RELIABLE)
-
-
-def has_enough_calls(row: SummaryRow) -> bool:
-    """Return whether the launches of a row have enough calls for a median."""
-    return row.get("imported", False) or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
-
-
-def compared_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
-    """Compare the pairs of each size, both ways; all pairs share their prior."""
-    ratios = _ratios_of_pairs(contests)
-    told: dict[Pair, Difference] = {}
-    for (size_bytes, first, second), difference in zip(
-        ratios, differences([list(of.values()) for of in ratios.values()])
-    ):
-        if difference:
-            told |= {(size_bytes, first, second): difference, (size_bytes, second, first): difference.inverse}
-    return told
-
-
-def compared_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
-    """Compare two algorithms by the mean ratio over the sizes of a question at which both are ranked.
-
-    None: too few launches have all of these. Outliers of disturbed launches are clipped before the mean is taken.
-    """
-    ratios = _ratios_of_pairs(contests)
-    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, clipped_logarithms(list(ratios.values())))}
-    means, kept = [], []
-    for name, other, sizes in questions:
-        signs_and_pairs = [
-            (sign, (n, *names)) for n in sizes for sign, names in ((1, (name, other)), (-1, (other, name)))
-        ]
-        of_sizes = [(sign, *drawn[pair]) for sign, pair in signs_and_pairs if pair in drawn]
-        by_launch = [dict(zip(launches, sign * logs.values)) for sign, launches, logs in of_sizes]
-        common = [launch for launch in by_launch[0] if all(launch in of for of in by_launch)] if by_launch else []
-        means.append([exp(fmean(of[launch] for of in by_launch)) for launch in common])
-        kept.append(fmean(logs.kept for *_, logs in of_sizes) if of_sizes else 1.0)
-    return differences(means, kept)
-
-
-def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, float]]:
-    """Return the ratios of each pair with enough calls, in one order: launch -> ratio."""
-    return {
-        (size_bytes, first, second): launch_ratios(contest.rows[first], contest.rows[second])
-        for size_bytes, contest in contests.items()
-        for first, second in combinations(contest.rows, 2)
-        if has_enough_calls(contest.rows[first]) and has_enough_calls(contest.rows[second])
-    }
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
@@ -337,33 +151,25 @@ def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Ve
     leaders = {
         size_bytes: _leaders(contest.rows, names) for size_bytes, contest in contests.items() if _is_told(contest)
     }
-    if not leaders:
-        reason = _why_nothing_is_told(contests, grade)
-        alone = performance(ranks, rows_by_size)
-        return Verdict(ranks, (), (), tuple(sizes), grade, _together(contests), reason, alone)
-    parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders, sizes)]
+    fewest = min(FEWEST_SIZES, len(contests))
+    groups = _cut(leaders, sizes) if leaders else ()
+    parts = [part for group in groups if len((part := _part(*group, sizes, fewest)).shown) >= fewest]
+    if not parts:
+        reason = ALONE if leaders else _why_nothing_is_told(contests, grade)
+        probable = tuple(_probable(contests)) if reason == FEW_LAUNCHES else ()
+        return Verdict(ranks, (), (), tuple(sizes), grade, reason, probable, performance(ranks, rows_by_size))
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
     ]
     stretches = tuple(_stretch(part, sizes, rows_by_size) for part in parts)
-    won = any(stretch.is_won for stretch in stretches)
     unclear = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
-    together = None if won or len(stretches) > 1 else _together(contests, stretches[0].leaders)
-    return Verdict(ranks, stretches, tuple(overs), tuple(unclear), grade, together)
+    return Verdict(ranks, stretches, tuple(overs), tuple(unclear), grade)
 
 
 def _is_told(contest: Contest) -> bool:
-    """Return whether any algorithm is shown to be slower than the lowest time, with enough launches and calls."""
-    standings = {row["standing"] for row in contest.rows.values()}
-    return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
-
-
-def _lack(rows: Mapping[str, SummaryRow]) -> str:
-    """Return FEW_LAUNCHES or FEW_CALLS if any ranked algorithm has too few of them; else empty."""
-    if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
-        return FEW_LAUNCHES
-    return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
+    """Return whether any algorithm is slower than another one."""
+    return contest.is_open and any(row["standing"] == SLOWER for row in contest.rows.values())
 
 
 def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
@@ -372,13 +178,21 @@ def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
         return ONE
     if grade == NOT_RELIABLE:
         return UNRELIABLE
-    lacks = [_lack(contest.rows) for contest in contests.values()]
-    if all(lacks):
-        return FEW_LAUNCHES if FEW_LAUNCHES in lacks else FEW_CALLS
+    if all(min(row["launches"] for row in contest.rows.values()) < FEWEST_ROUNDS for contest in contests.values()):
+        return FEW_LAUNCHES
     if not any(contest.is_open for contest in contests.values()):
         return DOUBTED
     equal = all(row["standing"] in (EQUAL, SLOWER) for contest in contests.values() for row in contest.rows.values())
     return ALL_EQUAL if equal else NOISE
+
+
+def _probable(contests: Mapping[int, Contest]) -> Iterator[Probable]:
+    """Yield who is probably the fastest, over neighbouring sizes of one name."""
+    names = [(size_bytes, probably_fastest(contest)) for size_bytes, contest in contests.items()]
+    for name, group in groupby(names, lambda size_and_name: size_and_name[1]):
+        sizes = [size_bytes for size_bytes, _ in group]
+        if name:
+            yield Probable(name, sizes[0], sizes[-1])
 
 
 def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:
@@ -391,6 +205,8 @@ class _Part(NamedTuple):
 
     sizes: list[int]
     names: tuple[str, ...]  # of the leaders, as in Stretch
+    shown: list[int]  # the sizes at which the first of them is the fastest; without a winner, those where it is ranked
+    is_won: bool
 
 
 def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[list[int], frozenset[str]]]:
@@ -423,28 +239,31 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
     return tuple(sorted(names, key=key))
 
 
+def _part(group: list[int], common: Iterable[str], sizes: Sizes, fewest: int) -> _Part:
+    """Return the part of a group of sizes; a winner is the fastest at `fewest` neighbouring ones."""
+    names = _by_time(common, group, sizes)
+    ranked = [size_bytes for size_bytes in group if names[0] in sizes[size_bytes]]
+    won = [size_bytes for size_bytes in ranked if sizes[size_bytes][names[0]]["standing"] == FASTEST]
+    is_won = any({*near} <= {*won} for near in zip(*(list(sizes)[k:] for k in range(fewest))))
+    return _Part(group, names[:1] if is_won else names, won if is_won else ranked, is_won)
+
+
 def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
     """Return the stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
-    first = part.names[0]
-    won = [
-        size_bytes
-        for size_bytes in part.sizes
-        if first in sizes[size_bytes] and sizes[size_bytes][first]["standing"] == FASTEST
-    ]
-    shown = won or [size_bytes for size_bytes in part.sizes if first in sizes[size_bytes]]
+    shown, first = part.shown, part.names[0]
     rows_shown = {size_bytes: sizes[size_bytes] for size_bytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
     names = dict.fromkeys(row["competitor"] for rows in measured.values() for row in rows)
     return Stretch(
         shown[0],
         shown[-1],
-        (first,) if won else part.names,
-        is_won=bool(won),
-        is_equal=not won and len(part.names) > 1 and UNCLEAR not in standings,
+        part.names,
+        is_won=part.is_won,
+        is_equal=not part.is_won and len(part.names) > 1 and UNCLEAR not in standings,
         exceptions=tuple(
             size_bytes for size_bytes in measured if shown[0] < size_bytes < shown[-1] and size_bytes not in shown
         ),
-        advantage=_advantage((first,) if won else part.names, rows_shown),
+        advantage=_advantage(part.names, rows_shown),
         time_s=time_of(sizes[shown[-1]][first]),
         absent=tuple(name for name in names if any(name not in rows for rows in rows_shown.values())),
     )
@@ -518,27 +337,3 @@ def _crossing(logs: Mapping[int, float]) -> float:
         return sqrt(left * right)
     share = -logs[left] / (logs[right] - logs[left])
     return exp(log(left) + share * (log(right) - log(left)))
-
-
-def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:
-    """Return all sizes as one stretch, with a leader that is shown to be faster on average than each other algorithm.
-
-    And both halves of the sizes agree; one of `leaders`, if there are any. In at most ERROR_SHARE of tables of equals.
-    """
-    sizes = {size_bytes: contest.rows for size_bytes, contest in contests.items() if contest.is_open}
-    ranked = list(sizes)
-    if len(ranked) < LEAST_TOGETHER:
-        return None
-    names = _by_time({name for rows in sizes.values() for name in rows}, ranked, sizes)
-    first = min(names, key=lambda name: (any(name not in rows for rows in sizes.values()), names.index(name)))
-    parts = (ranked, ranked[: len(ranked) // 2], ranked[len(ranked) // 2 :])
-    others = [name for name in names if name != first]
-    told = compared_means(contests, [(name, first, part) for part in parts for name in others])
-    seems = all(difference and difference.ratio > NEGLIGIBLE for difference in told)
-    if not seems or max(difference.p_value for difference in told[: len(others)] if difference) > ERROR_SHARE:
-        return None
-    if leaders and first not in leaders:
-        return None
-    last = max(size_bytes for size_bytes, rows in sizes.items() if first in rows)
-    advantage, time_s = _advantage((first,), sizes), time_of(sizes[last][first])
-    return Stretch(ranked[0], ranked[-1], (first,), False, False, (), advantage, time_s, ())

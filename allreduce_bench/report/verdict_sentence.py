@@ -5,15 +5,14 @@ from math import log2, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.grade import ENOUGH_LAUNCHES, GOOD, MOST_FACTOR, Grade, Reason
+from ..evaluation.rounds import FEWEST_ROUNDS, NEGLIGIBLE
 from ..evaluation.single_algorithm import Contrast, Performance, contrasts, directions_words
-from ..evaluation.spread import NEGLIGIBLE
 from ..evaluation.summary_row import Noise, SummaryRow
 from ..evaluation.verdict import (
     ALL_EQUAL,
+    ALONE,
     DOUBTED,
-    FEW_CALLS,
     FEW_LAUNCHES,
     NOISE,
     ONE,
@@ -21,11 +20,12 @@ from ..evaluation.verdict import (
     Advantage,
     Change,
     HandOver,
+    Probable,
     Stretch,
     Verdict,
 )
 from ..runs.competitor import NATIVE, NATIVES
-from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
+from ..stats import geometric_mean, launch_confidence
 from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
 
 # words
@@ -34,8 +34,8 @@ CROSSOVER = "crossover"
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
-    FEW_LAUNCHES: f"at least {MIN_LAUNCHES} launches are needed to estimate the spread between launches (--launches 5)",
-    FEW_CALLS: f"at least {LEAST_FOR_INTERVAL} calls per launch are needed for an interval of the median",
+    ALONE: "no algorithm is the fastest at two neighbouring sizes",
+    FEW_LAUNCHES: f"{FEWEST_ROUNDS} launches or more are needed (--launches {FEWEST_ROUNDS})",
     ALL_EQUAL: f"all algorithms are equal within {MARGIN}",
     UNRELIABLE: "the times are not reliable (see the grade)",
     DOUBTED: "an algorithm that is not ranked may be the fastest",
@@ -61,11 +61,11 @@ def lines(verdict: Verdict) -> list[Line]:
     if verdict.native:
         one_of = "one of " if len(verdict.native) > 1 else ""
         changes = [Line("", NATIVE, f" ran {one_of}{few(verdict.native, MOST_NAMED)}")]
-    together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if verdict.alone:
         return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
     if not verdict.stretches:
-        return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together, *changes]
+        probably = f"; probably {', '.join(map(_probable_words, verdict.probable))}" if verdict.probable else ""
+        return [Line("", "no winner", f": {REASONS[verdict.reason]}{probably}"), *changes]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
@@ -76,7 +76,6 @@ def lines(verdict: Verdict) -> list[Line]:
         ),
         *changes,
         *([Line(unclear, "no winner")] if unclear else []),
-        *together,
     ]
 
 
@@ -95,15 +94,14 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     return Line(span_words(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
-def _together_line(stretch: Stretch, grade: str) -> Line:
-    """Return the line of the winner that only all sizes together show."""
-    ratio = advantage_words(stretch.advantage, grade)
-    fastest = f"in the geometric mean over all sizes {stretch.leaders[0]} is the fastest"
-    return Line(span_words(stretch), "", f"no single size shows a winner; {fastest}{ratio}")
+def _probable_words(probable: Probable) -> str:
+    """Return `ring from 1 MiB to 16 MiB`, `native at 8 B`."""
+    low, high = format_size(probable.low), format_size(probable.high)
+    return f"{probable.name} {f'at {low}' if low == high else f'from {low} to {high}'}"
 
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
-    at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
+    at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)}"
     return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from allreduce_bench.comparison.rounds import is_nearly_all, judge_rounds, pair_rounds
+from allreduce_bench.comparison.rounds import judge_rounds, pair_rounds
+from allreduce_bench.evaluation.rounds import is_nearly_all
 
 
 def pairs(*ratios: float) -> list[tuple[float, float]]:

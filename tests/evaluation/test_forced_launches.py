@@ -7,8 +7,8 @@ from made_runs import build_run
 from allreduce_bench.evaluation.cell_times import OTHER_DEFAULT, REFERENCE, add_doubts
 from allreduce_bench.evaluation.forced_launches import add_not_compared
 from allreduce_bench.evaluation.missing import MissingCell, group_missing
+from allreduce_bench.evaluation.standings import contest_of
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.verdict import contest_of
 from allreduce_bench.importers.keep import merge
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import ALL_FORCED, Launch

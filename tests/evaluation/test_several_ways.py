@@ -25,6 +25,7 @@ def of_four_ways(path, **changed):
     return build_run(
         path,
         algorithms=NAMES,
+        launches=5,
         choices=CUTS,
         factor=lambda launch, cell: FACTOR[cell.competitor.way] if cell.competitor.is_ours else 1.0,
         **changed,

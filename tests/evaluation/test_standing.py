@@ -5,7 +5,7 @@ import random
 import pytest
 from made_rows import made_row, rank, ranked_rows, standings
 
-from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, UNCLEAR
+from allreduce_bench.runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 
 SIZES = (8, 64, 512, 4096, 32768)
 
@@ -40,15 +40,15 @@ def test_where_launches_differ_by_more_than_algorithms_nothing_is_clear():
     assert set(standings(ranked_rows(cells)).values()) == {UNCLEAR}
 
 
-@pytest.mark.parametrize("launches", [1, 2])
-def test_few_launches_name_nobody_but_what_is_far_is_not_perhaps_as_fast(launches):
+@pytest.mark.parametrize("launches", [1, 2, 4])
+def test_few_launches_name_nobody(launches):
     cells = {(name, 8): [s] * launches for name, s in (("ring", 1.0), ("tree", 1.5), ("naive", 300.0))}
+    assert {*standings(ranked_rows(cells)).values()} == {UNCLEAR}
+
+
+def test_whoever_is_slower_than_any_other_one_is_slower():
+    cells = {("ring", 8): [1.0, 1.3, 1.0, 1.3, 1.0], ("tree", 8): [1.02] * 5, ("naive", 8): [1.2] * 5}
     assert standings(ranked_rows(cells)) == {("ring", 8): UNCLEAR, ("tree", 8): UNCLEAR, ("naive", 8): SLOWER}
-
-
-def test_few_calls_name_nobody():
-    rows = rank([made_row(name, 8, noisy(s, seed=name), repetitions=25) for name, s in (("ring", 1.0), ("tree", 2.0))])
-    assert {row["standing"] for row in rows} == {UNCLEAR}
 
 
 def test_one_algorithm_alone_is_not_ranked():
@@ -72,17 +72,6 @@ def test_times_that_are_not_reliable_have_no_winner():
     rows = [made_row(name, 8, noisy(s, seed=name)) for name, s in (("ring", 1.0), ("tree", 2.0), ("naive", 9.0))]
     assert [row["standing"] for row in rank(rows, "provisional")] == [FASTEST, SLOWER, SLOWER]
     assert FASTEST not in {row["standing"] for row in rank(rows, "not reliable")}
-
-
-def test_neighbours_of_the_same_winner_lend_each_other_their_launches():
-    """20 % at 12 % of spread: one size of five launches rarely shows it, several together do."""
-    sizes = [2**k for k in range(3, 15)]
-    cells = {(name, n): noisy(s, spread=0.12, seed=f"{name} {n}") for name, s in (("ring", 1.0), ("tree", 1.2))
-             for n in sizes}  # fmt: skip
-    dense = standings(ranked_rows(cells))
-    sparse = standings(ranked_rows({(name, 9 * n * n * n): medians for (name, n), medians in cells.items()}))
-    won = [sum(standing == FASTEST for standing in found.values()) for found in (sparse, dense)]
-    assert won[0] < won[1]
 
 
 def test_imported_means_count_as_many_calls():

@@ -27,6 +27,7 @@ def test_the_fastest_is_marked_and_speed_is_relative_to_native(tmp_path):
         algorithms=("ring", "native"),
         sizes=(8,),
         ranks=(2,),
+        launches=5,
         factor=lambda _, cell: factor[cell.algorithm],
     )
     rows = {row["competitor"]: row for row in summarise(folder)}

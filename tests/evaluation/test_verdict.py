@@ -6,7 +6,7 @@ import pytest
 from made_rows import made_row, rank, ranked_rows
 
 from allreduce_bench.evaluation import verdict as reasons
-from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.evaluation.verdict import Probable, verdicts
 
 SIZES = [8 * 4**k for k in range(8)]
 
@@ -79,10 +79,29 @@ def test_without_a_winner_the_reason_is_a_fact(options, reason):
     assert found.reason == reason and not found.stretches and not found.hand_overs
 
 
-def test_few_calls_and_doubts_are_reasons():
-    few = [made_row(name, 8, [s] * 3, repetitions=9) for name, s in (("ring", 1.0), ("tree", 2.0))]
-    assert verdicts(rank(few))[0].reason == reasons.FEW_CALLS
-    doubted = [made_row(name, 8, [s, 1.01 * s, s]) for name, s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
+def test_few_launches_say_who_is_probably_the_fastest():
+    def factor(name, n):
+        return {"native": 1 + n / 1000, "ring": 3 + n / 3000}.get(name, 20 + n)
+
+    found = verdict_of(factor, launches=2)
+    assert found.reason == reasons.FEW_LAUNCHES
+    assert found.probable == (Probable("native", 8, 512), Probable("ring", SIZES[5], SIZES[-1]))
+    assert verdict_of(factor, launches=1).probable == ()
+
+
+def test_the_fastest_at_one_of_many_sizes_has_no_stretch_but_at_the_only_one_it_has():
+    def factor(name, n):
+        return 0.5 if (name, n) == ("ring", 512) else 1.0
+
+    found = verdict_of(factor, spread=0.001)
+    assert (found.reason, found.stretches) == (reasons.ALONE, ())
+    rows = ranked_rows({cell: times_s for cell, times_s in cells(factor, spread=0.001).items() if cell[1] == 512})
+    (stretch,) = verdicts(rows)[0].stretches
+    assert (stretch.leaders, stretch.is_won, stretch.low, stretch.high) == (("ring",), True, 512, 512)
+
+
+def test_doubts_are_a_reason():
+    doubted = [made_row(name, 8, [s, 1.01 * s, s, s, s]) for name, s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
     doubted[0]["call_floor_s"] = 1.5
     assert verdicts(rank(doubted))[0].reason == reasons.DOUBTED
 

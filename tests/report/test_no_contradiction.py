@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from allreduce_bench.evaluation.cell_times import add_doubts
 from allreduce_bench.evaluation.grade import add_grades
 from allreduce_bench.evaluation.launch_states import add_states
-from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, Verdict, add_standings, verdicts
+from allreduce_bench.evaluation.standings import add_standings
+from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, Verdict, verdicts
 from allreduce_bench.models.crossings import Crossing, winner_map
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine

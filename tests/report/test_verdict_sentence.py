@@ -55,7 +55,7 @@ def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
     over = HandOver("ring", "tree", 4096, 65536, 13496.0)
     *_, sentence, unclear = lines(Verdict(4, (WON, later), (over,), (2, 1 << 21), "good"))
-    assert str(sentence) == "crossover from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB (95 %)"
+    assert str(sentence) == "crossover from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB"
     assert str(unclear) == "2 B, 2 MiB: no winner"
 
 
@@ -67,7 +67,7 @@ def test_a_crossover_has_two_digits(size_bytes, words):
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_without_a_winner_the_sentence_says_why(reason):
-    (line,) = lines(Verdict(4, (), (), (8,), "good", None, reason))
+    (line,) = lines(Verdict(4, (), (), (8,), "good", reason))
     assert str(line) == f"no winner: {REASONS[reason]}"
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from allreduce_bench.evaluation.cell_times import CellCalls, add_doubts, statistics
+from allreduce_bench.evaluation.standings import add_standings
 from allreduce_bench.evaluation.summary_row import SummaryRow
-from allreduce_bench.evaluation.verdict import add_standings
 from allreduce_bench.units import busbw
 
 CALLS = 20

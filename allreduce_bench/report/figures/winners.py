@@ -65,10 +65,10 @@ CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choice
 def _caption_of_winners(won: pd.DataFrame) -> str:
     told = (won["winner"] != "").sum()
     return (
-        f"Fastest algorithm: determined in {told} of {len(won)} cells (95 %, over all sizes of a rank count). Number: "
-        "time of native / time of the fastest; where native is the fastest or not ranked: time of the second fastest "
-        "/ time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be distinguished "
-        "from others. White: fewer than two algorithms have a time that can be ranked."
+        f"Fastest algorithm: determined in {told} of {len(won)} cells (lower in nearly all launches, and by 5 %). "
+        "Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the second "
+        "fastest / time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be "
+        "distinguished from others. White: fewer than two algorithms have a time that can be ranked."
     )
 
 
@@ -164,7 +164,7 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     for handle in handles:
         _hatch(handle, str(handle.get_label()))
     if "" in names:
-        handles.append(Patch(facecolor=GREY, edgecolor="white", label="no winner\n(95 %)"))
+        handles.append(Patch(facecolor=GREY, edgecolor="white", label="no winner"))
     if len(cells) < len(ranks) * len(sizes):
         handles.append(Patch(facecolor="white", edgecolor="#c8c8c8", label="nothing to compare"))
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8.5)

@@ -24,7 +24,7 @@ def unmeasured(launch, cell):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
-    fields = {"algorithms": ALGORITHMS, "sizes": SIZES, "ranks": RANKS}
+    fields = {"algorithms": ALGORITHMS, "sizes": SIZES, "ranks": RANKS, "launches": 5}
     return frames.summary([build_run(folder, **fields, factor=factor, outcome=unmeasured)])
 
 
