@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from ..executing import Between, CommonStart, Prepared
 from ..machine import finding
+from ..medians import median
 from ..runs.schema import join_values, time_definition
 from ..units import format_ranges, format_time
 from ..watching.whereabouts import doing
@@ -217,7 +218,7 @@ class TimedCalls:
             return {}, None
         drawn = np.concatenate([np.full(len(batch), batch.any() and not batch.all()) for batch in self._looks])[timed]
         looked_s, others_s = (shortest_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
-        ratio = float(np.median(looked_s) / np.median(others_s)) if len(looked_s) and len(others_s) else None
+        ratio = median(looked_s) / median(others_s) if len(looked_s) and len(others_s) else None
         is_odd = ratio and not 1 / ODD < ratio < ODD and abs(standard_score(looked_s, others_s)) > ODD_SCORE
         return {"looks": int(np.count_nonzero(looks)), "looked_ratio": ratio}, ratio if is_odd else None
 

@@ -83,8 +83,8 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     assert all("add --despite time" in cell["reason"] for cell in judged("run", osu, "-n", 2)["cells"])
     found = judged("run", osu, "-n", 2, "--despite", "time")
     assert [(cell["competitor"], cell["size_bytes"], cell["dtype"]) for cell in found["cells"]] == [
-        ("native", 2, "float32"),
-        ("native", 4, "float32"),
+        ("native", 8, "float32"),
+        ("native", 16, "float32"),
     ]
     assert [cell["new_s"] for cell in found["cells"]] == pytest.approx([2.5e-6, 3.5e-6])
     note = "osu.txt does not say the type of the elements: taken to be float32, as on the other side"

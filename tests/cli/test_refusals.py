@@ -25,7 +25,7 @@ ERROR = "half a file"
         ("import", "error: import: missing argument 'LOG...'; 'allreduce-bench import --help'"),
         ("explain ring", "error: explain: missing option '-n' / '--ranks'; 'allreduce-bench explain --help' shows all"),
         ("run --hosts", "error: option '--hosts' requires an argument"),
-        ("run --iters 0", "error: --iters: 0 is not in the range x>=1"),
+        ("run --iters 0", "error: --iters: 0 is not in the range 1<=x<=1000000000"),
         ("run extra", "error: run: got unexpected extra argument (extra)"),
         ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
         ("run --like p.json", "error: run: no such option: --like; count the program's calls with I_MPI_STATS or mpiP"),
