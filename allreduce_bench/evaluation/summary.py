@@ -10,10 +10,10 @@ from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import FLOORS
+from ..runs.schema import FINAL, FLOORS
 from ..stats import median
 from ..units import algbw, busbw
-from . import cell_times, missing
+from . import cell_times, marks
 from .agreement import same_at_lengths
 from .cell_times import CellCalls, add_doubts, by_size
 from .forced_launches import add_not_compared
@@ -144,9 +144,9 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "state": "missing",
         "reason": "its launch was not started, or has not ended",
     }
-    row |= missing.outcome(ended)
-    if row["state"] not in missing.FINAL and (timed or row["state"] == "done"):
-        row |= cell_times.statistics(timed) | missing.statistics(ended)
+    row |= marks.outcome(ended)
+    if row["state"] not in FINAL and (timed or row["state"] == "done"):
+        row |= cell_times.statistics(timed) | marks.statistics(ended)
     if (time_s := row["time_s"]) is not None:
         row["algbw_bytes_per_s"] = algbw(row["size_bytes"], time_s)
         row["busbw_bytes_per_s"] = busbw(row["size_bytes"], time_s, plan.group_size(ranks))

@@ -18,6 +18,7 @@ AND = " + "  # between values of a column that differ from call to call, or from
 LEFT_OUT = "left out"  # not measured, or without a usable time
 STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
 FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
+FINAL = ("wrong", "refused")  # no other launch or attempt changes that
 UNFINISHED = ("hung", LEFT_OUT)  # those of a cell that a further attempt may still measure
 MISSING = "missing"  # state in a summary of a cell that no launch reported on
 FASTEST = "fastest"

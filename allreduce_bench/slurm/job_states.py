@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evaluation.missing import FINAL, MISSING, UNFINISHED, MissingCell
+from ..evaluation.missing import MissingCell
 from ..runs.files import write_atomically
 from ..runs.folder import CellKey, key_of
 from ..runs.kept import read_json
 from ..runs.launch_choice import is_launch_chosen
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
+from ..runs.schema import FINAL, MISSING, UNFINISHED
 from ..runs.typed_json import JsonError, read_as
 from . import commands
 from .commands import SlurmJob, duration, id_parts

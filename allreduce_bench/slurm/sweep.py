@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evaluation.missing import FINAL, MissingCell, group_missing
+from ..evaluation.missing import MissingCell, group_missing
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
+from ..runs.schema import FINAL
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import counted, format_ranges, shell_word
 from . import job_states

@@ -1,6 +1,6 @@
 """What launches said of a cell at its end, summed up."""
 
-from allreduce_bench.evaluation.missing import outcome, statistics
+from allreduce_bench.evaluation.marks import outcome, statistics
 from allreduce_bench.runs.schema import CELLS, names
 
 

@@ -5,7 +5,8 @@ from dataclasses import asdict
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.missing import MISSING, MissingCell, explain_rows, group_missing, not_begun_sentences
+from allreduce_bench.evaluation.missing import MissingCell, explain_rows, group_missing, not_begun_sentences
+from allreduce_bench.runs.schema import MISSING
 
 
 @pytest.fixture

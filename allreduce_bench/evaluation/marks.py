@@ -1,0 +1,121 @@
+"""The marks of a cell, a row of CELLS for each launch that ended it, as columns of the summary.
+
+Pure; standard library only.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ..machine import interfaces
+from ..runs.rows import Row
+from ..runs.schema import FINAL, join_values
+from ..stats import median
+from .cell_times import known_median
+from .summary_row import Accident, SummaryRow
+
+
+def outcome(marks: Sequence[Row]) -> SummaryRow:
+    """Return how the cell ended: as in a launch that did it, else as in the last one; unless a check failed.
+
+    Without marks only `accidents`: none.
+    """
+    row: SummaryRow = {
+        "accidents": [Accident(mark["launch"], mark["reason"]) for mark in _marks_in_state(marks, "hung")]
+    }
+    if not marks:
+        return row
+    row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
+    wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
+    checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
+    row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
+    row["checks"] = sum(checks) if checks else None
+    looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
+    row["looks"] = sum(looks) if looks else None
+    row |= _checked_columns(marks)
+    row |= _bit_columns(marks)
+    if failed := _marks_in_state(marks, *FINAL):
+        row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
+    return row
+
+
+def _described_columns(mark: Row) -> SummaryRow:
+    """Return the report of one launch on the cell and on its schedule."""
+    row: SummaryRow = {
+        "nodes": _whole_or_none(mark["nodes"]),
+        "nodes_declared": _whole_or_none(mark["nodes_declared"]),
+        "state": mark["state"],
+        "reason": mark["reason"] or None,
+        "run_whole": mark.get("run_whole") or None,
+        "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
+        "node_nbytes": _whole_or_none(mark["node_nbytes"]),
+        "received_nbytes": _whole_or_none(mark["received_nbytes"]),
+        "reduced_nbytes": _whole_or_none(mark["reduced_nbytes"]),
+        "path_messages": _whole_or_none(mark["path_messages"]),
+        "path_nbytes": _whole_or_none(mark["path_nbytes"]),
+        "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
+    }
+    if size_bytes := _whole_or_none(mark["size_bytes"]):  # an imported type may have an unknown size
+        row["size_bytes"] = size_bytes
+    return row
+
+
+def _median_wire(marks: Sequence[Row]) -> str | None:
+    """Return the median count of every interface over the launches that have it."""
+    counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
+    names = {name for count in counts for name in count}
+    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
+    return interfaces.format_traffic(middle) or None
+
+
+def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
+    """Count the launches in which the result was checked, and in which it was wrong."""
+    wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
+    checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
+    return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
+
+
+def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
+    """Return the bits over all launches: an equality holds if no launch contradicts it.
+
+    `schedules` is the number of schedules that they ran.
+    """
+
+    def whole_values(name: str) -> list[int]:
+        return [int(mark[name]) for mark in marks if mark[name]]
+
+    fingerprints = [mark["bits"] for mark in marks if mark["bits"]]
+    row: SummaryRow = {
+        "same_bits": min(whole_values("same_bits"), default=None),
+        "same_bits_calls": min(whole_values("same_bits_calls"), default=None),
+        "same_bits_launches": int(len(set(fingerprints)) == 1) if len(fingerprints) > 1 else None,
+        "promised_same_bits": min(whole_values("promised_same_bits"), default=None),
+        "promised_rank_order": min(whole_values("promised_rank_order"), default=None),
+        "promised_depth": max(whole_values("promised_depth"), default=None),
+        "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
+    }
+    stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
+    row["bits"] = fingerprints[0] if fingerprints and stable else None
+    return row
+
+
+def statistics(marks: Sequence[Row]) -> SummaryRow:
+    """Return the reports of the launches that measured the cell on its calls."""
+    done = _marks_in_state(marks, "done")
+    return {
+        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
+        "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
+        "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
+        "late_by_s": known_median(_real_values(done, "late_by_s")),
+    }
+
+
+def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:
+    return [mark for mark in marks if mark["state"] in states]
+
+
+def _real_values(marks: Iterable[Row], name: str) -> list[float]:
+    return [float(mark[name]) for mark in marks if mark[name]]
+
+
+def _whole_or_none(text: str) -> int | None:
+    return int(text) if text else None
