@@ -146,7 +146,7 @@ def parse_despite(text: str) -> frozenset[str]:
 def differing_conditions(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Difference]:
     """Return the conditions in which the runs differ; logs do not say any, and what is unknown is no difference.
 
-    A detail is left out where the condition differs of which it says more.
+    Where the arrival differs, `late-by` is no further difference; nor is `work` where the phase of work differs.
     """
     unlike = _unlike(_condition_values, baseline, new)
     return [Difference(name, " -> ".join(texts)) for name, texts in unlike.items() if DETAILS.get(name) not in unlike]

@@ -167,7 +167,7 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["size_bytes"] in sizes):
-                own = _with_adopted(_key_of(row), adopted)
+                own = _adopt_values(_key_of(row), adopted)
                 common = tuple(value for name, value in vars(own).items() if name not in ignored)
                 rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
@@ -184,7 +184,7 @@ def _key_of(row: SummaryRow) -> MatchKey:
     )
 
 
-def _with_adopted(key: MatchKey, adopted: Sequence[Adopted]) -> MatchKey:
+def _adopt_values(key: MatchKey, adopted: Sequence[Adopted]) -> MatchKey:
     """Return the key with the adopted values of its side."""
     values = {each.name: each.value for each in adopted}
     return replace(key, dtype=values.get("dtype", key.dtype), op=values.get("op", key.op))

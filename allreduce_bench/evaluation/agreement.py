@@ -66,15 +66,17 @@ def same_at_lengths(ended: Mapping[tuple[int, CellKey], Sequence[Row]]) -> dict[
     `ended` are the marks of the cells of a run by ranks and key. Cells that were not compared are missing.
     """
 
-    def of(mark: Row, size_bytes: str) -> tuple:
+    def series_at(mark: Row, size_bytes: str) -> tuple:
         return mark["launch"], mark["ranks"], mark["competitor"], size_bytes
 
-    bits_of = {of(mark, mark["size_bytes"]): mark["bits"] for marks in ended.values() for mark in marks if mark["bits"]}
+    bits_of = {
+        series_at(mark, mark["size_bytes"]): mark["bits"] for marks in ended.values() for mark in marks if mark["bits"]
+    }
     same: dict[tuple[int, CellKey], int] = {}
     for cell, marks in ended.items():
         for mark in marks:
             size_bytes, _, beginning = (mark.get("bits_of_shorter") or "").partition(":")
-            if shorter := bits_of.get(of(mark, size_bytes)):
+            if shorter := bits_of.get(series_at(mark, size_bytes)):
                 same[cell] = min(same.get(cell, 1), int(shorter == beginning))
     return same
 

@@ -2,7 +2,7 @@
 
 Telling it may disturb it: what is written stays in the process. So `native:default`, the library's own choice in those
 launches, is held against `native`. Where one of the two is slower, the times of the forced algorithms
-say nothing beside those of the untouched launches: they are not ranked. `native:default` never is.
+are not comparable with the untouched launches, and are not ranked. `native:default` never is.
 """
 
 from collections.abc import Sequence

@@ -51,8 +51,8 @@ def relation(times_s: Mapping[str, float], others_s: Mapping[str, float]) -> str
 def is_probably_faster(times_s: Mapping[str, float], others_s: Mapping[str, float]) -> bool:
     """Return whether the first is faster in each of a few common rounds, and by PROBABLE in the median.
 
-    Of 3,589 pairs that were measured in two allocations the order of one was that of the other in 97 % of those that
-    differ by 1.5 to 2 times, and in more beyond.
+    Pairs that differ by 1.5 to 2 times in one allocation have the same order in another one in 97 % of cases, and in
+    more beyond (3,589 pairs of published measurements).
     """
     pairs = [(times_s[name], others_s[name]) for name in times_s if name in others_s]
     if len(pairs) < FEWEST_PROBABLE:
