@@ -39,7 +39,9 @@ ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
 TRACEBACK = "Traceback (most recent call last):"
-PEER_GONE = re.compile(r"MPI communication peer process has unexpectedly disconnected")  # Open MPI's, of a rank it ends
+PEER_GONE = re.compile(  # Open MPI's, of a rank that it ends for the loss of another
+    r"MPI communication peer process has unexpectedly disconnected|An error occurred in Socket closed"
+)
 LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
 

@@ -17,6 +17,12 @@ def cluster() -> private_slurm.Cluster:
     return private_slurm.Cluster(folder)
 
 
+@pytest.fixture(autouse=True)
+def own_place_for_session_directories(cluster, monkeypatch):
+    """Of the node alone: process ids are equal on several nodes, and so are the names that Open MPI makes of them."""
+    monkeypatch.setenv("PRTE_MCA_prte_tmpdir_base", "/dev/shm")
+
+
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
 def python(request) -> Path:
     """An interpreter for each MPI."""
