@@ -9,7 +9,6 @@ from ..machine import interfaces
 from ..runs.rows import Row
 from ..runs.schema import FINAL, join_values
 from ..stats import median
-from .cell_times import known_median
 from .summary_row import Accident, SummaryRow
 
 
@@ -107,6 +106,12 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
         "late_by_s": known_median(_real_values(done, "late_by_s")),
     }
+
+
+def known_median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the known values; None: there are none."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:

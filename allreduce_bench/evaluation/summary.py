@@ -1,22 +1,25 @@
 """The summary of a run: one row for each cell, with standings, grades and limits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 
 from ..runs.competitor import NATIVE, Competitor
-from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.folder import CellKey, RunFolder, key_of, run_names
 from ..runs.groups import describe
 from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import FINAL, FLOORS
-from ..stats import median
+from ..runs.schema import FINAL, FLOORS, LEFT_OUT, SUMMARY, names
 from ..units import algbw, busbw
-from . import cell_times, marks
+from . import marks
 from .agreement import same_at_lengths
-from .cell_times import CellCalls, add_doubts, by_size
+from .cell_times import add_doubts, by_size
 from .forced_launches import add_not_compared
+from .frames import CELL, cells_of, medians_of, read_calls, rows_of
 from .grade import add_grades
 from .launch_states import add_states
 from .limits import add_limits
@@ -30,23 +33,27 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     Of an imported run one row per cell of its logs. By ranks, size, and the plan's order of algorithms.
     """
     plan = folder.plan()
-    timed, attempts = cell_times.by_cell(folder), folder.attempts()
+    attempts, all_marks = folder.attempts(), folder.marks()
+    calls = read_calls(folder)
+    medians = medians_of(calls, all_marks)
+    timed = rows_of(cells_of(medians, calls), medians)
+    least = medians[medians["calls"] > 0].groupby(CELL)[["time_s", "min_s"]].min().to_dict("index")
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in attempts}
     ended = defaultdict(list)
-    for mark in folder.marks():
+    for mark in all_marks:
         ended[int(mark["ranks"]), key_of(mark)].append(mark)
     cells = list(_imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan))
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
     same_at = same_at_lengths(ended)
     rows = []
     for ranks, cell in cells:
-        row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
+        row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed)
         row["imported"] = isinstance(plan, ImportedPlan) and cell.algorithm.split(":")[0] != NATIVE
         row["oversubscribed"] = oversubscribed.get(ranks)
         row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
             _add_ran(row, identified[ranks], plan)
-        rows.append(row | _floors(plan, ranks, cell, timed))
+        rows.append(row | _floors(plan, ranks, cell, least))
     if any(len(row.get("launch_medians", ())) > 1 for row in rows):
         add_states(rows, attempts)
     add_doubts(rows)
@@ -115,22 +122,26 @@ def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
     ]
 
 
-def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
-    """Return the reference times of these ranks at the cell's size, seconds; sizes share one empty call."""
+def _floors(plan: Plan, ranks: int, cell: Cell, least: Mapping[Hashable, Mapping[Hashable, float]]) -> SummaryRow:
+    """Return the reference times of these ranks at the cell's size, seconds; sizes share one empty call.
 
-    def time_s(name: str, size_bytes: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
-        floor = plan.floor(name, size_bytes)
-        return cell_times.floor_time_s(timed.get((ranks, floor.key), {}), of_launch)
+    `least`: the shortest times of each cell over its launches, since a disturbance can only make them longer.
+    """
+
+    def least_s(name: str, size_bytes: int, column: str) -> float | None:
+        floor = plan.floor(name, size_bytes).competitor
+        return least.get((ranks, str(floor), size_bytes), {}).get(column)
 
     null, copy, reduce = FLOORS
     return {
-        "call_floor_s": time_s(null, min(plan.sizes), median),
-        "copy_floor_s": time_s(copy, cell.size_bytes, min),
-        "reduce_floor_s": time_s(reduce, cell.size_bytes, min),
+        "call_floor_s": least_s(null, min(plan.sizes), "time_s"),
+        "copy_floor_s": least_s(copy, cell.size_bytes, "min_s"),
+        "reduce_floor_s": least_s(reduce, cell.size_bytes, "min_s"),
     }
 
 
-def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
+def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: Mapping[Hashable, SummaryRow]) -> SummaryRow:
+    of_calls = timed.get((ranks, str(cell.competitor), cell.size_bytes), {})
     row: SummaryRow = {
         "competitor": cell.competitor,
         "segment": cell.segment,
@@ -138,15 +149,17 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "dtype": plan.dtype or None,
         "op": plan.op or None,
         "size_bytes": cell.size_bytes,
-        "launches": len(timed),
+        "launches": of_calls.get("launches", 0),
         "groups_in_words": describe(plan.groups, ranks) if plan.groups else "",
         "time_s": None,
         "state": "missing",
         "reason": "its launch was not started, or has not ended",
     }
     row |= marks.outcome(ended)
-    if row["state"] not in FINAL and (timed or row["state"] == "done"):
-        row |= cell_times.statistics(timed) | marks.statistics(ended)
+    if of_calls and row["state"] not in FINAL:
+        row |= of_calls | marks.statistics(ended)
+        if row["time_s"] is None:
+            row["state"] = LEFT_OUT
     if (time_s := row["time_s"]) is not None:
         row["algbw_bytes_per_s"] = algbw(row["size_bytes"], time_s)
         row["busbw_bytes_per_s"] = busbw(row["size_bytes"], time_s, plan.group_size(ranks))
@@ -160,3 +173,22 @@ def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
     for row in rows_of_size:
         native = natives.get(Competitor(row["competitor"]).native_beside)
         row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None
+
+
+def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """Return one row per planned cell, measured or not: `run`, the name of the folder (see `run_names`), and SUMMARY.
+
+    Times are float64 in seconds, flags boolean, whole numbers Int64, the rest strings; what is missing is NA. Raises
+    RunError.
+    """
+    named = zip(run_names(folders), folders)
+    return pd.concat([summary_frame(summarise(folder), name) for name, folder in named], ignore_index=True)
+
+
+def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
+    """Return the rows that `summarise` returned for one run, as `summary` returns them."""
+    dtypes: dict[str, Any] = {"text": "string", "whole": "Int64", "real": "float64", "flag": "boolean"}
+    table = pd.DataFrame([{name: row.get(name) for name in names(SUMMARY)} for row in rows], columns=names(SUMMARY))
+    table = table.astype("object").where(lambda cells: cells.notna() & (cells != ""), None)
+    typed = {column.name: table[column.name].astype(dtypes[column.kind]) for column in SUMMARY}
+    return pd.DataFrame({"run": pd.Series(run, index=table.index, dtype="string"), **typed})

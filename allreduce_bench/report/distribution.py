@@ -4,13 +4,12 @@
 cell.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..evaluation.cell_times import competing, mockups, valid_calls
+from ..evaluation.cell_times import competing, mockups
+from ..evaluation.frames import CELL_OF_LAUNCH, read_calls, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
@@ -172,17 +171,15 @@ def _id(row: SummaryRow) -> str:
     return cell_id(row["ranks"], row["competitor"], row["size_bytes"])
 
 
-def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
+def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, list[float]]]:
     """Return seconds by cell and launch."""
-    found: dict[str, dict[str, array]] = {}
-    for first, blocks in folder.calls():
-        name = cell_id(int(first["ranks"]), first["competitor"], int(first["size_bytes"]))
-        if name not in titles:
-            continue
-        times = found.setdefault(name, {}).setdefault(first["launch"], array("d"))
-        for block in blocks:
-            times.extend(map(float, compress(block["time_s"], valid_calls(block))))
-    return {name: {launch: times for launch, times in cell.items() if times} for name, cell in found.items()}
+    found: dict[str, dict[str, list[float]]] = {}
+    by_launch = valid_calls(read_calls(folder)).groupby(CELL_OF_LAUNCH, sort=False, observed=True)["time_s"]
+    for key, times_s in by_launch:
+        ranks, competitor, size_bytes, launch = cast("tuple[int, str, int, str]", key)
+        if (name := cell_id(ranks, competitor, size_bytes)) in titles:
+            found.setdefault(name, {})[launch] = times_s.tolist()
+    return found
 
 
 def _kept(times: Sequence[float], most: int) -> list[float]:

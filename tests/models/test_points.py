@@ -99,7 +99,7 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
 def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
     assert set(points([folder])["calls"]) == {TIMED - 1}
-    calls = frames.repetitions([folder]).query("not warmup and valid")
+    calls = frames.read_calls(folder).query("not warmup and valid")
     expected = calls.groupby(["competitor", "size_bytes"])["time_s"].median().to_dict()
     assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
 
@@ -164,9 +164,7 @@ def test_the_big_run_is_a_run_like_any_other(tmp_path):
     rows = make(tmp_path / "a", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
     assert rows == len(PATHS) * 2 * 3 * 3 * (WARMUPS + 9)
     folder = RunFolder(tmp_path / "a")
-    assert len(frames.repetitions([folder])) == rows and not any(
-        points([folder])["competitor"].str.startswith("floor:")
-    )
+    assert len(frames.read_calls(folder)) == rows and not any(points([folder])["competitor"].str.startswith("floor:"))
     assert points_of(folder) == medians_of(folder)
     assert {row["state"] for row in summarise(folder)} == {"done"}
     make(tmp_path / "b", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)

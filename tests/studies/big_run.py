@@ -118,9 +118,9 @@ def fit(folder: RunFolder) -> str:
 
 def frame(folder: RunFolder) -> str:
     """Every timed call as a pandas frame."""
-    from allreduce_bench.evaluation.frames import repetitions
+    from allreduce_bench.evaluation.frames import read_calls
 
-    return f"{len(repetitions([folder]))} rows"
+    return f"{len(read_calls(folder))} rows"
 
 
 def summary(folder: RunFolder) -> str:
@@ -137,7 +137,7 @@ def report(folder: RunFolder) -> str:
     return write_report([folder], folder.path / "report.html").name
 
 
-PARTS = {"load points": load, "load and fit": fit, "repetitions": frame, "summarise": summary, "report": report}
+PARTS = {"load points": load, "load and fit": fit, "read calls": frame, "summarise": summary, "report": report}
 
 
 def part(name: str, path: Path) -> None:
