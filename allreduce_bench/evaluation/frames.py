@@ -110,7 +110,7 @@ def _finished(marks: Iterable[Row]) -> pd.DataFrame:
 def _frame(rows: Mapping[Any, Sequence], index: list[str], columns: Sequence[str]) -> pd.DataFrame:
     """Return rows by the values of `index`."""
     keys = pd.MultiIndex.from_tuples(rows) if rows else pd.MultiIndex.from_arrays([[]] * len(index))
-    return pd.DataFrame([*rows.values()], keys.set_names(index), columns)
+    return pd.DataFrame([*rows.values()], keys.set_names(index), [*columns])
 
 
 def _within_launch(times_s: Sequence[float]) -> tuple[float | None, ...]:

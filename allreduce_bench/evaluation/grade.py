@@ -27,8 +27,7 @@ ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
 WIDE = 1.2
 MOST_FACTOR = 10  # larger factors are printed only if the grade is good
 COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
-SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
-MANY_STATES = 0.5  # share of the cells whose launches are in two states
+SOME_DOUBTED = 0.1  # share of the cells that a doubt stands against
 
 
 def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
@@ -130,18 +129,19 @@ def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells that are doubted; which algorithm ran does not make times doubtful."""
-    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED, MANY_DOUBTED)
+    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED)
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells whose launches are in two states."""
-    return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
+    return _share_of_cells(rows, "launch_states", 0.0)
 
 
-def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: float) -> Judged:
+def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float) -> Judged:
+    """Judge the share of cells that have a fact: each is not ranked itself, and the others may be sound."""
     timed = _timed(rows)
     share = sum(bool(row.get(fact)) for row in timed) / max(1, len(timed))
-    return (NOT_RELIABLE if share >= many else PROVISIONAL, share) if share > some else None
+    return (PROVISIONAL, share) if share > some else None
 
 
 def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:

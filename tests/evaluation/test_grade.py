@@ -65,8 +65,8 @@ def test_a_quiet_run_of_enough_launches_is_good():
         ({"time_high_s": 2.5e-5}, ("wide", PROVISIONAL)),
         ({"oversubscribed": True}, ("oversubscribed", PROVISIONAL)),
         ({"nodes_declared": 2}, ("pretended", PROVISIONAL)),
-        ({"doubt": "below floor"}, ("doubted", NOT_RELIABLE)),
-        ({"launch_states": "2 states"}, ("launch_states", NOT_RELIABLE)),
+        ({"doubt": "below floor"}, ("doubted", PROVISIONAL)),
+        ({"launch_states": "2 states"}, ("launch_states", PROVISIONAL)),
     ],
 )
 def test_each_criterion_of_the_rows_alone(facts, expected):
