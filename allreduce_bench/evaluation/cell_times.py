@@ -5,12 +5,12 @@ cannot win.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.identified import NO
 from ..runs.schema import split_values
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, join_columns, time_of
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 
@@ -82,15 +82,21 @@ def tables(rows: Iterable[SummaryRow]) -> dict[int, dict[int, list[SummaryRow]]]
     return sizes_of_table
 
 
-def add_doubts(rows: Sequence[SummaryRow]) -> None:
-    """Set `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
-    for row in rows:
-        row["doubt"] = None if row["time_s"] is None else doubt_of(row)
-    for rows_of_size in by_size(rows).values():
-        rankable = [row for row in rows_of_size if row["doubt"] is None]
-        usual = _usual_definition(rankable)
-        for row in rankable:
-            row["doubt"] = None if row["time_definition"] == usual else OTHER_DEFINITION
+def find_doubts(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
+    """Return `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
+    own: list[SummaryRow] = [{"doubt": None if row["time_s"] is None else doubt_of(row)} for row in rows]
+    usual = {
+        size: _usual_definition([row for row in of_size if not row["doubt"]])
+        for size, of_size in by_size(join_columns(rows, own)).items()
+    }
+    return [{"doubt": doubted["doubt"] or _definition_doubt(row, usual)} for row, doubted in zip(rows, own)]
+
+
+def _definition_doubt(row: SummaryRow, usual: Mapping[tuple[int, int], str | None]) -> str | None:
+    """Return OTHER_DEFINITION of a row that competes by another definition than the usual one of its size."""
+    if row["time_s"] is None or not competing([row]):
+        return None
+    return OTHER_DEFINITION if row["time_definition"] != usual[row["ranks"], row["size_bytes"]] else None
 
 
 def doubt_of(row: SummaryRow) -> str | None:

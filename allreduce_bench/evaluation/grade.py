@@ -55,15 +55,18 @@ def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[s
         yield "ports"
 
 
-def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:
-    """Set the grade of its rank count in every row: `grading`, and the columns made of it."""
-    rows_of: dict[int, list[SummaryRow]] = {}
-    for row in rows:
-        rows_of.setdefault(row["ranks"], []).append(row)
-    for ranks, of_ranks in rows_of.items():
-        grade = grade_of(of_ranks, [fact for fact in attempts if fact["ranks"] == ranks])
-        for row in of_ranks:
-            row |= {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
+def grade_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[SummaryRow]:
+    """Return the grade of its rank count for every row: `grading`, and the columns made of it."""
+    grades = {
+        ranks: grade_of(
+            [row for row in rows if row["ranks"] == ranks], [fact for fact in attempts if fact["ranks"] == ranks]
+        )
+        for ranks in {row["ranks"] for row in rows}
+    }
+    return [
+        {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
+        for grade in (grades[row["ranks"]] for row in rows)
+    ]
 
 
 Judged = tuple[Any, ...] | None  # grade, value and perhaps limit; None: nothing is wrong

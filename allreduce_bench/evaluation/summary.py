@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,14 +18,14 @@ from ..runs.schema import FINAL, FLOORS, LEFT_OUT, SUMMARY, names
 from ..units import algbw, busbw
 from . import marks
 from .agreement import same_at_lengths
-from .cell_times import add_doubts, by_size
-from .forced_launches import add_not_compared
+from .cell_times import competing, find_doubts
+from .forced_launches import find_forced_doubts
 from .frames import CELL, cells_of, medians_of, read_calls, rows_of
-from .grade import add_grades
+from .grade import grade_rows
 from .launch_states import add_states
-from .limits import add_limits
-from .standings import add_standings
-from .summary_row import SummaryRow, time_of
+from .limits import bound_rows
+from .standings import rank_rows
+from .summary_row import SummaryRow, join_columns, time_of
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
@@ -52,19 +53,22 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         row["oversubscribed"] = oversubscribed.get(ranks)
         row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
-            _add_ran(row, identified[ranks], plan)
+            row |= _ran_columns(row, identified[ranks], plan)
         rows.append(row | _floors(plan, ranks, cell, least))
+    rows = judge_rows(rows, attempts)
+    return join_columns(rows, bound_rows(plan, rows, attempts))
+
+
+def judge_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict] = ()) -> list[SummaryRow]:
+    """Return the rows of a run with what their times say: states, doubts, grade, standing and speed-up.
+
+    `attempts`: the facts of the launches.
+    """
     if any(len(row.get("launch_medians", ())) > 1 for row in rows):
         add_states(rows, attempts)
-    add_doubts(rows)
-    add_grades(rows, attempts)
-    if plan.forced_launches:
-        add_not_compared(rows)
-    add_standings(rows)
-    for rows_of_size in by_size(rows).values():
-        _add_speedups(rows_of_size)
-    add_limits(plan, rows, attempts)
-    return rows
+    for judge in (find_doubts, partial(grade_rows, attempts=attempts), find_forced_doubts, rank_rows, find_speedups):
+        rows = join_columns(rows, judge(rows))
+    return [*rows]
 
 
 def record_summary(
@@ -108,18 +112,13 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     )
 
 
-def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
-    """Set what the library ran at the size of a row, and between it and the next smaller size."""
-    if ran := found.at(Competitor(row["competitor"]).algorithm, row["size_bytes"]):
-        row["ran"] = ran
-    smaller = max(
-        (size_bytes for size_bytes in plan.sizes if size_bytes < row["size_bytes"]), default=row["size_bytes"]
-    )
-    row["ran_below"] = [
-        ran
-        for ran in found.ran
-        if ran.algorithm == Competitor(row["competitor"]).algorithm and smaller < ran.size_bytes < row["size_bytes"]
-    ]
+def _ran_columns(row: SummaryRow, found: Identified, plan: Plan) -> SummaryRow:
+    """Return what the library ran at the size of a row, and between it and the next smaller size."""
+    algorithm, size_bytes = Competitor(row["competitor"]).algorithm, row["size_bytes"]
+    smaller = max((size for size in plan.sizes if size < size_bytes), default=size_bytes)
+    below = [ran for ran in found.ran if ran.algorithm == algorithm and smaller < ran.size_bytes < size_bytes]
+    ran = found.at(algorithm, size_bytes)
+    return {"ran_below": below, **({"ran": ran} if ran else {})}
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, least: Mapping[Hashable, Mapping[Hashable, float]]) -> SummaryRow:
@@ -166,13 +165,17 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: Mappi
     return row
 
 
-def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
-    """Set the speed-up over native called the same way in the rows of one size, if neither time is doubted."""
-    trusted = [row for row in rows_of_size if row["doubt"] is None]
-    natives = {row["competitor"]: row for row in trusted if Competitor(row["competitor"]).is_native}
-    for row in rows_of_size:
-        native = natives.get(Competitor(row["competitor"]).native_beside)
-        row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None
+def find_speedups(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
+    """Return `speedup` over native called the same way of each row, if neither time is doubted."""
+    trusted = [row for row in competing(rows) if row["time_s"] is not None and row["doubt"] is None]
+    times_s = {(row["ranks"], row["size_bytes"], row["competitor"]): time_of(row) for row in trusted}
+
+    def speedup(row: SummaryRow) -> float | None:
+        native_s = times_s.get((row["ranks"], row["size_bytes"], Competitor(row["competitor"]).native_beside))
+        own_s = times_s.get((row["ranks"], row["size_bytes"], row["competitor"]))
+        return native_s / own_s if native_s and own_s else None
+
+    return [{"speedup": speedup(row)} for row in rows]
 
 
 def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:

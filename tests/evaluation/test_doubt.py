@@ -50,7 +50,7 @@ def test_a_copy_is_a_floor_between_ranks_from_64_kib_on():
 def test_times_of_another_definition_are_not_ranked_among_the_others():
     rows = [made_row(name, 8, [time_s] * 3) for name, time_s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
     rows[0]["time_definition"] = "round_time_max_local"
-    rank(rows)
+    rows = rank(rows)
     assert [row["doubt"] for row in rows] == [OTHER_DEFINITION, None, None]
     assert rows[0]["standing"] is None and {row["standing"] for row in rows[1:]} != {None}
 

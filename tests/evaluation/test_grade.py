@@ -9,8 +9,8 @@ from allreduce_bench.evaluation.grade import (
     NOT_RELIABLE,
     PROVISIONAL,
     Grade,
-    add_grades,
     grade_of,
+    grade_rows,
 )
 from allreduce_bench.evaluation.summary_row import Noise
 
@@ -176,6 +176,6 @@ def test_where_nothing_was_measured_nothing_is_reliable():
 
 def test_every_row_has_the_grade_of_its_rank_count():
     rows = [row(), row(ranks=4), row(ranks=4, state="left out", time_s=None)]
-    add_grades(rows, [launch(), launch(node(others_s=9.0), ranks=4)])
-    assert [each["grade"] for each in rows] == [GOOD, NOT_RELIABLE, NOT_RELIABLE]
-    assert rows[0]["grade_reasons"] is None and rows[1]["grade_reasons"] == rows[2]["grade_reasons"] == "others=0.45"
+    graded = grade_rows(rows, [launch(), launch(node(others_s=9.0), ranks=4)])
+    assert [each["grade"] for each in graded] == [GOOD, NOT_RELIABLE, NOT_RELIABLE]
+    assert [each["grade_reasons"] for each in graded] == [None, "others=0.45", "others=0.45"]

@@ -5,9 +5,9 @@ from typing import Any
 
 from made_times import rows_of_times
 
-from allreduce_bench.evaluation.cell_times import add_doubts
-from allreduce_bench.evaluation.standings import add_standings
-from allreduce_bench.evaluation.summary_row import SummaryRow
+from allreduce_bench.evaluation.cell_times import find_doubts
+from allreduce_bench.evaluation.standings import rank_rows
+from allreduce_bench.evaluation.summary_row import SummaryRow, join_columns
 from allreduce_bench.units import busbw
 
 CALLS = 20
@@ -43,11 +43,8 @@ def _made_rows(
 
 def rank(rows: list[SummaryRow], grade: str = "good") -> list[SummaryRow]:
     """The rows, with doubts, a grade and standings."""
-    add_doubts(rows)
-    for row in rows:
-        row["grade"] = grade
-    add_standings(rows)
-    return rows
+    graded = [row | {"grade": grade} for row in join_columns(rows, find_doubts(rows))]
+    return join_columns(graded, rank_rows(graded))
 
 
 def standings(rows: Sequence[SummaryRow]) -> dict[tuple[str, int], str | None]:
