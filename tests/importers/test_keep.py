@@ -75,7 +75,7 @@ def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
     assert last["time_s"] == last["imb_t_max_s"] == pytest.approx(143391.81e-6)
     assert last["osu_avg_s"] == pytest.approx(142454.70e-6) and last["time_definition"] == "imb_t_max"
     assert last["interval"] == "range" and frame["first_penalty"].isna().all()  # a mean is no repetition
-    calls = frames.repetitions([RunFolder(tmp_path / "run")])
+    calls = frames.read_calls(RunFolder(tmp_path / "run"))
     assert calls["call"].isna().all() and len(calls) == 32
     assert RunFolder(tmp_path / "run").marks()[-1]["iterations"] == "65"
 
@@ -335,7 +335,7 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
     row = {row["competitor"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
     assert (row["repetitions"], row["interval"], row["size_bytes"]) == (16, "repetitions", 256)
     assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
-    assert frames.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
+    assert frames.read_calls(RunFolder(tmp_path / "run"))["warmup"].sum() == 8
     assert [path.name for path in (tmp_path / "run" / "launches").glob("*.json")] == ["8r-1.1.json"]  # one allocation
 
 

@@ -7,7 +7,6 @@ import pytest
 from made_runs import WARMUPS, build_run
 from rechecked import recheck
 
-from allreduce_bench.evaluation.cell_times import join_values, split_values
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.report import caveats
@@ -15,8 +14,7 @@ from allreduce_bench.report.distribution import tables
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import SYNCS, common_start, time_definition
+from allreduce_bench.runs.schema import SYNCS, common_start, join_values, split_values, time_definition
 
 
 def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, **told) -> RunFolder:
@@ -173,22 +171,6 @@ def test_what_was_not_told_stays_missing(tmp_path):
     row = row_of(one_cell(tmp_path / "run", [[2.0] * 12] * 3, **told))
     assert {row[name] for name in (*nothing, *unknown, "nccl_tests_s")} == {None}
     assert row["lag1"] is None  # all calls took the same time
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("time_s", value) for value in ("nan", "inf", "-inf", "-1e-6", "soon", "")),
-        ("global_s", "nan"),
-        ("osu_avg_s", "nan"),
-    ],
-)
-def test_a_stored_time_that_is_none_is_damage_with_file_and_line(tmp_path, name, value):
-    folder = one_cell(tmp_path / "run", [[2.0] * 12])
-    spoil(folder.launches / "2r-1.1.calls.csv", 5, name, value)
-    recheck(folder)
-    with pytest.raises(RunError, match=rf"2r-1\.1\.calls\.csv, .*, row 4: damaged: {name} is '{value}'"):
-        summarise(folder)
 
 
 def test_a_mean_that_is_none_is_damage(tmp_path):
