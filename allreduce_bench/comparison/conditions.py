@@ -16,7 +16,7 @@ from ..runs.conditions import CONDITIONS, conditions_of, name_of
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.rows import RunError
-from ..runs.schema import common_start, split_values
+from ..runs.schema import BARRIER, split_values
 from ..units import unknown_word
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
@@ -226,7 +226,7 @@ def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
 
 def _begins_by_barrier(row: SummaryRow) -> bool:
     """Return whether some launches of a row began their calls by a barrier."""
-    return "barrier" in map(common_start, split_values(row.get("time_definition")))
+    return BARRIER in split_values(row.get("start"))
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:

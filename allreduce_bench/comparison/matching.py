@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words
+from ..evaluation.cell_times import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
@@ -72,9 +72,10 @@ class MatchedCell(NamedTuple):
 
     @property
     def definitions(self) -> list[str]:
-        """Return its timing methods: one, or several if they differ."""
-        rows = [row for _, row in (*self.before, *self.after)]
-        return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
+        """Return its timing methods, with the start of short calls: one, or several if they differ."""
+        rows = [row for _, row in (*self.before, *self.after) if row["time_s"]]
+        names = ("start", "time_definition") if self.key.size_bytes < STARTS_TELL_BELOW else ("time_definition",)
+        return list(dict.fromkeys(" ".join(filter(None, map(row.get, names))) for row in rows))
 
     @property
     def doubt(self) -> str:

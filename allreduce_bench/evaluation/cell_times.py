@@ -19,12 +19,13 @@ INVALID = "invalid calls"  # a rank was often late, or its clock was wrong: the 
 BELOW_FLOOR = "below a floor"  # too short to be true
 OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
 DRIFT = "drift"  # there is no single time
+BARRIERS = "by barriers"  # short calls of launches that begin at a time: ranks leave a barrier further apart
 DEFINITIONS = "several definitions"  # its launches were timed in different ways
 ANOTHER = "another algorithm"  # of the library ran than it was told to use
 STATES = "two states"  # its launches are in two states: their median represents neither
 REFERENCE = "default of forced launches"  # the library's own choice there, which competes untouched
 OTHER_DEFAULT = "another default"  # than native: the library by its own choice took another time in its launches
-DOUBTS = (ANOTHER, BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
+DOUBTS = (ANOTHER, BELOW_FLOOR, STATES, INVALID, BARRIERS, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
 APART = (ANOTHER, REFERENCE, OTHER_DEFAULT)  # not one of the contest: it may be shorter than all that are ranked
 
 WORDS_OF = {  # doubt -> what people read, if different
@@ -32,12 +33,14 @@ WORDS_OF = {  # doubt -> what people read, if different
     BELOW_FLOOR: "shorter than a reference time",
     STATES: "bimodal: two levels",
     INVALID: "invalid calls (a rank started late, or its clock ran backwards)",
+    BARRIERS: "by barriers, since no call began on time",
 }
 
 # where doubts begin
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_DRIFT = 1.5  # of the last calls of a launch over the first
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
+STARTS_TELL_BELOW = 64 * 1024  # bytes: how far apart ranks leave a barrier is up to 40 % of the time of 8 B
 
 
 def doubt_words(doubt: str) -> str:
@@ -107,6 +110,7 @@ def doubt_of(row: SummaryRow) -> str | None:
         BELOW_FLOOR: bool(passed_floors(row)),
         STATES: bool(row.get("launch_states")),
         INVALID: row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"]),
+        BARRIERS: row["size_bytes"] < STARTS_TELL_BELOW and bool(row.get("went_on_by_barriers")),
         DEFINITIONS: len(split_values(row["time_definition"])) > 1,
         DRIFT: drifts(row, STRONG_DRIFT),
     }

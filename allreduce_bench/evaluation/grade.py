@@ -10,7 +10,7 @@ from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
 from ..machine.interfaces import has_errors
-from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL, common_start, split_values
+from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .cell_times import APART, MIN_LAUNCHES
@@ -183,7 +183,7 @@ def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
 
 def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the calls of a cell in a launch; imported means have an unknown number."""
-    ours = [row for row in _timed(rows) if all(map(common_start, split_values(row.get("time_definition"))))]
+    ours = [row for row in _timed(rows) if row.get("start")]
     calls = [row["repetitions"] / row["launches"] for row in ours if row.get("repetitions") and row["launches"]]
     return (PROVISIONAL, median(calls)) if calls and median(calls) < ENOUGH_CALLS else None
 

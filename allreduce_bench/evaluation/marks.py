@@ -100,7 +100,8 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
     """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
     return {
-        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "stopped": _joined(done, "stopped"),
+        "start": _joined(done, "start"),
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
         "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
@@ -112,6 +113,10 @@ def known_median(values: Iterable[float | None]) -> float | None:
     """Return the median of the known values; None: there are none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
+
+
+def _joined(marks: Iterable[Row], name: str) -> str | None:
+    return join_values(sorted({mark[name] for mark in marks if mark[name]})) or None
 
 
 def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:

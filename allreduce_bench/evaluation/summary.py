@@ -14,7 +14,7 @@ from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import FINAL, FLOORS, LEFT_OUT, SUMMARY, names
+from ..runs.schema import BARRIER, FINAL, FLOORS, LEFT_OUT, ROUND_TIME, SUMMARY, names
 from ..units import algbw, busbw
 from . import marks
 from .agreement import same_at_lengths
@@ -51,6 +51,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed)
         row["imported"] = isinstance(plan, ImportedPlan) and cell.algorithm.split(":")[0] != NATIVE
         row["oversubscribed"] = oversubscribed.get(ranks)
+        row["went_on_by_barriers"] = _went_on_by_barriers(ended.get((ranks, cell.key), []), attempts)
         row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
             row |= _ran_columns(row, identified[ranks], plan)
@@ -163,6 +164,14 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: Mappi
         row["algbw_bytes_per_s"] = algbw(row["size_bytes"], time_s)
         row["busbw_bytes_per_s"] = busbw(row["size_bytes"], time_s, plan.group_size(ranks))
     return row
+
+
+def _went_on_by_barriers(ended: Iterable[Row], attempts: Iterable[dict]) -> bool:
+    """Return whether the cell did in some launch, the calls of which should begin at a time."""
+    by_time = {
+        (fact["launch"], str(fact["attempt"])) for fact in attempts if fact.get("sync", {}).get("way") == ROUND_TIME
+    }
+    return any(mark["start"] == BARRIER and (mark["launch"], mark["attempt"]) in by_time for mark in ended)
 
 
 def find_speedups(rows: Sequence[SummaryRow]) -> list[SummaryRow]:

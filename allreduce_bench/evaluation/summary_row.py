@@ -80,6 +80,7 @@ class SummaryFacts(TypedDict, total=False):
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
     launch_states: LaunchStates | None  # see `launch_states.add_states`
     suspected_states: int  # launches of a cell that look like two states, and are too few to tell
+    went_on_by_barriers: bool  # in some launch that begins calls at a time, since no call began on time
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]

@@ -15,7 +15,7 @@ from mpi4py import MPI
 from ..executing import Between, CommonStart, Prepared
 from ..machine import finding
 from ..medians import median
-from ..runs.schema import join_values, time_definition
+from ..runs.schema import BARRIER, COMPLETION, MAX_LOCAL
 from ..units import format_ranges, format_time
 from ..watching.whereabouts import doing
 from .budget import BATCH_S, Sample
@@ -153,7 +153,7 @@ class TimedCalls:
         self._late = 0  # consecutive last calls with a late rank
 
     def end_warmups(self) -> None:
-        """End the warm-ups: later calls count."""
+        """End the warm-ups: only later calls count."""
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
     def add(self, block: np.ndarray, sync: Sync, looks: np.ndarray) -> None:
@@ -179,7 +179,7 @@ class TimedCalls:
 
     def sample(self, done: int, spent_s: float) -> Sample:
         """Return rank 0's view of the last `done` calls, which took `spent_s` seconds."""
-        by_barrier = bool(self._syncs) and self._syncs[-1] == Barrier.name
+        by_barrier = bool(self._syncs) and self._syncs[-1] == BARRIER
         return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
     def times(self, line: ClockLine | None, stopped: str) -> CellTimes:
@@ -195,8 +195,8 @@ class TimedCalls:
         if self.is_completion and stamps is None:
             columns["valid"][:] = False
         timed = np.flatnonzero(columns["valid"][self.warmups :]) + self.warmups
-        facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s}
-        facts["time_definition"] = join_values(sorted(set(columns["time_definition"][timed].tolist())))
+        facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s, "start": self._syncs[-1]}
+        facts["time_definition"] = COMPLETION if self.is_completion else MAX_LOCAL
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
@@ -229,8 +229,7 @@ class TimedCalls:
             columns |= arrivals(*stamps[-2:])
         if stamps is not None and self.is_completion:
             columns |= completions(*stamps[-2:])
-        definitions = [time_definition(sync, self.is_completion) for sync in self._syncs]
-        return columns | {"time_definition": np.array(definitions)}
+        return columns
 
     def _doubts(
         self, lines: Sequence[ClockLine | None], backwards: list[int], odd_ratio: float | None, some_valid: bool
@@ -368,9 +367,9 @@ def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_rat
             finding(
                 "sync",
                 "caution",
-                "in some cells no call started on time, so they fell back to a barrier",
-                "their timing method differs from that of other cells, see time_definition",
-                "measure with --sync barrier, or on an idle machine",
+                "in some cells no call began on time, so they went on by barriers",
+                "ranks leave a barrier further apart: below 64 KiB these cells are neither ranked nor compared",
+                "measure again on an idle machine, or all cells with --sync barrier",
             )
         )
     return found

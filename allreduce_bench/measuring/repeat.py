@@ -361,7 +361,7 @@ def repeat(
     """Warm up and time calls on all ranks, each after a common start, until rank 0 decides that it is enough.
 
     `turn` returns the call to time, and is called before each start. If no call began on time, a barrier replaces the
-    start. `checks`: check the first warm-up, in pauses outside the budget,
+    start, and the calls so far count as warm-ups. `checks`: check the first warm-up, in pauses outside the budget,
     and the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what
     ranks do before each call; its loop is in Python.
     """
@@ -378,6 +378,7 @@ def repeat(
             start += checks.pause(turn)
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
+            calls.end_warmups()
         _add_batch(batch.calls, sync, calls, timing, checks)
         done += batch.calls
         if checks:

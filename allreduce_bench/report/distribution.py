@@ -14,7 +14,7 @@ from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
 from ..runs.folder import RunFolder
-from ..runs.schema import AFTER_LAST
+from ..runs.schema import COMPLETION
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
@@ -82,7 +82,7 @@ def _first_call(row: SummaryRow) -> str:
 def _beyond_local(row: SummaryRow) -> str:
     """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
-    if global_s is None or time_s is None or row["time_definition"].endswith(AFTER_LAST):
+    if global_s is None or time_s is None or row["time_definition"] == COMPLETION:
         return ""
     return three_digits((global_s - time_s) * 1e6)
 
@@ -135,7 +135,10 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
         DistributionColumn("clock error", _microseconds("clock_error_s")),
     ),
-    "timing method": (DistributionColumn("definition", _column_text("time_definition"), "text"),),
+    "timing method": (
+        DistributionColumn("definition", _column_text("time_definition"), "text"),
+        DistributionColumn("start", _column_text("start"), "text"),
+    ),
 }
 
 

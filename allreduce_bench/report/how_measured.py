@@ -26,7 +26,7 @@ from ..runs.groups import describe
 from ..runs.injected import PATTERNS, late_by_of
 from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
-from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values, time_definition
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import counted, few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
@@ -34,7 +34,6 @@ from .verdict_sentence import confidence
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
 BEGUN = {  # how ranks enter a call -> as text
     "barrier": "after an MPI_Barrier",
-    "dissemination": "after a dissemination barrier of MPI_Sendrecv",
     "round_time": "at a time on the common clock that rank 0 announces",
 }
 MOST_HOSTS = 32  # of an order of ranks, listed by name
@@ -82,17 +81,14 @@ def operation_sentence(plan: Plan) -> str:
 
 def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    definitions = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
-    return f"the maximum over ranks of exit - entry; {'; '.join(definitions)}"
+    begun = " or ".join(words for way, words in BEGUN.items() if way in ways)
+    return f"the maximum over ranks of exit - entry, which is {begun}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
-    """Name the method that the first launch of every rank count chose, and why; and how many launches chose another."""
+    """Name how calls began, and why; empty: no launch says."""
     synchronised = [fact for fact in attempts if "sync" in fact]
-    first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
-    changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
-    reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
+    return _values_text(synchronised, lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:

@@ -275,7 +275,8 @@ class Plan:
             "--sync",
             section=Section.DEFINED,
             condition=True,
-            help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
+            help="How ranks enter a call together; auto: round_time where no node has more ranks than usable cores, "
+            "else barrier.",
             of=("auto", *SYNCS),
         ),
     )

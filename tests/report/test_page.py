@@ -228,7 +228,7 @@ def test_says_what_ran_where_and_how(page, run):
         "Linux 6.1",
         "4.1.2",
         "OMPI_MCA_btl=self,sm",
-        "barrier_max_local",
+        "after an MPI_Barrier",
         "random in every launch, seed 1",
         "3 planned",
     ):

@@ -24,7 +24,7 @@ def made_calls(rows: Sequence[Mapping]) -> pd.DataFrame:
 def made_medians(calls: pd.DataFrame) -> pd.DataFrame:
     """The medians of these calls, each cell of a launch with a mark that says it was done."""
     places = calls[["ranks", "competitor", "size_bytes", "launch"]].drop_duplicates().astype(str).to_dict("records")
-    mark = dict.fromkeys(OF_MARK, "") | {"time_definition": "barrier_max_local", "state": "done"}
+    mark = dict.fromkeys(OF_MARK, "") | {"time_definition": "max_local", "state": "done"}
     return medians_of(calls, [{**mark, **place} for place in places])
 
 
