@@ -82,7 +82,7 @@ def operation_sentence(plan: Plan) -> str:
 def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
     begun = " or ".join(words for way, words in BEGUN.items() if way in ways)
-    return f"the maximum over ranks of exit - entry, which is {begun}"
+    return f"the maximum over ranks of exit - entry; the entry is {begun}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:

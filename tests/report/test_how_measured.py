@@ -17,7 +17,7 @@ def told(path, facts: dict | None) -> dict[str, str]:
 def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
     words = told(tmp_path / "run", {"sync": {"way": "round_time", "why": "it holds"}, "clock": CLOCK})
     assert words["time of a call"] == (
-        "the maximum over ranks of exit - entry, which is at a time on the common clock that rank 0 announces"
+        "the maximum over ranks of exit - entry; the entry is at a time on the common clock that rank 0 announces"
     )
     assert words["common start"] == "round_time: it holds"
     assert (
