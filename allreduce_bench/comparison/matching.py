@@ -74,8 +74,9 @@ class MatchedCell(NamedTuple):
     def definitions(self) -> list[str]:
         """Return its timing methods, with the start of short calls: one, or several if they differ."""
         rows = [row for _, row in (*self.before, *self.after) if row["time_s"]]
-        names = ("start", "time_definition") if self.key.size_bytes < STARTS_TELL_BELOW else ("time_definition",)
-        return list(dict.fromkeys(" ".join(filter(None, map(row.get, names))) for row in rows))
+        is_short = self.key.size_bytes < STARTS_TELL_BELOW
+        methods = ((row.get("start") if is_short else None, row["time_definition"]) for row in rows)
+        return list(dict.fromkeys(" ".join(filter(None, method)) for method in methods))
 
     @property
     def doubt(self) -> str:
