@@ -41,10 +41,7 @@ class CallNumbers:
         """
         self.rank, self.size, self.next, self.wait = rank, size, first, wait
         edges = np.arange(min(size, count) + 1) * count // max(1, min(size, count))
-        self.starts, self.spans = (
-            edges[:-1],
-            np.diff(edges) - 1,
-        )  # first element of each block, and from there to its last
+        self.starts, self.spans = edges[:-1], np.diff(edges) - 1  # a block's first element, and from there to its last
         self.values = Values._make(map(bits, values))
         self.wrong = np.zeros(1, np.int64)  # elements on this rank
         self.places: list[NumberedPlace] = []

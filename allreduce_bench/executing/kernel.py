@@ -277,7 +277,7 @@ class Numbers(NamedTuple):
     rank: int
     size: int
     first: int  # number of the first call
-    count: int  # of `given` and `result`
+    known: int  # elements of `given` and `result`
     starts: int
     spans: int
     given: int
@@ -441,7 +441,7 @@ def _write_number(bound, numbers, number):
     starts, spans, at = _int64s(numbers.starts, blocks), _int64s(numbers.spans, blocks), _int64s(numbers.at, blocks)
     is_own = (number + number // numbers.size) % numbers.size == numbers.rank
     part = _part_of(number)
-    value = numbers.given + number % numbers.count * size_bytes if is_own else numbers.neutral
+    value = numbers.given + number % numbers.known * size_bytes if is_own else numbers.neutral
     for block in range(blocks):
         kept = numbers.kept + block * size_bytes
         memcpy(vector + at[block] * size_bytes, kept, size_bytes)
@@ -455,7 +455,7 @@ def _look(bound, numbers, number):
     """Count elements of the output that are not the number's result."""
     size_bytes, vector = bound.element_nbytes, _int64s(bound.buffers, 3)[OUTPUT]
     at, wrong = _int64s(numbers.at, numbers.blocks), _int64s(numbers.wrong, 1)
-    correct = _bytes(numbers.result + number % numbers.count * size_bytes, size_bytes)
+    correct = _bytes(numbers.result + number % numbers.known * size_bytes, size_bytes)
     for block in range(numbers.blocks):
         found = _bytes(vector + at[block] * size_bytes, size_bytes)
         for i in range(size_bytes):

@@ -113,8 +113,9 @@ class Checks:
     @doing("checking the result")
     def check_inputs(self) -> None:
         """Check the inputs of the other places, at the end, because it brings them into the cache."""
-        for number, place in enumerate(self._rotation.places if self._rotation else ()):
-            if number != self._rotation.used():
+        last = self._rotation.used() if self._rotation else 0
+        for number, place in enumerate(self._places()):
+            if number != last:
                 self._remove_number(number)
                 self._wrong += wrong_elements(place.sendbuf, self._operand)
 
