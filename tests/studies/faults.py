@@ -1,4 +1,4 @@
-"""Which all-reduces that go wrong does a run catch? 25 ways, in every operation and type, on both MPIs.
+"""Which all-reduces that go wrong does a run catch? 27 ways, in every operation and type, on both MPIs.
 
 python tests/studies/faults.py [--cell-time S] [--cells M] [PYTHON…]. Prints for each MPI and number of ranks a line per
 fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong; whoever
