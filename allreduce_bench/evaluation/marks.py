@@ -27,8 +27,6 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
     row["checks"] = sum(checks) if checks else None
-    looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
-    row["looks"] = sum(looks) if looks else None
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FINAL):

@@ -76,8 +76,6 @@ _InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends b
 _WhyUncut = Annotated[str | None, Column("why a pipelined way ran the steps without cutting them; empty: it cut them, or had not to")]
 _SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
-_MaxUlp = Annotated[float | None, Column("largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared", "ULP")]
-_MeanUlp = Annotated[float | None, Column("mean distance of the compared elements from the exactly rounded sum", "ULP")]
 _PromisedSameBits = Annotated[int | None, Column("1: by its schedule all ranks evaluate the same expression; empty: native, or not verified", kind="flag")]
 _PromisedRankOrder = Annotated[int | None, Column("1: by its schedule every reduction joins neighbouring ranks; empty: native, or not verified", kind="flag")]
 _PromisedDepth = Annotated[int | None, Column("largest number of roundings of an input by the schedule: bounds the error; empty: native, or not verified")]
@@ -127,14 +125,10 @@ class MarkColumns(_CellColumns, total=False):
     calls: Annotated[int, Column("its rows in the file of calls")]
     iterations: Annotated[int | None, Column("calls that each of these rows is the mean of; 1: a single call; empty: unknown")]
     stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within")]
-    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked", "elements")]
+    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones, and where timed ones have their number; empty: unchecked", "elements")]
     checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the timed ones; empty: unknown")]
-    looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls")]
-    looked_ratio: Annotated[float | None, Column("median over these calls of the least exit - entry of a rank, over that of the others of their batches; empty: too few of either")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
-    max_ulp: _MaxUlp
-    mean_ulp: _MeanUlp
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
@@ -214,11 +208,8 @@ class SummaryColumns(_CellColumns, total=False):
     doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, by barriers (below 64 KiB, although its launches begin at a time), several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)")]
     standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one")]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
-    looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
-    max_ulp: _MaxUlp
-    mean_ulp: _MeanUlp
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth

@@ -54,7 +54,8 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
     assert _checks_text(few, rows) == (
         "every bit of 23 calls on exact vectors, before, between and after the timed calls of 2 cells, 2 wrong "
-        "elements; one or two ranks that are missing, doubled or mixed up are detected always"
+        "elements; one or two ranks that are missing, doubled or mixed up are detected always; each call in between "
+        "has its number in one element of each rank's part of the input, and its result was looked at there"
     )
     said = _checks_text(many, rows)
     assert "are detected" in said and "least 5%" in said

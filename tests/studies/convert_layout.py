@@ -65,9 +65,7 @@ def _plan_of(plan: Mapping) -> dict:
     sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
     usual = Plan(("ring",), (8,), (2,)).to_json()
     start = usual["start"] | dict(kept.get("start", {}))
-    return (
-        usual | {"placement": "", "inputs": "same"} | kept | {"competitors": competitors, "sync": sync, "start": start}
-    )
+    return usual | {"placement": ""} | kept | {"competitors": competitors, "sync": sync, "start": start}
 
 
 def _competitors(algorithm: str, executors: Sequence[str], algorithms: Sequence[str]) -> Iterator[str]:
