@@ -124,6 +124,8 @@ def settings(size: int, sample: bool) -> Iterator[tuple]:
     cases = list(product(FAULTS, WHEN, ("ring", "recursive_doubling"), KINDS, COUNTS))
     cases += list(product(["all rows left out"], WHEN, ("native",), KINDS[:2], COUNTS))
     for number, (name, when, algorithm, kind, count) in enumerate(cases):
+        if count < size > 2:
+            continue  # ranks have other rows: one without a message would let another one wait for ever
         if not sample or number % 29 == size % 29:
             yield name, when, algorithm, *kind, count
 

@@ -55,7 +55,7 @@ def measure(sizes: list[int]) -> None:
     comm = MPI.COMM_WORLD.Dup()
     node = Topology.one_node(comm.size)
     plan = Plan(("ring",), (), (comm.size,), 1, seed=1, cell_time_s=CELL_TIME_S)
-    common = (comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set())
+    common = (comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set(), set())
     context = Context(*common, Clock(comm, shared=True), Barrier(comm))
     for size_bytes in sizes:
         for algorithm in ("native", "ring"):
