@@ -10,7 +10,7 @@ SIZE = r"\d+ (?:B|KiB|MiB|GiB)"
 FACTOR = re.compile(
     rf"^ *(?P<lead>\S.*?) (?:at|from) (?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?"
     r"(?:|[, ].*; (?P<leader>\S+) is|:) ?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
-    r"(?P<rival>\S+(?: \S+)??)(?:, the second fastest)? \((?P<worst>[\d.]+) in the worst of \d+ launches\)",
+    r"(?P<rival>[^\s,]+)(?:, the second fastest)?(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
     re.MULTILINE,
 )
 COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  (\d+\.\d{3}) to (\d+\.\d{3})  ")
@@ -67,7 +67,7 @@ def factors_of(text: str) -> list[Said]:
             both = [(times.get((size, match["rival"])), times.get((size, leader))) for size in sizes]
             known = [rival / own for rival, own in both if rival and own]
             assert known, (match[0], times)
-            least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"])
+            least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"] or 0)
             found.append(Said(match[0], least, three_digits(min(known)), worst, float(most)))
             found.append(Said(match[0], most, three_digits(max(known)), float(least), float(most)))
     return found
