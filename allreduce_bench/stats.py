@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from math import ceil, comb, exp, log
-from statistics import NormalDist, correlation, fmean, median, quantiles
+from statistics import NormalDist, fmean, median, quantiles
+
+import numpy as np
 
 # Student's t, two-sided 95 %, for 1 to 30 degrees of freedom
 T95 = (
@@ -86,16 +88,9 @@ def lag1(values: Sequence[float]) -> float | None:
     """
     if len(values) < LEAST_FOR_LAG or len(set(values[:-1])) == 1 or len(set(values[1:])) == 1:
         return None
-    rank = _ranks(values)
-    return correlation(rank[:-1], rank[1:])
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the place of each value in the order of size; equal ones share the mean of their places."""
-    places: dict[float, list[int]] = {}
-    for place, value in enumerate(sorted(values)):
-        places.setdefault(value, []).append(place)
-    return [(places[value][0] + places[value][-1]) / 2 for value in values]
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal values share the mean of their ranks
+    return float(np.corrcoef(rank[:-1], rank[1:])[0, 1])
 
 
 def drift(values: Sequence[float]) -> float | None:

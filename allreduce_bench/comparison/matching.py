@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words
+from ..evaluation.cell_times import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
@@ -72,9 +72,11 @@ class MatchedCell(NamedTuple):
 
     @property
     def definitions(self) -> list[str]:
-        """Return its timing methods: one, or several if they differ."""
-        rows = [row for _, row in (*self.before, *self.after)]
-        return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
+        """Return its timing methods, with the start of short calls: one, or several if they differ."""
+        rows = [row for _, row in (*self.before, *self.after) if row["time_s"]]
+        is_short = self.key.size_bytes < STARTS_TELL_BELOW
+        methods = ((row.get("start") if is_short else None, row["time_definition"]) for row in rows)
+        return list(dict.fromkeys(" ".join(filter(None, method)) for method in methods))
 
     @property
     def doubt(self) -> str:

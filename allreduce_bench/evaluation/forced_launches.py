@@ -5,7 +5,7 @@ launches, is held against `native`. Where one of the two is slower, the times of
 are not comparable with the untouched launches, and are not ranked. `native:default` never is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..runs.competitor import FORCED_DEFAULT, NATIVE, Competitor
 from ..runs.schema import FASTEST, SLOWER
@@ -14,10 +14,10 @@ from .rounds import relation, times_by_round
 from .summary_row import SummaryRow, time_of
 
 
-def add_not_compared(rows: Sequence[SummaryRow]) -> None:
-    """Set `doubt` of the rows of forced launches that are not ranked, and `default_ratio` where that is why.
+def find_forced_doubts(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
+    """Return `doubt` of every row, and `default_ratio` where that is why a forced launch is not ranked.
 
-    Rows have the doubts of `add_doubts`.
+    Rows have the doubts of `find_doubts`, which stay.
     """
     timed = [row for row in rows if row["time_s"] is not None]
     natives = {_place(row): row for row in timed if row["competitor"] == NATIVE}
@@ -28,11 +28,15 @@ def add_not_compared(rows: Sequence[SummaryRow]) -> None:
         for place, (default, native) in pairs.items()
         if relation(*(times_by_round(row["launch_medians"]) for row in (default, native))) in (SLOWER, FASTEST)
     }
-    for row in timed:
-        if row["competitor"] == FORCED_DEFAULT:
-            row["doubt"] = REFERENCE
-        elif Competitor(row["competitor"]).is_forced and _place(row) in ratios:
-            row["doubt"], row["default_ratio"] = row["doubt"] or OTHER_DEFAULT, ratios[_place(row)]
+    return [_forced_doubt(row, ratios) for row in rows]
+
+
+def _forced_doubt(row: SummaryRow, ratios: Mapping[tuple[int, int], float]) -> SummaryRow:
+    if row["time_s"] is not None and row["competitor"] == FORCED_DEFAULT:
+        return {"doubt": REFERENCE}
+    if row["time_s"] is not None and Competitor(row["competitor"]).is_forced and _place(row) in ratios:
+        return {"doubt": row["doubt"] or OTHER_DEFAULT, "default_ratio": ratios[_place(row)]}
+    return {"doubt": row["doubt"]}
 
 
 def _place(row: SummaryRow) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
 from ..machine.interfaces import has_errors
-from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL, common_start, split_values
+from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .cell_times import APART, MIN_LAUNCHES
@@ -27,8 +27,7 @@ ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
 WIDE = 1.2
 MOST_FACTOR = 10  # larger factors are printed only if the grade is good
 COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
-SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
-MANY_STATES = 0.5  # share of the cells whose launches are in two states
+SOME_DOUBTED = 0.1  # share of the cells that a doubt stands against
 
 
 def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
@@ -56,15 +55,18 @@ def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[s
         yield "ports"
 
 
-def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:
-    """Set the grade of its rank count in every row: `grading`, and the columns made of it."""
-    rows_of: dict[int, list[SummaryRow]] = {}
-    for row in rows:
-        rows_of.setdefault(row["ranks"], []).append(row)
-    for ranks, of_ranks in rows_of.items():
-        grade = grade_of(of_ranks, [fact for fact in attempts if fact["ranks"] == ranks])
-        for row in of_ranks:
-            row |= {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
+def grade_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[SummaryRow]:
+    """Return the grade of its rank count for every row: `grading`, and the columns made of it."""
+    grades = {
+        ranks: grade_of(
+            [row for row in rows if row["ranks"] == ranks], [fact for fact in attempts if fact["ranks"] == ranks]
+        )
+        for ranks in {row["ranks"] for row in rows}
+    }
+    return [
+        {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
+        for grade in (grades[row["ranks"]] for row in rows)
+    ]
 
 
 Judged = tuple[Any, ...] | None  # grade, value and perhaps limit; None: nothing is wrong
@@ -130,18 +132,19 @@ def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells that are doubted; which algorithm ran does not make times doubtful."""
-    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED, MANY_DOUBTED)
+    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED)
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells whose launches are in two states."""
-    return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
+    return _share_of_cells(rows, "launch_states", 0.0)
 
 
-def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: float) -> Judged:
+def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float) -> Judged:
+    """Judge the share of cells that have a fact: each is not ranked itself, and the others may be sound."""
     timed = _timed(rows)
     share = sum(bool(row.get(fact)) for row in timed) / max(1, len(timed))
-    return (NOT_RELIABLE if share >= many else PROVISIONAL, share) if share > some else None
+    return (PROVISIONAL, share) if share > some else None
 
 
 def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
@@ -180,7 +183,7 @@ def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
 
 def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the calls of a cell in a launch; imported means have an unknown number."""
-    ours = [row for row in _timed(rows) if all(map(common_start, split_values(row.get("time_definition"))))]
+    ours = [row for row in _timed(rows) if row.get("start")]
     calls = [row["repetitions"] / row["launches"] for row in ours if row.get("repetitions") and row["launches"]]
     return (PROVISIONAL, median(calls)) if calls and median(calls) < ENOUGH_CALLS else None
 

@@ -39,32 +39,40 @@ class NodeLink(NamedTuple):
     free_nbytes: float = 0.0  # the burst that it passes at once after a pause
 
 
-def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mapping]) -> None:
-    """Set `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link` of each row.
+def bound_rows(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[Mapping]) -> list[SummaryRow]:
+    """Return `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link` of each row.
 
     None with groups, which share links and memory in another way, with delayed ranks, before whose arrival the others
     may have done a part, and where there is no time or nothing to reduce.
     """
-    every = list(rows)
+    networks = {}
     for ranks in plan.ranks:
-        rows_of_ranks = [row for row in every if row["ranks"] == ranks]
         facts = [fact for fact in attempts if fact["ranks"] == ranks]
-        link = link_of(plan, [row for row in rows_of_ranks if row.get("wire")], facts)
-        alpha_s = message_s(facts)
-        for row in rows_of_ranks:
-            row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
-            row["link"] = link.words if link else None
-            time_s = row["time_s"]
-            has_none = plan.groups or plan.arrival or not time_s or not row["size_bytes"]
-            limits = {} if has_none else limits_of(row, link, alpha_s)
-            if not limits or not time_s:
-                continue
-            limit_s, row["limit_by"] = max((limit_s, kind) for kind, limit_s in limits.items())
-            row["limit_s"] = limit_s
-            row["of_limit"] = share_of_limit(limit_s, time_s)
-            if own := own_limits_of(row, link):
-                row["own_limit_s"] = own_s = max(limit_s, *own)
-                row["of_own_limit"] = share_of_limit(own_s, time_s)
+        wired = [row for row in rows if row["ranks"] == ranks and row.get("wire")]
+        networks[ranks] = link_of(plan, wired, facts), message_s(facts)
+    is_bound = not (plan.groups or plan.arrival)
+    return [_bounds_of(row, *networks[row["ranks"]], is_bound) for row in rows]
+
+
+def _bounds_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None, is_bound: bool) -> SummaryRow:
+    bounds: SummaryRow = {
+        "limit_s": None,
+        "limit_by": None,
+        "of_limit": None,
+        "own_limit_s": None,
+        "of_own_limit": None,
+    }
+    bounds["link"] = link.words if link else None
+    time_s = row["time_s"]
+    limits = limits_of(row, link, alpha_s) if is_bound and time_s and row["size_bytes"] else {}
+    if not limits or not time_s:
+        return bounds
+    limit_s, limit_by = max((limit_s, kind) for kind, limit_s in limits.items())
+    bounds |= {"limit_s": limit_s, "limit_by": limit_by, "of_limit": share_of_limit(limit_s, time_s)}
+    if own := own_limits_of(row, link):
+        own_s = max(limit_s, *own)
+        bounds |= {"own_limit_s": own_s, "of_own_limit": share_of_limit(own_s, time_s)}
+    return bounds
 
 
 def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> dict[str, float]:

@@ -9,7 +9,6 @@ from ..machine import interfaces
 from ..runs.rows import Row
 from ..runs.schema import FINAL, join_values
 from ..stats import median
-from .cell_times import known_median
 from .summary_row import Accident, SummaryRow
 
 
@@ -28,8 +27,6 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
     row["checks"] = sum(checks) if checks else None
-    looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
-    row["looks"] = sum(looks) if looks else None
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FINAL):
@@ -101,12 +98,23 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
     """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
     return {
-        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "stopped": _joined(done, "stopped"),
+        "start": _joined(done, "start"),
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
         "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
         "late_by_s": known_median(_real_values(done, "late_by_s")),
     }
+
+
+def known_median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the known values; None: there are none."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _joined(marks: Iterable[Row], name: str) -> str | None:
+    return join_values(sorted({mark[name] for mark in marks if mark[name]})) or None
 
 
 def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:

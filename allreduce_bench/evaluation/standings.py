@@ -34,15 +34,14 @@ class Contest(NamedTuple):
         return [name for name in self.rows if name != self.lowest]
 
 
-def add_standings(rows: Sequence[SummaryRow]) -> None:
-    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
-    for row in rows:
-        row["standing"] = None
-    for sizes in tables(rows).values():
+def rank_rows(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
+    """Return `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
+    found: dict[tuple[int, int, str], str] = {}
+    for ranks, sizes in tables(rows).items():
         for size_bytes, rows_of_size in sizes.items():
             if size_bytes and (contest := contest_of(rows_of_size)):
-                for name, standing in standings_of(contest).items():
-                    contest.rows[name]["standing"] = standing
+                found |= {(ranks, size_bytes, name): standing for name, standing in standings_of(contest).items()}
+    return [{"standing": found.get((row["ranks"], row["size_bytes"], row["competitor"]))} for row in rows]
 
 
 def standings_of(contest: Contest) -> dict[str, str]:

@@ -4,7 +4,7 @@
 a row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from ..runs.competitor import Competitor
@@ -84,6 +84,7 @@ class SummaryFacts(TypedDict, total=False):
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
     launch_states: LaunchStates | None  # two levels, see `launch_states.add_states`
     launch_apart: LaunchStates | None  # one launch apart; it costs no verdict
+    went_on_by_barriers: bool  # in some launch that begins calls at a time, since no call began on time
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
@@ -106,6 +107,11 @@ class SummaryRow(SummaryFacts, SummaryColumns, total=False):
 
     A column that is never None is there in every row, or in every row whose `time_s` is a number.
     """
+
+
+def join_columns(rows: Iterable[SummaryRow], columns: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """Return each row with its further columns, in the same order; no row is changed."""
+    return [row | of_row for row, of_row in zip(rows, columns, strict=True)]
 
 
 def number_of(row: SummaryRow, column: str) -> float | None:

@@ -2,17 +2,18 @@
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (the
 operations of a rank, without MPI), `memory` (where buffers are allocated), this file (each operation a call from
-Python, and the library's own all-reduce); then `pipeline` (messages posted ahead: program and executor); `mockups` (the
-library's other collectives); `places` (which messages and copies join slow offsets); `recovery` (what survivors of a
-lost rank do together); then, loaded only for compiled executors, `table` (a program as integers), `kernel` (16-bit
-arithmetic, MPI symbols, and the compiled loop that runs a table), `compiled` (a table bound to its buffers).
+Python, and the library's own all-reduce); `call_numbers` (what shows that a call was made); then `pipeline` (messages
+posted ahead: program and executor); `mockups` (the library's other collectives); `places` (which messages and copies
+join slow offsets); `recovery` (what survivors of a lost rank do together); then, loaded only for compiled executors,
+`table` (a program as integers), `kernel` (16-bit arithmetic, MPI symbols, and the compiled loop that runs a table),
+`compiled` (a table bound to its buffers).
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -20,6 +21,7 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
+from .call_numbers import CallNumbers
 from .memory import PAGES, Allocate, page_of
 from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
 from .program import floor as floor_program
@@ -73,54 +75,19 @@ class CommonStart(NamedTuple):
     rate: float = 0.0
 
 
-class Changes(NamedTuple):
-    """Changes of the input between the calls of a loop, and checks of the result.
-
-    A line is a run of consecutive elements, as unsigned integers. Before call c the lines `at` of the input are
-    restored from `kept`; `at` then becomes `next_at[c]`, and these lines get the elements of `operand` at
-    `next_source[c]`. After the call, if `calls_to_check[c]`, wrong elements at these lines are added to `wrong`: those
-    of the output that differ from `result`, and those of the input that no longer equal `operand`.
-    """
-
-    wait: bool  # for all ranks after each call
-    first: int  # first call before which lines change; earlier inputs are new
-    operand: np.ndarray  # [element], as `result` of numbers whose reduction is known
-    result: np.ndarray
-    at: np.ndarray  # int64 [line], as `source`
-    source: np.ndarray
-    kept: np.ndarray  # [line, element]
-    next_at: np.ndarray  # int64 [call, line], as `next_source`
-    next_source: np.ndarray
-    calls_to_check: np.ndarray  # int64 [call]
-    wrong: np.ndarray  # int64 [1]
-
-
-class Between(Protocol):
-    """Actions between the calls of a loop, done from Python or by a loop that does them itself."""
-
-    def before(self, call: int) -> None:
-        """Act before the common start of a call."""
-
-    def after(self, call: int) -> None:
-        """Act after a call."""
-
-    def changes(self) -> Changes:
-        """Return the same actions as data, for a compiled loop."""
-
-
 class Prepared(NamedTuple):
     """An all-reduce bound to its buffers: `run` does it once, `close` frees the MPI objects it holds.
 
     `timed_calls` makes that many calls without the interpreter, each after a common start, and returns float64 [3,
     call]: entry and exit as perf_counter reads them, and whether the rank was on time. Without a start only the first
-    entry and the last exit are taken; without `Between` all calls use one input. None: the loop runs in Python.
+    entry and the last exit are taken; with `CallNumbers` each call has a number. None: the loop runs in Python.
     `buffers` are the vectors that a call reads and writes: INPUT, OUTPUT, SCRATCH; None: only the library knows.
     `set_input`, of a call in place, puts its input where it reduces it; None: input and output are two buffers.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
-    timed_calls: Callable[[int, CommonStart | None, Between | None], np.ndarray] | None = None
+    timed_calls: Callable[[int, CommonStart | None, CallNumbers | None], np.ndarray] | None = None
     buffers: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     set_input: Callable[[], object] | None = None
 

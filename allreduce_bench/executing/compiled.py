@@ -28,14 +28,15 @@ from . import (
     DATATYPES,
     LARGEST_COUNT,
     OPERATIONS,
-    Between,
     CommonStart,
     Prepared,
     Unsupported,
+    call_numbers,
     kernel,
     native_datatype,
     table,
 )
+from .call_numbers import CallNumbers
 from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined_program
 from .program import INPUT, Program, exchanges
@@ -154,7 +155,7 @@ def cache_folder() -> Path:
     Each version of the sources has its own folder: numba checks the age of one source file only.
     """
     here = Path(__file__).parent
-    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table))
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table, call_numbers))
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE
     for place in (here / "__pycache__", user):
         with suppress(OSError):
@@ -214,8 +215,8 @@ def _prepared(call: _Call) -> Prepared:
     return Prepared(run, lambda: None, partial(_timed_calls, call))
 
 
-def _timed_calls(call: _Call, calls: int, start: CommonStart | None, between: Between | None = None) -> np.ndarray:
-    stamps, fields = np.empty((3, calls)), _fields(between)
+def _timed_calls(call: _Call, calls: int, start: CommonStart | None, numbers: CallNumbers | None = None) -> np.ndarray:
+    stamps, fields = np.empty((3, calls)), _fields(numbers, calls)
     address = 0 if fields is None else fields.ctypes.data
     if start is None:
         return _loop(call, NO_START, address, stamps)
@@ -226,19 +227,23 @@ def _timed_calls(call: _Call, calls: int, start: CommonStart | None, between: Be
     return _loop(call, known, address, stamps)
 
 
-def _fields(between: Between | None) -> np.ndarray | None:
-    """Return the fields of `kernel.Changes`, None if nothing changes; `between` keeps the arrays at these addresses."""
-    if between is None:
+def _fields(numbers: CallNumbers | None, calls: int) -> np.ndarray | None:
+    """Return the fields of `kernel.Numbers` for the next calls, None without numbers, which keep these arrays."""
+    if numbers is None:
         return None
-    changes = between.changes()
-    return np.array([*changes.kept.shape, changes.wait, changes.first, *_addresses(*changes[2:]).tolist()])
+    (place,) = numbers.places
+    values, arrays = numbers.values, (place.at, place.kept, numbers.wrong)
+    known = len(place.at), numbers.wait is not None, numbers.rank, numbers.size, numbers.next, len(values.given)
+    numbers.next += calls
+    place.number = numbers.next - 1
+    return np.array([*known, *_addresses(numbers.starts, numbers.spans, *values, *arrays).tolist()])
 
 
 @doing("in the common start of a call")
 @counting("counters", "rows", table.partners)
-def _loop(call: _Call, start: kernel.Start, changes: int, stamps: np.ndarray) -> np.ndarray:
+def _loop(call: _Call, start: kernel.Start, numbers: int, stamps: np.ndarray) -> np.ndarray:
     rows, counters = call.rows, call.counters  # noqa: F841 - whoever watches reads them
-    code = kernel.loop(call.bound, start, changes, stamps.ctypes.data, stamps.shape[1])
+    code = kernel.loop(call.bound, start, numbers, stamps.ctypes.data, stamps.shape[1])
     if code:
         raise MPI.Exception(code)
     return stamps

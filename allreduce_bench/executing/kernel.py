@@ -18,6 +18,7 @@ from numba.core.typing import signature
 from numba.extending import intrinsic, overload
 
 from . import Unsupported
+from .call_numbers import PARTS, part_of
 from .program import INPUT, OUTPUT
 from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
 
@@ -268,21 +269,22 @@ class Start(NamedTuple):
     double: np.integer
 
 
-class Changes(NamedTuple):
-    """Changes between calls, as the kernel takes them: addresses, see `executing.Changes`."""
+class Numbers(NamedTuple):
+    """Numbers of calls, as the kernel takes them: addresses, see `call_numbers`."""
 
-    lines: int
-    length: int  # elements of a line
+    blocks: int
     wait: int  # 1: for all ranks after each call
-    first: int
-    operand: int
+    rank: int
+    size: int
+    first: int  # number of the first call
+    known: int  # elements of `given` and `result`
+    starts: int
+    spans: int
+    given: int
     result: int
+    neutral: int
     at: int
-    source: int
     kept: int
-    next_at: int
-    next_source: int
-    calls_to_check: int
     wrong: int
 
 
@@ -423,50 +425,43 @@ def _bytes(address, size_bytes):
     return carray(_pointer(address, np.uint8(0)), size_bytes)
 
 
+_part_of = njit(part_of)
+
+
 @njit
-def _wrong_of_line(found_address, correct_address, count, size_bytes):
-    """Count those of `count` elements of `size_bytes` whose bits differ."""
-    found, correct, wrong = _bytes(found_address, count * size_bytes), _bytes(correct_address, count * size_bytes), 0
-    for element in range(count):
-        for i in range(element * size_bytes, (element + 1) * size_bytes):
+def _numbers_at(address):
+    f = _int64s(address, 14)
+    return Numbers(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12], f[13])
+
+
+@njit
+def _write_number(bound, numbers, number):
+    """Restore the elements of the input, and write a number into others, before a call."""
+    blocks, size_bytes, vector = numbers.blocks, bound.element_nbytes, _int64s(bound.buffers, 3)[INPUT]
+    starts, spans, at = _int64s(numbers.starts, blocks), _int64s(numbers.spans, blocks), _int64s(numbers.at, blocks)
+    is_own = (number + number // numbers.size) % numbers.size == numbers.rank
+    part = _part_of(number)
+    value = numbers.given + number % numbers.known * size_bytes if is_own else numbers.neutral
+    for block in range(blocks):
+        kept = numbers.kept + block * size_bytes
+        memcpy(vector + at[block] * size_bytes, kept, size_bytes)
+        at[block] = starts[block] + spans[block] * part // PARTS
+        memcpy(kept, vector + at[block] * size_bytes, size_bytes)
+        memcpy(vector + at[block] * size_bytes, value, size_bytes)
+
+
+@njit
+def _look(bound, numbers, number):
+    """Count elements of the output that are not the number's result."""
+    size_bytes, vector = bound.element_nbytes, _int64s(bound.buffers, 3)[OUTPUT]
+    at, wrong = _int64s(numbers.at, numbers.blocks), _int64s(numbers.wrong, 1)
+    correct = _bytes(numbers.result + number % numbers.known * size_bytes, size_bytes)
+    for block in range(numbers.blocks):
+        found = _bytes(vector + at[block] * size_bytes, size_bytes)
+        for i in range(size_bytes):
             if found[i] != correct[i]:
-                wrong += 1
+                wrong[0] += 1
                 break
-    return wrong
-
-
-@njit
-def _changes_at(address):
-    f = _int64s(address, 13)
-    return Changes(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12])
-
-
-@njit
-def _change(bound, changes, call):
-    """Restore the lines of the input, and change others, before a call."""
-    lines, size_bytes, line_nbytes = changes.lines, bound.element_nbytes, changes.length * bound.element_nbytes
-    at, source, vector = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)[INPUT]
-    next_at = _int64s(changes.next_at + 8 * call * lines, lines)
-    next_source = _int64s(changes.next_source + 8 * call * lines, lines)
-    for line in range(lines):
-        memcpy(vector + at[line] * size_bytes, changes.kept + line * line_nbytes, line_nbytes)
-    for line in range(lines):
-        at[line], source[line] = next_at[line], next_source[line]
-        address = vector + at[line] * size_bytes
-        memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
-        memcpy(address, changes.operand + source[line] * size_bytes, line_nbytes)
-
-
-@njit
-def _check_lines(bound, changes):
-    """Count wrong elements after a call: at the lines of the result, and of the input, which must not change."""
-    lines, count, size_bytes = changes.lines, changes.length, bound.element_nbytes
-    at, source, vectors = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)
-    wrong = _int64s(changes.wrong, 1)
-    for line in range(lines):
-        offset, known = at[line] * size_bytes, source[line] * size_bytes
-        wrong[0] += _wrong_of_line(vectors[OUTPUT] + offset, changes.result + known, count, size_bytes)
-        wrong[0] += _wrong_of_line(vectors[INPUT] + offset, changes.operand + known, count, size_bytes)
 
 
 @njit
@@ -503,17 +498,18 @@ def _begin(bound, start):
 
 
 @njit(nogil=True, error_model="numpy")
-def loop(bound, start, changes_address, stamps_address, calls):
+def loop(bound, start, numbers_address, stamps_address, calls):
     """Make `calls` calls, and fill float64 [3, call] at `stamps_address`: entry, exit, whether the rank was on time.
 
     Returns the code of the MPI error that ended it, or 0. Without a common start only the first entry and the last exit
-    are taken: reading the clock takes 20 ns. A `changes_address` of 0: nothing changes between calls.
+    are taken: reading the clock takes 20 ns. A `numbers_address` of 0: calls have no numbers.
     """
     stamps, counters = carray(_pointer(stamps_address, 0.0), (3, calls)), _int64s(bound.counters, 2)
     for call in range(calls):
         counters[CALL], counters[ROW] = call, OUTSIDE
-        if changes_address and call >= _changes_at(changes_address).first:
-            _change(bound, _changes_at(changes_address), call)
+        if numbers_address:
+            numbers = _numbers_at(numbers_address)
+            _write_number(bound, numbers, numbers.first + call)
         stamps[2, call] = _begin(bound, start)
         if start.kind != NO_START or call == 0:
             stamps[0, call] = _now(bound)
@@ -522,11 +518,10 @@ def loop(bound, start, changes_address, stamps_address, calls):
             stamps[1, call] = _now(bound)
         if code:
             return code
-        if changes_address:
-            changes = _changes_at(changes_address)
-            if changes.wait:
+        if numbers_address:
+            numbers = _numbers_at(numbers_address)
+            if numbers.wait:
                 barrier(start.comm)
-            if _int64s(changes.calls_to_check, calls)[call]:
-                _check_lines(bound, changes)
+            _look(bound, numbers, numbers.first + call)
     counters[ROW] = OUTSIDE
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
-from ..runs.attempt import Attempt, blocks_of_cell
+from ..runs.attempt import Attempt, calls_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of, joined, keep_identified
@@ -419,8 +419,7 @@ def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) 
             {"stamps": recorder.keep_stamps(read_kept(attempt.launches / mark["stamps"]))} if mark["stamps"] else {}
         )
         other = {"bits": ""} if source.plan.seed != seed else {}
-        blocks = blocks_of_cell(attempt, mark) if mark["calls"] != "0" else ()
-        rows = (dict(zip(block, fields)) for block in blocks for fields in zip(*block.values()))
-        recorder.cell({**mark, **stamps, **other}, rows)
+        calls = calls_of_cell(attempt, mark) if mark["calls"] != "0" else b""
+        recorder.cell_of_lines({**mark, **stamps, **other}, calls, int(mark["calls"]))
     if attempt.is_sealed:
         recorder.seal()

@@ -4,6 +4,7 @@ This module does not query the system; unknown facts give no findings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from ..units import format_rate, format_size, three_digits
@@ -49,6 +50,29 @@ def findings(
 def oversubscribed(machine: dict, ranks: int) -> bool:
     """Return whether the ranks outnumber the hardware threads that they may use on this node."""
     return ranks > _ranks_with_a_thread(machine)
+
+
+class FullestNode(NamedTuple):
+    """The node with the most ranks on a core that they may use; cores are hardware threads."""
+
+    ranks: int
+    cores: float  # that the affinity of its ranks and the CPU quota of its control group allow
+
+    @property
+    def is_crowded(self) -> bool:
+        """Return whether its ranks outnumber its usable cores."""
+        return self.ranks > self.cores
+
+    @property
+    def words(self) -> str:
+        """Format `2 ranks on a node of 2 usable cores`."""
+        return f"{_with_noun(self.ranks, 'rank')} on a node of {_with_noun(self.cores, 'usable core')}"
+
+
+def fullest_node(machines: Sequence[dict], ranks_of_node: Sequence[int]) -> FullestNode:
+    """Return the fullest of the nodes, which are as for `findings`."""
+    usable = [min(_ranks_with_a_thread(machine), machine.get("cpu_quota") or inf) for machine in machines]
+    return max(map(FullestNode, ranks_of_node, usable), key=lambda node: node.ranks / node.cores)
 
 
 def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
@@ -223,21 +247,6 @@ def singletons(started: int, seen: int) -> list[dict]:
     ]
 
 
-def entry_finding(way: str, why: str, earlier: str | None) -> dict:
-    """Return the finding that a launch synchronises its ranks by `way`, which is unusual; `why` is half a sentence.
-
-    `earlier`: the launch with as many ranks that chose another way, or None.
-    """
-    other = f", unlike in launch {earlier}" if earlier else ""
-    return finding(
-        "sync",
-        "caution" if earlier else "info",
-        f"ranks enter calls by {way}{other}: {why}",
-        "times of small messages depend on how closely the ranks are synchronised",
-        "measure on an idle machine, or choose one method for all launches with --sync",
-    )
-
-
 def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
     """Return the finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
     kinds: dict[str, Callable[[dict], str | None]] = {
@@ -302,9 +311,9 @@ def _fabric(machine: dict) -> str | None:
     return " and ".join([*ports, *without_rate]) or "none"
 
 
-def _with_noun(number: int, noun: str) -> str:
-    """Return `1 core`, `2 cores`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def _with_noun(number: float, noun: str) -> str:
+    """Return `1 core`, `2 cores`, `1.5 cores`."""
+    return f"{number:g} {noun}" + ("" if number == 1 else "s")
 
 
 # Checks of `doctor` on this node: facts, problems, and unknown facts

@@ -14,7 +14,7 @@ PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # least valid calls for an interval; th
 TRIED = 7  # calls after which a start at which no call was on time is given up
 SINGLE = 5  # calls one by one before batches grow, so that each may be checked
 BATCH_S = 0.5  # longest batch: signals and the time left are checked between batches
-MOST_OF_A_BATCH = 10_000  # calls, whose changes of the input are drawn beforehand
+MOST_OF_A_BATCH = 10_000  # calls
 FLOOR_SHARE = 0.1  # weight of a floor, relative to an all-reduce
 
 

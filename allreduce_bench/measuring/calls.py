@@ -12,18 +12,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Between, CommonStart, Prepared
+from ..executing import CommonStart, Prepared
+from ..executing.call_numbers import CallNumbers
 from ..machine import finding
-from ..medians import median
-from ..runs.schema import join_values, time_definition
+from ..runs.schema import BARRIER, COMPLETION, MAX_LOCAL
 from ..units import format_ranges, format_time
 from ..watching.whereabouts import doing
 from .budget import BATCH_S, Sample
 from .sync import Barrier, Clock, ClockLine, Sync
 
-ODD, ODD_SCORE = 1.25, 6.0  # ratio of times, and standard score: exceeded by chance once in 10^8 cells
 Turn = Callable[[], Callable[[], object]]  # returns the call to time
-TimedLoop = Callable[[int, CommonStart | None, Between | None], np.ndarray]  # see `executing.Prepared.timed_calls`
+TimedLoop = Callable[[int, CommonStart | None, CallNumbers | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 
 
 class Approach(Protocol):
@@ -33,7 +32,7 @@ class Approach(Protocol):
     late_by_s: float | None  # largest injected delay
 
     def timed(
-        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None
+        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None
     ) -> np.ndarray:
         """Time calls as `Timing.batch`, [5, call]: the further rows are when the rank began, and when it was ready."""
 
@@ -45,7 +44,7 @@ class Timing(NamedTuple):
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
     approach: Approach | None = None  # its loop is in Python
-    between: Between | None = None  # actions between calls
+    numbers: CallNumbers | None = None
 
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
         """Time `calls` calls; return entry, exit (seconds, own clock) and whether the start was on time: [3, call].
@@ -53,46 +52,48 @@ class Timing(NamedTuple):
         `loop` reads only the clock of perf_counter.
         """
         if self.approach is not None:
-            return self.approach.timed(self.turn, sync, self.now, calls, self.between)
+            return self.approach.timed(self.turn, sync, self.now, calls, self.numbers)
         if self.loop is None or self.now is not perf_counter:
-            return timed(self.turn, sync, self.now, calls, self.between)
-        return self.loop(calls, sync.common_start(), self.between)
+            return timed(self.turn, sync, self.now, calls, self.numbers)
+        return self.loop(calls, sync.common_start(), self.numbers)
 
 
 @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None) -> np.ndarray:
+def timed(
+    turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None = None
+) -> np.ndarray:
     """Time calls as `Timing.batch`, in Python."""
     entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
     begin = sync.begin
     for call in range(calls):
-        if between:
-            between.before(call)
+        if numbers:
+            numbers.write()
         run = turn()
         on_time = begin()
         entry = now()
         run()
         exit = now()
         entries[call], exits[call], on_times[call] = entry, exit, on_time
-        if between:
-            between.after(call)
+        if numbers:
+            numbers.look()
     return np.array([entries, exits, on_times], float)
 
 
 @doing("in the common start of a call", counts="call")
 def call_by_call(
-    next_loop: Callable[[], TimedLoop], calls: int, start: CommonStart | None, between: Between | None = None
+    next_loop: Callable[[], TimedLoop], calls: int, start: CommonStart | None, numbers: CallNumbers | None = None
 ) -> np.ndarray:
     """Time calls as `Timing.batch`, each in a compiled loop of one call, because Python works between them.
 
     `next_loop` prepares a call, before the common start, and returns its loop.
     """
     blocks = [np.empty((3, 0))]
-    for call in range(calls):
-        if between:
-            between.before(call)
+    for call in range(calls):  # noqa: B007 - the monitor reads it
+        if numbers:
+            numbers.write()
         blocks.append(next_loop()(1, start, None))
-        if between:
-            between.after(call)
+        if numbers:
+            numbers.look()
     return np.hstack(blocks)
 
 
@@ -148,16 +149,15 @@ class TimedCalls:
         self.span: list[float] = []  # first entry and last exit, own clock
         self._blocks: list[np.ndarray] = []  # [rank, 3 or 5, call] each
         self._syncs: list[str] = []  # name of the common start of each call
-        self._looks: list[np.ndarray] = []  # int64 [call] each: 1 if the result was checked
         self._valid_s: list[float] = []  # without warm-ups
         self._late = 0  # consecutive last calls with a late rank
 
     def end_warmups(self) -> None:
-        """End the warm-ups: later calls count."""
+        """End the warm-ups: only later calls count."""
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
-    def add(self, block: np.ndarray, sync: Sync, looks: np.ndarray) -> None:
-        """Add the stamps of `Timing.batch`; collective. `looks` [call]: 1 if the result was checked."""
+    def add(self, block: np.ndarray, sync: Sync) -> None:
+        """Add the stamps of `Timing.batch`; collective."""
         calls = block.shape[1]
         if calls == 0:
             return
@@ -168,7 +168,6 @@ class TimedCalls:
         if blocks is None:
             return
         self._blocks.append(blocks)
-        self._looks.append(looks)
         entry, exit, on_time, *_ = blocks.transpose(1, 2, 0)
         all_on_time = on_time.all(axis=1)
         valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
@@ -179,7 +178,7 @@ class TimedCalls:
 
     def sample(self, done: int, spent_s: float) -> Sample:
         """Return rank 0's view of the last `done` calls, which took `spent_s` seconds."""
-        by_barrier = bool(self._syncs) and self._syncs[-1] == Barrier.name
+        by_barrier = bool(self._syncs) and self._syncs[-1] == BARRIER
         return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
     def times(self, line: ClockLine | None, stopped: str) -> CellTimes:
@@ -195,32 +194,15 @@ class TimedCalls:
         if self.is_completion and stamps is None:
             columns["valid"][:] = False
         timed = np.flatnonzero(columns["valid"][self.warmups :]) + self.warmups
-        facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s}
-        facts["time_definition"] = join_values(sorted(set(columns["time_definition"][timed].tolist())))
+        facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s, "start": self._syncs[-1]}
+        facts["time_definition"] = COMPLETION if self.is_completion else MAX_LOCAL
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
-        looked, odd_ratio = self._looked(columns["shortest_s"], timed)
-        facts |= looked
         backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
-        findings, unusable = self._doubts(lines, backwards_ranks, odd_ratio, timed.size > 0)
+        findings, unusable = self._doubts(lines, backwards_ranks, timed.size > 0)
         calls = {name: values.tolist() for name, values in columns.items()}
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
-
-    def _looked(self, shortest_s: np.ndarray, timed: np.ndarray) -> tuple[dict, float | None]:
-        """Return how many timed calls were checked, and the ratio of their median time to that of unchecked ones.
-
-        The time is `shortest_s`: a rank that left a call checks its result while others are still in it, which delays
-        those if ranks share cores. The second result is the ratio if it differs from 1 significantly, else None.
-        """
-        looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
-        if not looks.any():
-            return {}, None
-        drawn = np.concatenate([np.full(len(batch), batch.any() and not batch.all()) for batch in self._looks])[timed]
-        looked_s, others_s = (shortest_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
-        ratio = median(looked_s) / median(others_s) if len(looked_s) and len(others_s) else None
-        is_odd = ratio and not 1 / ODD < ratio < ODD and abs(standard_score(looked_s, others_s)) > ODD_SCORE
-        return {"looks": int(np.count_nonzero(looks)), "looked_ratio": ratio}, ratio if is_odd else None
 
     def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return columns of REPETITIONS; `stamps` are on the common clock, or None without one."""
@@ -229,19 +211,18 @@ class TimedCalls:
             columns |= arrivals(*stamps[-2:])
         if stamps is not None and self.is_completion:
             columns |= completions(*stamps[-2:])
-        definitions = [time_definition(sync, self.is_completion) for sync in self._syncs]
-        return columns | {"time_definition": np.array(definitions)}
+        return columns
 
     def _doubts(
-        self, lines: Sequence[ClockLine | None], backwards: list[int], odd_ratio: float | None, some_valid: bool
+        self, lines: Sequence[ClockLine | None], backwards: list[int], some_valid: bool
     ) -> tuple[list[dict], str | None]:
         """Return findings about how the calls were timed, and why none is valid, or None."""
         unsteady, fell_back = [rank for rank, line in enumerate(lines) if line is None], len(set(self._syncs)) > 1
-        if some_valid and not (backwards or unsteady or fell_back or odd_ratio):
+        if some_valid and not (backwards or unsteady or fell_back):
             return [], None
 
         unusable = None if some_valid else why_unusable(backwards, unsteady, self.is_completion)
-        return findings(unsteady, backwards, fell_back, odd_ratio), unusable
+        return findings(unsteady, backwards, fell_back), unusable
 
 
 def on_common_clock(lines: Sequence[ClockLine | None], kinds: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -299,20 +280,6 @@ def ran_backwards(entry: np.ndarray, exit: np.ndarray) -> np.ndarray:
     return backwards
 
 
-def standard_score(some_s: np.ndarray, others_s: np.ndarray) -> float:
-    """Return the standard score of the rank sum of some times among all; 0 without times.
-
-    Mann and Whitney, 1947; ties get the mean of their ranks, which makes the score smaller.
-    """
-    some, others = len(some_s), len(others_s)
-    if not some or not others:
-        return 0.0
-    ordered = np.sort(np.concatenate([some_s, others_s]))
-    ranks = (np.searchsorted(ordered, some_s, "left") + np.searchsorted(ordered, some_s, "right") - 1) / 2
-    expected, variance = some * (some + others - 1) / 2, some * others * (some + others + 1) / 12
-    return float((ranks.sum() - expected) / variance**0.5)
-
-
 def longest_mean(entry: np.ndarray, exit: np.ndarray) -> float | None:
     """Return the maximum over ranks of the mean of exit - entry, seconds; None without any call."""
     return float((exit - entry).mean(axis=0).max()) if len(entry) else None
@@ -326,23 +293,9 @@ def why_unusable(backwards_ranks: list[int], unsteady: list[int], is_completion:
     return f"no call is valid: {cause}"
 
 
-def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_ratio: float | None = None) -> list[dict]:
-    """Return the findings about how the calls of a cell were timed.
-
-    `odd_ratio`: the time of checked calls over that of others, if they differ significantly.
-    """
+def findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> list[dict]:
+    """Return the findings about how the calls of a cell were timed."""
     found = []
-    if odd_ratio is not None:
-        found.append(
-            finding(
-                "looks",
-                "severe",
-                f"calls whose result was looked at took their quickest rank {odd_ratio:.2f} times as long as others"
-                " in some cells",
-                "looking comes after the call and cannot change that: something does less work where nobody looks",
-                "measure again with another --seed; if it stays, report the MPI library's version",
-            )
-        )
     if backwards:
         found.append(
             finding(
@@ -368,9 +321,9 @@ def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_rat
             finding(
                 "sync",
                 "caution",
-                "in some cells no call started on time, so they fell back to a barrier",
-                "their timing method differs from that of other cells, see time_definition",
-                "measure with --sync barrier, or on an idle machine",
+                "in some cells no call began on time, so they went on by barriers",
+                "ranks leave a barrier further apart: below 64 KiB these cells are neither ranked nor compared",
+                "measure again on an idle machine, or all cells with --sync barrier",
             )
         )
     return found

@@ -87,14 +87,14 @@ def _outcome_of_all_reduce(
     if plan.in_place:
         call = with_input(call, sendbuf, recvbuf)
     wait = comm.Barrier if context.crowded else None
-    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs, wait)
+    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), wait)
     try:
         first_s = checks.call()
         if wrong := comm.allreduce(checks.wrong):
             return CellOutcome({**facts, "state": "wrong", "wrong": wrong, "checks": checks.calls})
         if facts_of_skipped := comm.bcast(after_first_call(context, cell, first_s)):
             return CellOutcome(facts | facts_of_skipped)
-        facts |= _checked_further(context, checks, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
+        facts |= _checked_further(context, checks, call, sendbuf, recvbuf)
         if facts.get("wrong"):
             return CellOutcome({**facts, "state": "wrong"})
         with _rotation(context, bind, memory, sendbuf, len(steps or ())) as rotation:
@@ -178,7 +178,7 @@ def _seed_of_party(context: Context) -> int:
     return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
 
 
-def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf) -> dict:
     """Run further checks before the timing, on exact inputs and on random floats; `wrong` only if some elements are."""
     comm, plan = context.comm, context.plan
     left_s = inf if context.deadline is None else max(0.0, context.deadline - time.time())
@@ -186,7 +186,7 @@ def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, se
         checks.call()
     if wrong := comm.allreduce(checks.wrong):
         return {"wrong": wrong, "checks": checks.calls}
-    return _compared_bits(context, call, sendbuf, recvbuf, depth) if is_float(plan.dtype) else {}
+    return _compared_bits(context, call, sendbuf, recvbuf) if is_float(plan.dtype) else {}
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
@@ -207,8 +207,8 @@ def _rotation(context: Context, bind: Bind, memory: Memory, vector: np.ndarray, 
     return closing(Rotation(bind, memory, vector, context.cold_nbytes, places))
 
 
-def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
-    """Compare results on random floats; with --check bits also over calls and lengths, and with the exact result."""
+def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf) -> dict:
+    """Compare results on random floats; with --check bits also over calls and lengths."""
     comm, plan, seed, op = context.party.comm, context.plan, context.plan.seed, context.plan.op
 
     def run() -> None:
@@ -220,7 +220,6 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: in
         counts = [size_bytes // plan.itemsize for size_bytes in plan.sizes]
         shorter = max((count for count in counts if count < recvbuf.size), default=0)
         facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op, shorter)
-        facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
         facts["same_bits_calls"] = same_bits.same_bits_calls(run, recvbuf, comm, op)
     return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
 

@@ -32,7 +32,7 @@ from .surroundings import (
     refuse_other_ranks,
     start_together,
 )
-from .sync import EarlierSync, wait_quietly
+from .sync import wait_quietly
 
 ABORT_PAUSE_S = 1.0  # seconds: another rank's death may make MPI fail here; its connection breaks within that time
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing left to measure
@@ -185,24 +185,16 @@ def _entered(
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
     facts = facts_of(comm, context, task.command, task.transport)
-    context = start_together(context, facts, _earlier_sync(comm, plan, earlier))
+    context = start_together(context, facts)
     if facts is None:
         return context, None, set()
     finished = folder.finished(launch, task.skip_hung)
     printed = {kind_of(finding) for attempt in earlier for finding in attempt.get("findings", ())}
     recorder = Recorder(folder, launch.name, facts, printed=printed)
     for finding in facts["findings"]:
-        if finding["level"] != "info" or finding["code"] == "sync":
+        if finding["level"] != "info":
             recorder.warn(finding)
     return context, recorder, finished
-
-
-def _earlier_sync(comm: MPI.Comm, plan: Plan, earlier: Sequence[dict]) -> EarlierSync | None:
-    """Return the common start of the first launch with as many ranks, if that decides; rank 0 only."""
-    if comm.rank or plan.sync != "auto" or comm.size == 1:
-        return None
-    alike = [attempt for attempt in earlier if attempt["ranks"] == comm.size and attempt.get("sync")]
-    return EarlierSync(alike[0]["launch"], alike[0]["sync"]["way"]) if alike else None
 
 
 class _ProgressReporter:

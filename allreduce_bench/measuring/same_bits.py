@@ -43,17 +43,6 @@ def same_bits_calls(run: Callable[[], object], recvbuf: np.ndarray, comm: MPI.Co
     return comm.allreduce(sum(fingerprint != first for fingerprint in repeated)) == 0
 
 
-@doing("comparing with the exact result")
-def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, depth: int) -> dict:
-    """Compute `accuracy` of rank 0's result, for all ranks; `depth`: consecutive additions. Collective."""
-    facts = None
-    if comm.rank == 0:
-        from .accuracy import accuracy  # late: rank 0 only, and only if asked for
-
-        facts = accuracy(recvbuf, comm.size, seed, op, depth)
-    return comm.bcast(facts)
-
-
 def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
     """Join the facts of several groups, from those of every rank.
 

@@ -16,7 +16,7 @@ from ..algorithms import find_planned
 from ..machine import mpi as mpi_library
 from ..machine import node
 from ..machine.core_load import counts_of_nodes, findings_of_nodes, watch_node
-from ..machine.findings import entry_finding, findings, oversubscribed, singletons
+from ..machine.findings import FullestNode, findings, fullest_node, oversubscribed, singletons
 from ..machine.interfaces import sent_bytes
 from ..machine.kernel import cache_findings, caches, cold_region
 from ..runs.dtypes import arithmetic_findings, teach_numpy
@@ -29,7 +29,7 @@ from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
 from .startup import STARTUP, slowest
-from .sync import Barrier, Clock, EarlierSync, choose
+from .sync import Barrier, Clock, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
 ADDITIONS = 5000  # in a quantum of `noise_of`: about 50 us on a core of 2024, the same in all launches and ranks
@@ -182,29 +182,29 @@ def _quanta(numbers: range) -> list[float]:
     return [max(after - before, 1e-9) for before, after in zip(stamps, stamps[1:])]
 
 
-def start_together(context: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
-    """Choose the common start of calls; rank 0 adds `noise`, `sync`, `clock` and a possible finding to `facts`.
-
-    `earlier` is known on rank 0 only.
-    """
-    comm, clock = context.comm, context.clock
-    crowded, earlier = comm.bcast(None if facts is None else (_is_crowded(context, facts), earlier))
-    chosen = choose(context.plan.sync, comm, clock, crowded, earlier)
+def start_together(context: Context, facts: dict | None) -> Context:
+    """Choose the common start of calls; rank 0 adds `noise`, `sync` and `clock` to `facts`."""
+    comm, clock, agreed = context.comm, context.clock, None
+    if facts is not None:
+        fullest = _fullest_node(context, facts)
+        chosen = choose(context.plan.sync, comm.size, fullest)
+        facts["sync"] = chosen._asdict()
+        agreed = chosen.way, fullest.is_crowded
+    way, crowded = comm.bcast(agreed)
+    sync = make(way, comm, clock)
     clock_facts = clock.facts()
     noise = None if crowded else noise_of(comm)  # ranks that share a core would count each other as noise
     if facts is not None and clock_facts is not None:
         facts["noise"] = noise
-        facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
-        if chosen.unexpected:
-            facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
-    return context._replace(sync=chosen.sync, crowded=crowded)
+    return context._replace(sync=sync, crowded=crowded)
 
 
-def _is_crowded(context: Context, facts: dict) -> bool:
-    """Return whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
-    sharing = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
-    return facts["oversubscribed"] or oversubscribed(facts["machines"][0], sharing)
+def _fullest_node(context: Context, facts: dict) -> FullestNode:
+    """Return the fullest node; of virtual hosts on one machine that machine, with all ranks."""
+    if context.plan.start.virtual_rates_bytes_per_s:
+        return fullest_node(facts["machines"][:1], [context.comm.size])
+    return fullest_node(facts["machines"], [len(ranks) for ranks in context.real.nodes])
 
 
 def end_together(context: Context, recorder: Recorder | None) -> None:

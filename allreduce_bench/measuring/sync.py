@@ -18,7 +18,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import CommonStart
-from ..units import format_time
+from ..machine.findings import FullestNode
+from ..runs.schema import BARRIER, ROUND_TIME
 from ..watching.whereabouts import doing
 
 METHOD = "binomial tree of ping-pong windows, lines through all of them (after HCA3)"
@@ -260,9 +261,8 @@ def tick_of(now: Callable[[], float]) -> float:
 FIRST_SLACK = 4  # barriers: a generous estimate of a broadcast and its spread
 MOST_SLACK_S = 10e-3  # a rank that is later was not on a processor
 LOOKS = range(1_000_000)  # readings of a clock that stands still: less than a second, then the start is missed
-TRIALS, CALLS = 5, 20  # of round_time, each with twice the slack of the one before
-LATE, LATE_BEFORE = 0.1, 0.5  # late starts: limit to choose round_time, and to keep an earlier launch's choice
-LARGEST_ERROR = 1.0  # in units of a small all-reduce: with a larger clock error common entry is unknown
+CALLS = 20  # barriers timed for that estimate
+LATE = 0.1  # share of late calls above which the slack doubles
 
 
 class Sync(Protocol):
@@ -283,7 +283,7 @@ class Sync(Protocol):
 class Barrier:
     """MPI_Barrier: ranks leave it about as far apart as it takes."""
 
-    name = "barrier"
+    name = BARRIER
 
     def __init__(self, comm: MPI.Comm):
         self._comm, self._barrier = comm, comm.Barrier
@@ -304,7 +304,7 @@ class Barrier:
 class RoundTime:
     """Common start time: after a barrier rank 0 names a time a little ahead, at which all enter by the common clock."""
 
-    name = "round_time"
+    name = ROUND_TIME
 
     def __init__(self, comm: MPI.Comm, clock: Clock, slack_s: float):
         self.slack_s, self._clock, self._now = min(slack_s, MOST_SLACK_S), clock, clock.now
@@ -343,61 +343,31 @@ class RoundTime:
             self.slack_s = min(2 * self.slack_s, MOST_SLACK_S)
 
 
-class ChosenSync(NamedTuple):
-    """Chosen start of a launch, with the reason as a sentence; `unexpected`: it is not the usual one."""
+class ChosenStart(NamedTuple):
+    """How the calls of a launch begin: one of schema.SYNCS, and why."""
 
-    sync: Sync
-    why: str
-    unexpected: bool = False
-
-
-class EarlierSync(NamedTuple):
-    """Choice of an earlier launch with as many ranks."""
-
-    launch: str
     way: str
+    why: str
 
 
-@doing("trying common starts")
-def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: EarlierSync | None) -> ChosenSync:
-    """Return the `wanted` start; for `auto` the `earlier` one if usable here, else round_time or barrier.
-
-    All ranks must pass the same arguments. `crowded`: some node has more ranks than cores.
-    """
-    if wanted == "auto" and earlier is not None and earlier.way != RoundTime.name:
-        return ChosenSync(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
-    if wanted == "auto" and (comm.size == 1 or crowded):
-        why = "a single rank" if comm.size == 1 else "more ranks than cores: ranks cannot all wait for a time"
-        return ChosenSync(Barrier(comm), why, unexpected=earlier is not None)
-    if wanted not in ("auto", RoundTime.name):
-        return ChosenSync(make(wanted, comm, clock), "requested")
-    clock.compare()
-    barrier_s = _slowest_median_s(comm.Barrier, comm)
-    small_s = _slowest_median_s(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
-    error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
-    if error_s is None:
-        why = "a rank has no common clock"
-        return ChosenSync(make(wanted if wanted != "auto" else Barrier.name, comm, clock), why, unexpected=True)
-    sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
-    late = _late_share(sync, comm)
-    figures = (
-        f"{late:.0%} of {CALLS} starts were late, the clock error is at most {format_time(error_s)}, "
-        f"a small all-reduce takes {format_time(small_s)}"
-    )
+def choose(wanted: str, ranks: int, fullest: FullestNode) -> ChosenStart:
+    """Return the start that is `wanted`; for `auto` by the plan and the machine, never by the load of the moment."""
     if wanted != "auto":
-        return ChosenSync(sync, f"requested; {figures}", unexpected=late > LATE_BEFORE)
-    if earlier is not None:
-        holds, why = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
-    else:
-        holds, why = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
-    return ChosenSync(sync, why) if holds else ChosenSync(Barrier(comm), f"round_time is not usable: {figures}", True)
+        return ChosenStart(wanted, "requested")
+    if ranks == 1:
+        return ChosenStart(BARRIER, "a single rank")
+    if fullest.is_crowded:
+        return ChosenStart(BARRIER, f"{fullest.words} cannot all wait for a time")
+    return ChosenStart(ROUND_TIME, f"{fullest.words} can all wait for a time")
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     """Return the start of that name of schema.SYNCS. Collective."""
-    if way == RoundTime.name:
-        return RoundTime(comm, clock, FIRST_SLACK * _slowest_median_s(comm.Barrier, comm))
-    return Barrier(comm)
+    if way == BARRIER:
+        return Barrier(comm)
+    clock.compare()
+    error_s = comm.allreduce(clock.error_s() if clock.ready else 0.0, MPI.MAX)  # without a clock a rank is late anyway
+    return RoundTime(comm, clock, FIRST_SLACK * _slowest_median_s(comm.Barrier, comm) + 2 * error_s)
 
 
 @doing("waiting for rank 0", polls=True)
@@ -417,16 +387,3 @@ def _slowest_median_s(collective: Callable[[], object], comm: MPI.Comm) -> float
         spent_s[i] = perf_counter() - begun
     spent_s.sort()
     return comm.allreduce(float(spent_s[CALLS // 2]), MPI.MAX)
-
-
-def _late_share(sync: RoundTime, comm: MPI.Comm) -> float:
-    """Return the share of late starts after the slack has grown as far as it helps; the same on all ranks."""
-    late = 1.0
-    for _ in range(TRIALS):
-        on_time = np.array([sync.begin() for _ in range(CALLS)])
-        comm.Allreduce(MPI.IN_PLACE, on_time, MPI.LAND)
-        late = 1 - float(np.count_nonzero(on_time)) / CALLS
-        if late <= LATE:
-            break
-        sync.learn(late)
-    return late

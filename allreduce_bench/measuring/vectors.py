@@ -27,15 +27,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..executing.call_numbers import Values
 from ..runs.cell import splitmix64
-from ..runs.dtypes import DTYPES, PRECISION, is_float, narrow
+from ..runs.dtypes import PRECISION, is_float, narrow
 
 PERIODS = (4093, 4091, 4079)  # elements, primes, in turn: no two elements have the same place in all checks
 LEAST_CYCLE = 8  # places, so that few elements are zero
 MOST_CALLS = 65  # of a one-element vector before it is timed: a cycle of 64 ranks
 UNITS, LOWEST_UNIT = 12, -7  # of floats: exponents by which elements differ
-KNOWN = PERIODS[0]  # elements that supply the lines that change between calls
-LINE_NBYTES, MOST_LINES = 64, 16  # a cache line; most parts of a vector
+MOST_NUMBERS = 1021  # of calls, before they come back; a prime
 RANDOM_PERIOD = 65537  # a prime: no block of a vector repeats in the next one
 CALLS = 6  # of an all-reduce on the same floats, with --check bits: all must give the bits of the first
 EXPONENTS = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 16}
@@ -79,42 +79,12 @@ def chance(size: int, count: int, dtype: str, op: str) -> float:
     return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
 
 
-class Lines(NamedTuple):
-    """Parts of a vector in each of which a line changes between calls: int64 [line] each."""
-
-    starts: np.ndarray
-    rooms: np.ndarray  # elements of each part
-    length: int  # elements of a line
-
-
-def lines_of(size: int, count: int, itemsize: int) -> Lines:
-    """Return a part for each of `size` ranks, at least two, at most MOST_LINES, of a vector of `count` elements."""
-    lines = min(max(2, min(size, MOST_LINES)), count)
-    edges = np.arange(lines + 1) * count // max(1, lines)
-    length = max(1, min(LINE_NBYTES // itemsize, count // max(1, lines)))
-    return Lines(edges[:-1] if lines else edges[:0], np.diff(edges), length)
-
-
-class Seen(NamedTuple):
-    """Least probabilities that checks of changed lines detect a fault that recurs in every call, by its kind."""
-
-    left_out: float  # calls, half of the vector or a rank's part: old contents are left or remembered
-    reduction: float  # the contribution of a rank is missing in a rank's part
-    element: float  # one element, anywhere, is wrong or left unchanged
-
-
-def seen(looks: int, size: int, count: int, dtype: str, op: str) -> Seen:
-    """Return the detection probabilities of `looks` checks of vectors of `count` elements, at least one."""
-    _, rooms, length = lines_of(size, count, DTYPES[dtype])
-    _, result = exact_inputs(Check(size, KNOWN, dtype, op), 0)
-    _, numbers = np.unique(result.view(f"u{result.itemsize}"), return_counts=True)
-    differs = 1 - float((numbers / KNOWN) @ (numbers / KNOWN))  # probability that two of the known numbers differ
-    room = int(rooms.max())
-    part = 1.0 if min(size, count) <= max(2, len(rooms)) else len(rooms) / size / 2  # a rank has at least one element
-    at_element = 1.0 if room == length else length / room / 2
-    of_rank = min(1.0, length / cycle(size, dtype, op))
-    hits = differs * part, differs * part * of_rank, differs * at_element
-    return Seen(*(1 - (1 - hit) ** looks for hit in hits))
+def values_of_calls(size: int, dtype: str, op: str) -> Values:
+    """Return numbers of calls that one of `size` ranks gives, of which the operation gives back every bit."""
+    given = np.arange(1, min(MOST_NUMBERS + 1, _capacity(dtype, op))).astype(dtype)
+    neutral = poison(dtype, "min" if op == "max" else "max") if op in ("max", "min") else int(op == "prod")
+    result = np.divide(given, size, out=given.copy()) if op == "avg" else given
+    return Values(given, result, np.array([neutral]).astype(dtype))
 
 
 def exact_inputs(check: Check, rank: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,33 +226,13 @@ def _turns(size: int, dtype: str, op: str) -> tuple[int, np.ndarray, np.ndarray]
     return groups, place % groups, 3 ** (place // groups)
 
 
-class RandomNumbers(NamedTuple):
-    """Numbers `sign * significand * 2^(shift + unit)`: int64 [element], with a common exponent `unit`."""
-
-    sign: np.ndarray
-    significand: np.ndarray  # with the type's number of bits
-    shift: np.ndarray  # 0 up to the number of exponents, exclusive
-    unit: int
-
-    def floats(self) -> np.ndarray:
-        """Return the numbers as float64 [element], exactly."""
-        return np.ldexp((self.sign * self.significand).astype(float), self.shift + self.unit)
-
-
 def random_operand(seed: int, rank: int, count: int, dtype: str, op: str) -> np.ndarray:
     """Return the input of `rank`: `count` elements of a floating-point type."""
-    period = random_numbers(seed, rank, np.arange(min(count, RANDOM_PERIOD)), dtype, op).floats()
-    return np.resize(period.astype(dtype), count)
-
-
-def random_numbers(seed: int, rank: int, elements: np.ndarray, dtype: str, op: str) -> RandomNumbers:
-    """Return what `rank` contributes at these indices, int64 [element]."""
     precision, exponents = PRECISION[dtype], 2 if op == "prod" else EXPONENTS[dtype]
     start = int(splitmix64(seed, np.array([rank]))[0])  # so that no two ranks have neighbouring sequences
-    bits = splitmix64(start, elements % RANDOM_PERIOD)
-    return RandomNumbers(
-        sign=1 - 2 * (bits & np.uint64(1)).astype(np.int64),
-        significand=(bits >> np.uint64(65 - precision)).astype(np.int64) + (1 << precision - 1),
-        shift=(bits >> np.uint64(1)).astype(np.int64) % exponents,
-        unit=-precision if op == "prod" else 1 - precision - exponents,
-    )
+    bits = splitmix64(start, np.arange(min(count, RANDOM_PERIOD)))
+    sign = 1 - 2 * (bits & np.uint64(1)).astype(np.int64)
+    significand = (bits >> np.uint64(65 - precision)).astype(np.int64) + (1 << precision - 1)
+    shift = (bits >> np.uint64(1)).astype(np.int64) % exponents
+    unit = -precision if op == "prod" else 1 - precision - exponents
+    return np.resize(np.ldexp((sign * significand).astype(float), shift + unit).astype(dtype), count)

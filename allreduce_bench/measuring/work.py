@@ -16,7 +16,8 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Between, Unsupported, native
+from ..executing import Unsupported, native
+from ..executing.call_numbers import CallNumbers
 from ..executing.memory import PAGES, filled
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import (
@@ -61,14 +62,14 @@ class Work:
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
     def timed(
-        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None
+        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None = None
     ) -> np.ndarray:
         """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, begin of the work, ready."""
         rows = np.zeros((5, calls))
         phase, enter = self._phase, sync.begin
         for call in range(calls):
-            if between:
-                between.before(call)
+            if numbers:
+                numbers.write()
             run = turn()
             begin = now()
             phase()
@@ -78,8 +79,8 @@ class Work:
             run()
             exit = now()
             rows[:, call] = entry, exit, on_time, begin, ready
-            if between:
-                between.after(call)
+            if numbers:
+                numbers.look()
         return rows
 
 
@@ -145,15 +146,15 @@ class LateEntry:
         self._delays_s, self._done = delays_s.tolist(), 0
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-    def timed(self, turn: Turn, sync: Sync, now, calls: int, between: Between | None = None) -> np.ndarray:
+    def timed(self, turn: Turn, sync: Sync, now, calls: int, numbers: CallNumbers | None = None) -> np.ndarray:
         """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, the common start, entry."""
         rows = np.zeros((5, calls))
         delays_s, enter = self._delays_s, sync.begin
         for call in range(calls):
             delay_s = delays_s[self._done % len(delays_s)]
             self._done += 1
-            if between:
-                between.before(call)
+            if numbers:
+                numbers.write()
             run = turn()
             on_time = enter()
             begin = now()
@@ -163,8 +164,8 @@ class LateEntry:
             run()
             exit = now()
             rows[:, call] = entry, exit, on_time, begin, entry
-            if between:
-                between.after(call)
+            if numbers:
+                numbers.look()
         return rows
 
 

@@ -49,7 +49,7 @@ def predicted_at(
 def held_against_models(
     rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN
 ) -> pd.DataFrame:
-    """Compare measured times with those of models: rows of `frames.summary` that have a model, with columns HELD.
+    """Compare measured times with those of models: rows of `summary.summary` that have a model, with columns HELD.
 
     `rows` are those of one run, `models` its models. `ratio` is model_s over time_s. Cells whose launches are in two
     states are left out.
@@ -92,7 +92,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
 
 
 def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bounds]:
-    """Return, by number of ranks of `rows` (of `frames.summary`), the bounds for one byte on the nodes used there.
+    """Return, by number of ranks of `rows` (of `summary.summary`), the bounds for one byte on the nodes used there.
 
     Bandwidth bounds grow with the bytes. If a number of ranks ran on several numbers of nodes, the least of each
     counts. Left out where a time is less than BEATEN of the bound: there the models do not hold, or found no price.

@@ -5,12 +5,13 @@ whose launches are in two states: their median is the time of neither.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..evaluation.cell_times import CellCalls, by_cell, competing
+from ..evaluation.cell_times import competing
+from ..evaluation.frames import CELL, medians_of, read_calls
 from ..evaluation.launch_states import CellOfSeries, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
@@ -18,6 +19,7 @@ from ..runs.competitor import FLOOR_PREFIX, FORCED_DEFAULT, Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.plan import Plan
+from ..runs.schema import FINAL
 from ..stats import median
 from ..units import counted, format_ranges
 from .forms import Observations
@@ -43,10 +45,6 @@ TYPES = {
     "grade": "string",  # of these ranks in this run, if requested (`with_grades`); missing: unknown
 }
 POINTS = tuple(TYPES)
-SAME = (  # copied from the rows of a cell
-    *("competitor", "segment", "ranks", "nodes"),
-    *("size_bytes", "launch"),
-)
 SERIES = (  # columns that identify a series, whose cells differ in size
     "competitor",
     "dtype",
@@ -76,27 +74,35 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     ranks, of --arrival, mock-ups, and, unless `floors`, floors. Raises RunError with the line of a damaged file.
     """
     named = zip(run_names(folders), folders)
-    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
-    return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
+    of_runs = [_points_of(folder, floors).assign(run=name) for name, folder in named]
+    return pd.concat([pd.DataFrame(columns=list(POINTS)), *of_runs])[list(POINTS)].reset_index(drop=True).astype(TYPES)
 
 
-def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
-    """Yield the points of one run, without its name."""
-    wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
-    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    plan = folder.plan()
+def _points_of(folder: RunFolder, floors: bool) -> pd.DataFrame:
+    """Return the points of one run, without its name."""
+    plan, marks = folder.plan(), folder.marks()
+    medians = medians_of(read_calls(folder), marks).reset_index()
     if plan.groups or plan.arrival:
-        return
+        medians = medians[:0]
+    wrong = {(int(row["ranks"]), *key_of(row)) for row in marks if row["state"] in FINAL}
+    untimed = medians[medians["time_s"] <= 0]
+    left_out = wrong | {(ranks, name, str(size_bytes)) for ranks, name, size_bytes in untimed[CELL].values}
+    cells = zip(*(medians[name].tolist() for name in CELL))
+    wanted = [
+        _is_modelled(Competitor(name), floors) and (ranks, name, str(size_bytes)) not in left_out
+        for ranks, name, size_bytes in cells
+    ]
     of_run = {**_conditions(plan), "imported": folder.imported() is not None}
-    for cell, launches in by_cell(folder).items():
-        cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
-        competitor = Competitor(next(iter(launches.values())).cell["competitor"])
-        is_usual = cell not in wrong_cells and competitor != FORCED_DEFAULT and not competitor.is_mockup
-        is_wanted = is_usual and (floors or not competitor.is_reference)
-        if is_wanted and all(point["time_s"] > 0 for point in cell_points):
-            for point in cell_points:
-                of_launch = is_oversubscribed[point["launch"]]
-                yield {**point, **of_run, "oversubscribed": of_launch}
+    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
+    points = medians[np.array(wanted, dtype=bool) & (medians["calls"] > 0)]
+    oversubscribed = points["launch"].map(is_oversubscribed)
+    calls = points["calls"] * points["iterations"]  # of an imported mean the calls behind it
+    return points.assign(**of_run, calls=calls, oversubscribed=oversubscribed)
+
+
+def _is_modelled(competitor: Competitor, floors: bool) -> bool:
+    is_usual = competitor != FORCED_DEFAULT and not competitor.is_mockup
+    return is_usual and (floors or not competitor.is_reference)
 
 
 def _conditions(plan: Plan) -> dict[str, str | None]:
@@ -107,14 +113,6 @@ def _conditions(plan: Plan) -> dict[str, str | None]:
         "op": plan.op or None,
         "placement": plan.placement or None,
     }
-
-
-def _point(calls: CellCalls) -> dict:
-    """Return the columns of POINTS that the calls determine; missing ones are None."""
-    cell_values = {name: calls.cell[name] or None for name in SAME}
-    numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
-    count = int(calls.cell["iterations"]) * len(calls.time_s) if calls.cell["iterations"] else None
-    return {**cell_values, **numbers, "calls": count, "time_s": median(calls.time_s)}
 
 
 def points_of_summary(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[dict], run: str) -> pd.DataFrame:

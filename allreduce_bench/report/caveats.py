@@ -55,7 +55,7 @@ BADGES = {  # in this order
     "timer": "coarse timer",
     "caches": "cache size unknown",
     "clock": "clocks disagree",
-    "sync": "fallback synchronisation",
+    "sync": "calls by barriers",
 }
 SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
 
@@ -453,7 +453,7 @@ REMARKS = (
     Remark(
         "caution",
         "different timing methods",
-        _is_doubted(cell_times.DEFINITIONS, cell_times.OTHER_DEFINITION),
+        _is_doubted(cell_times.BARRIERS, cell_times.DEFINITIONS, cell_times.OTHER_DEFINITION),
         "cells were timed by another method than others of the same size, or by different methods in their launches",
         "part of the difference between such times comes from the method: they are not ranked",
         "choose one synchronisation method for all calls with --sync",

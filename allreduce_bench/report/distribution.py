@@ -4,18 +4,17 @@
 cell.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..evaluation.cell_times import competing, mockups, valid_calls
+from ..evaluation.cell_times import competing, mockups
+from ..evaluation.frames import CELL_OF_LAUNCH, read_calls, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.model import Bounds
 from ..runs.folder import RunFolder
-from ..runs.schema import AFTER_LAST
+from ..runs.schema import COMPLETION
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
@@ -83,7 +82,7 @@ def _first_call(row: SummaryRow) -> str:
 def _beyond_local(row: SummaryRow) -> str:
     """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
-    if global_s is None or time_s is None or row["time_definition"].endswith(AFTER_LAST):
+    if global_s is None or time_s is None or row["time_definition"] == COMPLETION:
         return ""
     return three_digits((global_s - time_s) * 1e6)
 
@@ -136,7 +135,10 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
         DistributionColumn("clock error", _microseconds("clock_error_s")),
     ),
-    "timing method": (DistributionColumn("definition", _column_text("time_definition"), "text"),),
+    "timing method": (
+        DistributionColumn("definition", _column_text("time_definition"), "text"),
+        DistributionColumn("start", _column_text("start"), "text"),
+    ),
 }
 
 
@@ -172,17 +174,15 @@ def _id(row: SummaryRow) -> str:
     return cell_id(row["ranks"], row["competitor"], row["size_bytes"])
 
 
-def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, array]]:
+def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, list[float]]]:
     """Return seconds by cell and launch."""
-    found: dict[str, dict[str, array]] = {}
-    for first, blocks in folder.calls():
-        name = cell_id(int(first["ranks"]), first["competitor"], int(first["size_bytes"]))
-        if name not in titles:
-            continue
-        times = found.setdefault(name, {}).setdefault(first["launch"], array("d"))
-        for block in blocks:
-            times.extend(map(float, compress(block["time_s"], valid_calls(block))))
-    return {name: {launch: times for launch, times in cell.items() if times} for name, cell in found.items()}
+    found: dict[str, dict[str, list[float]]] = {}
+    by_launch = valid_calls(read_calls(folder)).groupby(CELL_OF_LAUNCH, sort=False, observed=True)["time_s"]
+    for key, times_s in by_launch:
+        ranks, competitor, size_bytes, launch = cast("tuple[int, str, int, str]", key)
+        if (name := cell_id(ranks, competitor, size_bytes)) in titles:
+            found.setdefault(name, {})[launch] = times_s.tolist()
+    return found
 
 
 def _kept(times: Sequence[float], most: int) -> list[float]:

@@ -6,7 +6,6 @@ All functions return text about one run, made from its plan, its summary rows an
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import floor
 from typing import Any
 
 from ..evaluation import environment as environment_facts
@@ -15,9 +14,8 @@ from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..machine.interfaces import parse_traffic, total_traffic
-from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
+from ..measuring.vectors import CALLS, EXPONENTS, chance
 from ..runs.command_of_plan import repeat_command
 from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.dtypes import is_float
@@ -26,7 +24,7 @@ from ..runs.groups import describe
 from ..runs.injected import PATTERNS, late_by_of
 from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
-from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values, time_definition
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import counted, few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
@@ -34,7 +32,6 @@ from .verdict_sentence import confidence
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
 BEGUN = {  # how ranks enter a call -> as text
     "barrier": "after an MPI_Barrier",
-    "dissemination": "after a dissemination barrier of MPI_Sendrecv",
     "round_time": "at a time on the common clock that rank 0 announces",
 }
 MOST_HOSTS = 32  # of an order of ranks, listed by name
@@ -63,7 +60,6 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
-        ("inputs of calls", _inputs_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (
             "thread level",
@@ -82,17 +78,14 @@ def operation_sentence(plan: Plan) -> str:
 
 def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    definitions = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
-    return f"the maximum over ranks of exit - entry; {'; '.join(definitions)}"
+    begun = " or ".join(words for way, words in BEGUN.items() if way in ways)
+    return f"the maximum over ranks of exit - entry; the entry is {begun}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
-    """Name the method that the first launch of every rank count chose, and why; and how many launches chose another."""
+    """Name how calls began, and why; empty: no launch says."""
     synchronised = [fact for fact in attempts if "sync" in fact]
-    first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
-    changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
-    reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
+    return _values_text(synchronised, lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:
@@ -225,7 +218,7 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
     found = f"{counted(len(wrong), 'cell')}, {counted(sum(int(str(count)) for count in wrong), 'wrong element')}"
     checks = sum(row.get("checks") or 0 for row in rows)
-    if not checks:  # a run older than the counting of checks
+    if not checks:
         return f"exact vectors before and after the timed calls of {found}"
     counts = [size_bytes // plan.itemsize for size_bytes in plan.sizes if size_bytes]
     sizes = set(map(plan.group_size, plan.ranks))
@@ -233,38 +226,9 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
     return (
         f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; one or "
-        f"two ranks that are missing, doubled or mixed up are detected {seen}"
+        f"two ranks that are missing, doubled or mixed up are detected {seen}; each call in between has its number in "
+        "one element of each rank's part of the input, and its result was looked at there"
     )
-
-
-def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """Say whether inputs changed between calls, and the least probabilities of detecting faults of timed calls."""
-    if plan.inputs == "same":
-        return "the same in consecutive calls; only calls before and after a batch of them were looked at"
-    measured = [row for row in rows if row.get("looks") and row["size_bytes"]]
-    if not measured:
-        return "changed between calls; no calls were made one after the other"
-    chances = [_seen(plan, row) for row in measured]
-    left_out, reduction, element = (min(kind) for kind in zip(*chances))
-    looks = min(row["looks"] or 0 for row in measured)
-    return (
-        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, "
-        "drawn at random, were looked at there; the least probabilities to detect faults of every call: "
-        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} "
-        f"(the contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of "
-        f"one call in 100: {_percent_down(1 - 0.99**looks)}"
-    )
-
-
-def _seen(plan: Plan, row: SummaryRow) -> Seen:
-    return seen(
-        row["looks"] or 0, plan.group_size(row["ranks"]), row["size_bytes"] // plan.itemsize, plan.dtype, plan.op
-    )
-
-
-def _percent_down(probability: float) -> str:
-    """Format as `99.9%`, rounded down."""
-    return f"{floor(probability * 1000) / 10:g}%"
 
 
 def _bits_text(plan: Plan) -> str:
@@ -272,8 +236,7 @@ def _bits_text(plan: Plan) -> str:
         return why_not_compared(plan)
     exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
     inputs = f"floats below {below} with random signs, significands and {exponents} exponents, seed {plan.seed}"
-    exact = "" if plan.op == "prod" else f"; rank 0's result compared with the exact one at up to {COMPARED} elements"
-    return f"{inputs}; compared between ranks, between {CALLS} calls and between launches{exact}"
+    return f"{inputs}; compared between ranks, between {CALLS} calls and between launches"
 
 
 def _launches_text(plan: Plan, finished: str) -> str:

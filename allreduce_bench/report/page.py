@@ -21,10 +21,9 @@ from jinja2 import Environment
 from .. import __version__
 from ..evaluation import agreement
 from ..evaluation.cell_times import competing, competitor_names, defaults, mockups
-from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
-from ..evaluation.summary import summarise
+from ..evaluation.summary import summarise, summary_frame
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
 from ..machine.forks import in_forks
@@ -36,7 +35,7 @@ from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.competitor import MOCKUPS, NATIVES, Competitor
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
-from ..runs.folder import RunFolder
+from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of
 from ..runs.plan import Plan
 from ..runs.schema import state_words

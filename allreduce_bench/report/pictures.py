@@ -20,7 +20,7 @@ from ..evaluation.summary_row import SummaryRow
 from ..models.curves import NO_OWN
 from ..models.model import Model
 from ..runs.files import write_atomically
-from ..runs.schema import common_start, split_values
+from ..runs.schema import split_values
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from ..web import data_address
@@ -88,10 +88,10 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
 
 def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list[str]]:
     """Return the common starts of our own times, and the definitions of all times for a caption."""
-    names = {definition for row in done for definition in split_values(row["time_definition"])}
-    starts = sorted(start for name in names if (start := common_start(name)))
+    starts = sorted({start for row in done for start in split_values(row.get("start"))})
     own = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
-    return starts, own + sorted(name for name in names if not common_start(name))
+    others = [definition for row in done if not row.get("start") for definition in split_values(row["time_definition"])]
+    return starts, own + sorted(set(others))
 
 
 def time_pictures(

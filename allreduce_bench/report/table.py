@@ -21,7 +21,7 @@ from ..evaluation.verdict import verdicts
 from ..runs.competitor import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
-from ..runs.schema import LEFT_OUT, state_words
+from ..runs.schema import BARRIER, LEFT_OUT, ROUND_TIME, split_values, state_words
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import few, format_size, format_time, three_digits
 from . import caveats, how_measured, verdict_sentence
@@ -101,8 +101,17 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
     of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
     return [
         ", ".join(filter(None, [f"allreduce, {how_measured.operation_sentence(plan)}", where(rows), library])),
-        f"time (us): {of_a_call}, median of repetitions, median of launches",
+        ", ".join(
+            filter(None, [f"time (us): {of_a_call}", _starts(rows), "median of repetitions, median of launches"])
+        ),
     ]
+
+
+def _starts(rows: Sequence[SummaryRow]) -> str:
+    """Return `calls begun at a common time`; empty: unknown."""
+    begun = {start for row in rows for start in split_values(row.get("start"))}
+    words = {ROUND_TIME: "at a common time", BARRIER: "after a barrier"}
+    return f"calls begun {' or '.join(words[start] for start in words if start in begun)}" if begun else ""
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:

@@ -8,20 +8,18 @@ counts as missing; what a killed process left half written has no mark, or a tor
 
 import csv
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
-from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
 from .cell import Launch
 from .files import open_kept, read_kept
-from .rows import Block, Row, RunError, blocks_of, checked_row, csv_bytes
+from .rows import Row, RunError, checked_row, csv_bytes
 from .schema import CALLS, CELLS, checksum, names
 
-MOST_HEADER_NBYTES = 65536
 HEADERS = tuple(csv_bytes([names(columns)]) for columns in (CALLS, CELLS))
 CELL_OF_CALL = 2  # leading columns that say which cell a call is of
 
@@ -143,31 +141,21 @@ def cell_of(mark: Row) -> tuple[str, str]:
 def _calls_by_cell(attempt: Attempt, seed: int) -> dict[tuple[str, str], Calls]:
     """Return the rows of each cell, without a last one that was cut off. Raises RunError, OSError."""
     found: dict[tuple[str, str], Calls] = {}
-    path = attempt.path(".calls.csv")
+    path, content = attempt.path(".calls.csv"), b""
     with suppress(FileNotFoundError), open_kept(path) as file:
-        header = file.readline(MOST_HEADER_NBYTES)
-        if header != HEADERS[0]:
-            if not header and not attempt.is_sealed:
-                return found
-            raise RunError(f"{path.name}: the first line is not the header of this layout")
-        position, cell, beginning = len(header), ("", ""), b"\n"  # no line begins so
-        begin, rows, value = position, 0, seed
-        for line in file:
-            if not line.startswith(beginning):
-                _keep(found, cell, Calls(begin, position - begin, rows, value))
-                cell, beginning = _beginning(line)
-                begin, rows, value = position, 0, seed
-            if line.endswith(b"\n"):
-                rows, value = rows + 1, crc32(line, value)
-                position += len(line)
-        _keep(found, cell, Calls(begin, position - begin, rows, value))
+        content = file.read()
+    if not content.startswith(HEADERS[0]) and (content or attempt.is_sealed) and os.path.lexists(path):
+        raise RunError(f"{path.name}: the first line is not the header of this layout")
+    begin, whole = len(HEADERS[0]), content.rfind(b"\n") + 1
+    while begin < whole:
+        cell, beginning = _beginning(content[begin : content.index(b"\n", begin) + 1])
+        last = re.compile(rb"\n(?!%b)" % re.escape(beginning)).search(content, begin)
+        end = min(last.end() if last else whole, whole)
+        calls = Calls(begin, end - begin, content.count(b"\n", begin, end), crc32(content[begin:end], seed))
+        # rows that are apart from the others of their cell make it another one
+        found[cell if cell not in found else (*cell[:1], f"{cell[1]} again at {begin}")] = calls
+        begin = end
     return found
-
-
-def _keep(found: dict[tuple[str, str], Calls], cell: tuple[str, str], calls: Calls) -> None:
-    """Add the rows of a cell; rows that are apart from the others of their cell make it another one."""
-    if calls.rows:
-        found[cell if cell not in found else (*cell[:1], f"{cell[1]} again at {calls.begin}")] = calls
 
 
 def _beginning(line: bytes) -> tuple[tuple[str, str], bytes]:
@@ -187,20 +175,12 @@ def _row_of(line: bytes) -> Row | None:
     return None
 
 
-def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
-    """Yield the calls of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
-    path, columns = attempt.path(".calls.csv"), names(CALLS)
-    place = f"{path}, {' '.join(cell_of(mark))} B, row"
-    with open_kept(path) as file:
-        file.seek(attempt.calls[cell_of(mark)].begin)
-        yield from blocks_of(place, columns, _lines(file, attempt.calls[cell_of(mark)].size_bytes))
-
-
-def _lines(file: BufferedReader, size_bytes: int) -> Iterator[str]:
-    """Yield the lines in the next `size_bytes` bytes, as text."""
-    while size_bytes > 0 and (line := file.readline(size_bytes)):
-        size_bytes -= len(line)
-        yield line.decode(errors="replace")
+def calls_of_cell(attempt: Attempt, mark: Row) -> bytes:
+    """Return the rows of a whole cell in the file of calls. Raises OSError."""
+    calls = attempt.calls[cell_of(mark)]
+    with open_kept(attempt.path(".calls.csv")) as file:
+        file.seek(calls.begin)
+        return file.read(calls.size_bytes)
 
 
 def with_whole_stamps(attempt: Attempt) -> Attempt:

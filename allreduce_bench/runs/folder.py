@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..units import printable, shell_word
-from .attempt import Attempt, Damage, blocks_of_cell
+from .attempt import Attempt, Damage, calls_of_cell
 from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
-from .rows import Block, Row, RunError
+from .rows import Row, RunError
 from .schema import LAYOUT, UNFINISHED
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
@@ -190,8 +190,8 @@ class RunFolder:
                 first_attempts[cell] = min(attempt, first_attempts.get(cell, attempt))
         return [row for row in rows if row["state"] in KEPT or _is_first_finished(row, first_attempts)]
 
-    def calls(self) -> Iterator[tuple[Row, Iterator[Block]]]:
-        """Yield each finished cell, its mark, with its calls in blocks of rows, as in CALLS. Raises RunError.
+    def calls(self) -> Iterator[tuple[Row, bytes]]:
+        """Yield each finished cell, its mark, with its calls, rows of CALLS without a header. Raises RunError.
 
         The rest of an interrupted cell is left out.
         """
@@ -203,7 +203,7 @@ class RunFolder:
         for attempt in kept:
             for mark in attempt.cells:
                 if mark["calls"] != "0" and (mark["launch"], mark["attempt"], *key_of(mark)) in counted:
-                    yield mark, blocks_of_cell(attempt, mark)
+                    yield mark, calls_of_cell(attempt, mark)
 
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """Return the planned launches with cells left, restricted to `among` if given. Raises RunError."""

@@ -69,7 +69,6 @@ from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 DEFAULT_WINDOW = 4  # messages
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only if named
-INPUTS = ("changing", "same")  # of consecutive calls
 UNTIL = ("precision", "cell_time_s", "min_time_s")  # choices that end a cell, unless `iters` does
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
@@ -275,7 +274,8 @@ class Plan:
             "--sync",
             section=Section.DEFINED,
             condition=True,
-            help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
+            help="How ranks enter a call together; auto: round_time where no node has more ranks than usable cores, "
+            "else barrier.",
             of=("auto", *SYNCS),
         ),
     )
@@ -314,18 +314,6 @@ class Plan:
             "DELTA, so many bytes apart modulo 4096.",
             of=PLACEMENT,
             metavar="page|numpy|DELTA",
-            after="inputs",
-        ),
-    )
-    inputs: Annotated[str, one_of(*INPUTS)] = field(
-        default=INPUTS[0],
-        metadata=option(
-            "--inputs",
-            section=Section.DEFINED,
-            condition=True,
-            help="changing: lines of the input change between calls, and results are looked at there, so that no call "
-            "is left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
-            after="cache",
         ),
     )
     in_place: bool = field(
@@ -335,7 +323,6 @@ class Plan:
             section=Section.DEFINED,
             help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
             condition=True,
-            after="inputs",
         ),
     )
     floors: bool = field(

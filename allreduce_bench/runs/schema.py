@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get
 from zlib import crc32
 
 LAYOUT = 1  # of a run folder; another one is refused
-SYNCS = ("barrier", "round_time")  # how ranks enter a call together
+SYNCS = BARRIER, ROUND_TIME = "barrier", "round_time"  # how ranks enter a call together
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
 PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
@@ -13,7 +13,7 @@ STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # with work or delays before ranks e
 WORKS = ("spin", "sleep")  # what a phase of work does
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
-AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
+MAX_LOCAL, COMPLETION = "max_local", "completion"  # definitions of our own times
 AND = " + "  # between values of a column that differ from call to call, or from launch to launch
 LEFT_OUT = "left out"  # not measured, or without a usable time
 STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
@@ -36,20 +36,8 @@ def state_words(state: str) -> str:
     return "not measured" if state == LEFT_OUT else state
 
 
-def time_definition(sync: str, is_completion: bool = False) -> str:
-    """Return the name of the definition of `time_s` for ranks synchronised by `sync`; a completion begins at the last
-    entry.
-    """
-    return f"{sync}{AFTER_LAST if is_completion else AFTER_START}"
-
-
-def common_start(definition: str) -> str | None:
-    """Return the `sync` of a name of `time_definition`; None if it is of another tool."""
-    return next((definition.removesuffix(end) for end in (AFTER_START, AFTER_LAST) if definition.endswith(end)), None)
-
-
 def join_values(values: Iterable[str]) -> str:
-    """Join values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
+    """Join values that differ from launch to launch as one text: `barrier + round_time`."""
     return AND.join(values)
 
 
@@ -80,15 +68,14 @@ def _quantile(name: Quantile) -> Column:
 # A column that may be empty is `| None`; what has a value in every row with a time is so in a summary, too.
 _Competitor = Annotated[str, Column("an algorithm, and the way its steps are run where that is not sendrecv: ring, ring@pipelined; native is the library's MPI_Allreduce, native:ring that by the algorithm it is told to use, native:reduce+bcast and the like compositions of its other operations; reference times: floor:null, floor:copy, floor:reduce; imported: as the log says")]
 _Nbytes = Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
-_Definition = Annotated[str, Column("barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")]
+_Definition = Annotated[str, Column("max_local: the maximum over ranks of exit - entry; completion, with an arrival pattern: last exit - last entry; imported: see below")]
+_Start = Annotated[str | None, Column("how ranks entered the calls together: round_time, at a time on the common clock; barrier, after an MPI_Barrier, also where no call of the cell began on time; empty: imported")]
 _LateBy = Annotated[float | None, Column("how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed", "s")]
 _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
 _InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends between nodes in one call; empty for native", "bytes")]
 _WhyUncut = Annotated[str | None, Column("why a pipelined way ran the steps without cutting them; empty: it cut them, or had not to")]
 _SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
-_MaxUlp = Annotated[float | None, Column("largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared", "ULP")]
-_MeanUlp = Annotated[float | None, Column("mean distance of the compared elements from the exactly rounded sum", "ULP")]
 _PromisedSameBits = Annotated[int | None, Column("1: by its schedule all ranks evaluate the same expression; empty: native, or not verified", kind="flag")]
 _PromisedRankOrder = Annotated[int | None, Column("1: by its schedule every reduction joins neighbouring ranks; empty: native, or not verified", kind="flag")]
 _PromisedDepth = Annotated[int | None, Column("largest number of roundings of an input by the schedule: bounds the error; empty: native, or not verified")]
@@ -132,19 +119,16 @@ class MarkColumns(_CellColumns, total=False):
 
     schedule_digest: _Digest
     time_definition: _Definition
+    start: _Start
     state: Annotated[str, Column("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)", never_empty=True)]
     reason: Annotated[str | None, Column("why the cell was refused or skipped, or which rank blocked it")]
     calls: Annotated[int, Column("its rows in the file of calls")]
     iterations: Annotated[int | None, Column("calls that each of these rows is the mean of; 1: a single call; empty: unknown")]
     stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within")]
-    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked", "elements")]
+    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones, and where timed ones have their number; empty: unchecked", "elements")]
     checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the timed ones; empty: unknown")]
-    looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls")]
-    looked_ratio: Annotated[float | None, Column("median over these calls of the least exit - entry of a rank, over that of the others of their batches; empty: too few of either")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
-    max_ulp: _MaxUlp
-    mean_ulp: _MeanUlp
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
@@ -181,6 +165,7 @@ class SummaryColumns(_CellColumns, total=False):
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
     run_whole: _WhyUncut
     time_definition: _Definition
+    start: _Start
     launches: Annotated[int, Column("launches that finished the cell")]
     repetitions: Annotated[int, Column("timed calls over all launches, without warm-ups and invalid ones")]
     invalid: Annotated[int, Column("invalid calls over all launches, see valid of the calls")]
@@ -220,14 +205,11 @@ class SummaryColumns(_CellColumns, total=False):
     algbw_bytes_per_s: Annotated[float, Column("size_bytes / time_s", "bytes/s")]
     busbw_bytes_per_s: Annotated[float, Column("size_bytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
-    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)")]
+    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, by barriers (below 64 KiB, although its launches begin at a time), several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)")]
     standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one")]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
-    looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls
-    max_ulp: _MaxUlp
-    mean_ulp: _MeanUlp
     promised_same_bits: _PromisedSameBits
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth

@@ -4,6 +4,8 @@ Cells and launches with the same ranks are joined. The counters of the nodes' ke
 clocks, other processes) are those of `machine.core_load`.
 """
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from ..machine.core_load import DISTURBED, LOW_CLOCK, core_use
 from ..runs.folder import RunFolder
 from ..runs.injected import Slowdown, slowdown_of
 from ..runs.rows import Row
-from ..runs.schema import STAMPS
+from ..runs.schema import CALLS, STAMPS, names
 from ..units import in_ranks
 from .arrivals import Arrivals
 
@@ -129,13 +131,14 @@ def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
     """
     facts_of = {(facts["launch"], str(facts["attempt"])): facts for facts in folder.attempts()}
     found = []
-    for mark, blocks in folder.calls():
+    for mark, rows in folder.calls():
         if not mark["stamps"]:
             continue
         stamps = stamps_of(folder, mark)
         if len(stamps) == len(STAMPS):
             facts = facts_of.get((mark["launch"], mark["attempt"]), {})
-            warmups = sum(block["warmup"].count("1") for block in blocks)
+            calls = csv.DictReader(io.StringIO(rows.decode()), names(CALLS))
+            warmups = sum(call["warmup"] == "1" for call in calls)
             found.append(RunArrivals(mark["launch"], mark, _arrivals(stamps[:, warmups:], mark, facts)))
     return found
 

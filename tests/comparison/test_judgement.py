@@ -64,7 +64,7 @@ def test_a_copy_is_refused():
 def test_times_of_several_kinds_are_judged_only_if_wanted():
     before, after = [row(FASTER), row(FASTER, **NATIVE)], [row(SLOWER), row(SLOWER, **NATIVE)]
     after += [row(SLOWER, size_bytes=size) for size in (16, 32)]
-    after[0]["time_definition"] = "round_time_max_local"
+    after[0]["time_definition"] = "completion"
     undecided = judged(before, after).cells_with("undecided")
     assert [cell.name for cell in undecided] == ["ring 8 B, 2 ranks"] and "--despite time" in undecided[0].reason
     assert not judged(before, after, despite=["time"]).cells_with("undecided")

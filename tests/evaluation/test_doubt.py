@@ -2,10 +2,11 @@
 
 import pytest
 from made_rows import made_row, rank
-from made_runs import identified
+from made_runs import build_run, identified
 
 from allreduce_bench.evaluation.cell_times import (
     ANOTHER,
+    BARRIERS,
     BELOW_FLOOR,
     DEFINITIONS,
     DRIFT,
@@ -15,6 +16,7 @@ from allreduce_bench.evaluation.cell_times import (
     doubt_of,
     passed_floors,
 )
+from allreduce_bench.evaluation.summary import summarise
 
 NOT_RING = identified(4, {("native:ring", 8): ["recursive_doubling"]}, asked="no").ran[0]
 
@@ -27,7 +29,7 @@ NOT_RING = identified(4, {("native:ring", 8): ["recursive_doubling"]}, asked="no
         ({"invalid": 20}, INVALID),
         ({"call_floor_s": 1.1}, BELOW_FLOOR),
         ({"copy_floor_s": 1.1}, None),  # a call of 8 bytes costs more than their copy
-        ({"time_definition": "barrier_max_local + round_time_max_local"}, DEFINITIONS),
+        ({"time_definition": "completion + max_local"}, DEFINITIONS),
         ({"drift": 1.4}, None),
         ({"drift": 1.6}, DRIFT),
         ({"drift": 0.6}, DRIFT),
@@ -49,10 +51,24 @@ def test_a_copy_is_a_floor_between_ranks_from_64_kib_on():
 
 def test_times_of_another_definition_are_not_ranked_among_the_others():
     rows = [made_row(name, 8, [time_s] * 3) for name, time_s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
-    rows[0]["time_definition"] = "round_time_max_local"
-    rank(rows)
+    rows[0]["time_definition"] = "completion"
+    rows = rank(rows)
     assert [row["doubt"] for row in rows] == [OTHER_DEFINITION, None, None]
     assert rows[0]["standing"] is None and {row["standing"] for row in rows[1:]} != {None}
+
+
+def test_short_calls_that_went_on_by_barriers_are_not_ranked(tmp_path):
+    """They should have begun at a time, and the others did."""
+
+    def call(launch, cell, number):
+        return {"start": "barrier" if cell.algorithm == "ring" and launch.number == 2 else "round_time"}
+
+    facts = {"sync": {"way": "round_time", "why": "2 ranks on a node of 2 usable cores can all wait for a time"}}
+    folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8, 1 << 16), facts=facts, call=call)
+    rows = {(row["competitor"], row["size_bytes"]): row for row in summarise(folder)}
+    assert {cell for cell, row in rows.items() if row["doubt"] == BARRIERS} == {("ring", 8)}
+    assert rows["ring", 8]["standing"] is None and rows["ring", 1 << 16]["standing"] is not None
+    assert rows["ring", 8]["start"] == rows["ring", 1 << 16]["start"] == "barrier + round_time"
 
 
 def test_what_has_no_time_has_no_doubt():

@@ -5,7 +5,9 @@ import pytest
 from drawn_tables import SCENARIOS, SIZES, Setting, drawn_table
 from interpreters import in_turn, interpreters
 from twins import beside_load, measured_twins
-from winners import is_too_often, judge, made_tables, outcome, share, winners_of
+from winners import is_too_often, made_tables, outcome, share, winners_of
+
+from allreduce_bench.evaluation.summary import judge_rows
 
 
 def drawn(scenario, seed=1, **changed):
@@ -70,5 +72,4 @@ def test_the_ring_is_measured_beside_its_twin_and_load_ends(python):
         assert loops and all(loop.poll() is None for loop in loops)
     assert all(loop.returncode is not None for loop in loops)
     assert {row["competitor"] for row in rows if row["state"] == "done"} == {"ring", "ring_b"}
-    judge(rows)
-    assert winners_of(rows) <= {(2, row["size_bytes"], row["competitor"]) for row in rows}
+    assert winners_of(judge_rows(rows)) <= {(2, row["size_bytes"], row["competitor"]) for row in rows}

@@ -4,11 +4,12 @@ import pytest
 from made_rows import made_row
 from made_runs import build_run
 
-from allreduce_bench.evaluation.cell_times import OTHER_DEFAULT, REFERENCE, add_doubts
-from allreduce_bench.evaluation.forced_launches import add_not_compared
+from allreduce_bench.evaluation.cell_times import OTHER_DEFAULT, REFERENCE, find_doubts
+from allreduce_bench.evaluation.forced_launches import find_forced_doubts
 from allreduce_bench.evaluation.missing import MissingCell, group_missing
 from allreduce_bench.evaluation.standings import contest_of
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary_row import join_columns
 from allreduce_bench.importers.keep import merge
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import ALL_FORCED, Launch
@@ -29,11 +30,8 @@ def rows_of(default_over_native, launches=5):
     untouched = [made_row(name, 8, NATIVE_S[:launches]) for name in ("native", "ring")]
     default = [default_over_native * time_s for time_s in NATIVE_S[:launches]]
     rows = [*untouched, forced_row(FORCED_DEFAULT, 8, default), forced_row(RING, 8, [0.5 * s for s in default])]
-    add_doubts(rows)
-    for row in rows:
-        row["grade"] = "good"
-    add_not_compared(rows)
-    return {row["competitor"]: row for row in rows}
+    rows = [row | {"grade": "good"} for row in join_columns(rows, find_doubts(rows))]
+    return {row["competitor"]: row for row in join_columns(rows, find_forced_doubts(rows))}
 
 
 @pytest.mark.parametrize(("factor", "is_ranked"), [(1.0, True), (1.04, True), (1.12, False), (0.9, False)])

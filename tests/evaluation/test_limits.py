@@ -9,7 +9,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.limits import (
     LATENCY,
     NodeLink,
-    add_limits,
+    bound_rows,
     least_s,
     limits_of,
     link_of,
@@ -158,5 +158,5 @@ def test_the_largest_limit_counts_and_groups_have_none(tmp_path):
     assert large["limit_by"] == "local work" and small["limit_s"] is None
     assert large["limit_s"] == pytest.approx(0.75 * (large["copy_floor_s"] + large["reduce_floor_s"]))
     assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"]) and large["own_limit_s"] is None
-    add_limits(dataclasses.replace(folder.plan(), groups="2"), rows, folder.attempts())
-    assert {row["limit_s"] for row in rows} == {None}
+    in_groups = bound_rows(dataclasses.replace(folder.plan(), groups="2"), rows, folder.attempts())
+    assert {row["limit_s"] for row in in_groups} == {None}

@@ -60,11 +60,11 @@ def test_a_doubted_time_neither_wins_nor_lets_another_win_that_it_may_beat():
     times = {"ring": 1.0, "tree": 2.0, "native": 3.0}
     rows = [made_row(name, 8, noisy(s, seed=name)) for name, s in times.items()]
     rows[0]["call_floor_s"] = 1.5
-    rank(rows)
+    rows = rank(rows)
     assert standings(rows) == {("ring", 8): None, ("tree", 8): UNCLEAR, ("native", 8): SLOWER}
     rows[0] |= {"call_floor_s": None, "invalid": 0}
     rows[2]["invalid"] = 1000
-    rank(rows)
+    rows = rank(rows)
     assert standings(rows) == {("ring", 8): FASTEST, ("tree", 8): SLOWER, ("native", 8): None}
 
 

@@ -17,7 +17,7 @@ from rechecked import change_json
 from allreduce_bench.cli import main
 from allreduce_bench.cli.types import INTERRUPTED
 from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.importers import Asked, read
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.runs.folder import RunFolder
@@ -70,19 +70,19 @@ def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
     run("import", IMB, "-o", tmp_path / "run")
     rows = rows_of(tmp_path / "run")
     assert [row["ranks"] for row in rows] == [2] * 16 + [4] * 16 and rows[0]["size_bytes"] == 0
-    frame = frames.summary([RunFolder(tmp_path / "run")])
+    frame = summary([RunFolder(tmp_path / "run")])
     last = frame.iloc[-1]
     assert last["time_s"] == last["imb_t_max_s"] == pytest.approx(143391.81e-6)
     assert last["osu_avg_s"] == pytest.approx(142454.70e-6) and last["time_definition"] == "imb_t_max"
     assert last["interval"] == "range" and frame["first_penalty"].isna().all()  # a mean is no repetition
-    calls = frames.repetitions([RunFolder(tmp_path / "run")])
+    calls = frames.read_calls(RunFolder(tmp_path / "run"))
     assert calls["call"].isna().all() and len(calls) == 32
     assert RunFolder(tmp_path / "run").marks()[-1]["iterations"] == "65"
 
 
 def test_what_a_log_does_not_say_is_missing_everywhere(tmp_path):
     run("import", OSU, "-n", 64, "-o", tmp_path / "run")
-    frame = frames.summary([RunFolder(tmp_path / "run")])
+    frame = summary([RunFolder(tmp_path / "run")])
     assert frame[["dtype", "nodes", "wrong", "oversubscribed"]].isna().all(axis=None)
 
 
@@ -335,7 +335,7 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
     row = {row["competitor"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
     assert (row["repetitions"], row["interval"], row["size_bytes"]) == (16, "repetitions", 256)
     assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
-    assert frames.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
+    assert frames.read_calls(RunFolder(tmp_path / "run"))["warmup"].sum() == 8
     assert [path.name for path in (tmp_path / "run" / "launches").glob("*.json")] == ["8r-1.1.json"]  # one allocation
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.calls import TimedCalls, arrivals, durations, longest_mean, ran_backwards
+from allreduce_bench.measuring.calls import arrivals, durations, longest_mean, ran_backwards
 
 ENTRY = np.array([[0.0, 1.0, 0.5], [10.0, 10.0, 10.0]])  # [call, rank]
 EXIT = np.array([[4.0, 3.0, 4.5], [11.0, 13.0, 12.0]])
@@ -57,30 +57,3 @@ def test_the_columns_of_any_call_fit_together(calls):
     assert np.allclose(columns["global_s"], columns["completion_s"] + columns["arrival_skew_s"], atol=1e-12)
     assert (columns["completion_s"] >= columns["time_s"] - columns["arrival_skew_s"] - 1e-12).all()
     assert longest_mean(entry, exit) <= columns["time_s"].max() + 1e-12
-
-
-class Gathered:
-    """A communicator of three ranks as rank 0 sees it, which have no common clock."""
-
-    rank, size = 0, 3
-
-    def gather(self, line: object) -> list:
-        return [line] * self.size
-
-    def bcast(self, value: object) -> object:
-        return value
-
-
-@pytest.mark.parametrize("longer, severe", [((1.0, 1.0, 1.5), False), ((1.5, 1.5, 1.5), True)])
-def test_only_calls_that_take_all_ranks_longer_when_looked_at_are_odd(longer, severe):
-    """On common cores a rank that looks delays one that is still in the call."""
-    looks = np.arange(400) % 2
-    spent = np.where(looks[:, None] > 0, np.array(longer), 1.0) * (1 + 1e-3 * np.arange(400)[:, None] / 400)
-    entry = np.arange(0.0, 4000, 10)[:, None] * np.ones(3)
-    calls = TimedCalls(Gathered())  # type: ignore[arg-type]
-    calls._blocks = [np.array([entry, entry + spent, np.ones((400, 3))]).transpose(2, 0, 1)]
-    calls._looks, calls._syncs = [looks], ["barrier"] * 400
-    times = calls.times(None, "iters")
-    assert times.facts["looks"] == 200
-    assert times.facts["looked_ratio"] == pytest.approx(1.5 if severe else 1.0, rel=0.01)
-    assert [finding["code"] for finding in times.findings].count("looks") == severe

@@ -12,8 +12,7 @@ from made_runs import COLD, SIZES, build_run, floor_s
 from measured_runs import bench
 
 from allreduce_bench.cli import main
-from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.measuring.budget import share
 from allreduce_bench.models.curves import lower_bounds
 from allreduce_bench.models.points import points
@@ -113,7 +112,7 @@ def test_the_report_has_floors_beside_the_times_and_names_the_cold_cache(folder,
 
 
 def test_the_figure_of_times_has_floors_in_its_legend(folder):
-    frame = frames.summary([folder])
+    frame = summary([folder])
     curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
     (legend,) = figures.latency(frame, curves).legends
     words = [text.get_text() for text in legend.get_texts()]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from interpreters import FULL
 
+from allreduce_bench.executing import UFUNCS
 from allreduce_bench.measuring import vectors
 from allreduce_bench.measuring.vectors import (
     EXPONENTS,
@@ -16,11 +17,11 @@ from allreduce_bench.measuring.vectors import (
     cycle,
     exact_inputs,
     poison,
-    random_numbers,
     random_operand,
+    values_of_calls,
 )
 from allreduce_bench.runs.cell import splitmix64
-from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, PRECISION, is_float, narrow, teach_numpy
+from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, OPS, PRECISION, is_float, narrow, teach_numpy
 
 NOT_MISSED = "who is missing is seen: at some element nobody else has the result"
 TOGETHER = "missing or doubled together"
@@ -186,15 +187,13 @@ def test_the_generator_is_splitmix64():
 
 @pytest.mark.parametrize("dtype", sorted(PRECISION))
 def test_the_floats_use_every_bit_sign_and_exponent(dtype):
-    found = random_numbers(SEED, 3, np.arange(RANDOM_PERIOD), dtype, "sum")
     floats, precision = random_operand(SEED, 3, RANDOM_PERIOD, dtype, "sum"), PRECISION[dtype]
-    assert floats.dtype == dtype and np.array_equal(floats.astype(float), found.floats())  # nothing is rounded
-    assert set(found.sign.tolist()) == {-1, 1} and set(found.shift.tolist()) == set(range(EXPONENTS[dtype]))
-    low, high = int(found.significand.min()), int(found.significand.max())
-    assert 2 ** (precision - 1) <= low < 2 ** (precision - 1) * 1.01 and 2**precision * 0.99 < high < 2**precision
-    assert np.bitwise_or.reduce(found.significand) == 2**precision - 1
-    magnitude = np.abs(found.floats())
-    assert 2.0 ** -EXPONENTS[dtype] <= magnitude.min() and magnitude.max() < 1
+    assert floats.dtype == dtype
+    parts, exponents = np.frexp(floats.astype(float))
+    assert set(np.sign(parts).tolist()) == {-1, 1} and set(exponents.tolist()) == set(range(1 - EXPONENTS[dtype], 1))
+    significand = np.ldexp(np.abs(parts), precision).astype(np.int64)
+    assert significand.min() < 2 ** (precision - 1) * 1.01 and 2**precision * 0.99 < significand.max()
+    assert np.bitwise_or.reduce(significand) == 2**precision - 1
 
 
 def test_ranks_seeds_and_products_have_numbers_of_their_own_and_long_vectors_repeat_them():
@@ -207,3 +206,13 @@ def test_ranks_seeds_and_products_have_numbers_of_their_own_and_long_vectors_rep
         assert not np.isin(other, first).any()
     factors = np.abs(random_operand(SEED, 0, 1000, "float32", "prod"))
     assert 0.5 <= factors.min() < 0.6 and 1.9 < factors.max() < 2
+
+
+@pytest.mark.parametrize("dtype, op", [(d, op) for d in DTYPES for op in OPS if op != "avg" or is_float(d)])
+def test_numbers_of_calls_are_given_back_by_every_operation(dtype, op):
+    for size in (2, 3, 64, 256, min(MOST_RANKS.get((dtype, op), 10**4), 10**4)):
+        given, result, (neutral,) = values_of_calls(size, dtype, op)
+        others = UFUNCS[op](np.full_like(given, neutral), neutral)
+        found = UFUNCS[op](UFUNCS[op](others, given), others)
+        found = np.divide(found, size, out=found) if op == "avg" else found
+        assert found.tobytes() == result.tobytes() and len(set(result.tolist())) == len(given) > 100

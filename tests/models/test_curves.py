@@ -6,7 +6,7 @@ from hand_models import hand_model, hand_models
 from made_runs import ALPHA_S, build_run
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.models.curves import REACH, held_against_models, layouts, lower_bounds, over_ranks, predicted_at
 from allreduce_bench.models.model import bounds
 
@@ -14,7 +14,7 @@ NAMES = ("native", "ring", "two_tree")
 
 
 def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(3, 4, 8))])
+    rows = summary([build_run(tmp_path / "a", ranks=(3, 4, 8))])
     models = hand_models(NAMES, (3, 4, 8))
     for row in rows.itertuples():
         assert row.time_s >= 0.95 * max(bounds(models, row.ranks, None, row.size_bytes))
@@ -22,7 +22,7 @@ def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
 
 
 def test_times_are_held_against_the_model_of_their_series(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2, 4))])
+    rows = summary([build_run(tmp_path / "a", ranks=(1, 2, 4))])
     compared = held_against_models(rows, [hand_model("ring")])
     assert set(compared["competitor"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
     assert compared["ratio"].to_numpy() == pytest.approx(1, rel=0.1)

@@ -12,7 +12,7 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary, with_grades
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
+from allreduce_bench.runs.rows import RunError
 
 
 def medians_of(folder: RunFolder) -> dict[tuple, float]:
@@ -99,7 +99,7 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
 def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
     assert set(points([folder])["calls"]) == {TIMED - 1}
-    calls = frames.repetitions([folder]).query("not warmup and valid")
+    calls = frames.read_calls(folder).query("not warmup and valid")
     expected = calls.groupby(["competitor", "size_bytes"])["time_s"].median().to_dict()
     assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
 
@@ -136,16 +136,15 @@ def test_runs_are_told_apart(tmp_path):
     assert (frame["run"] == "a").sum() == (frame["run"] == "b").sum() == 3 * len(SIZES) * 3
 
 
-@pytest.mark.parametrize(("name", "value"), [("time_s", "soon"), ("time_s", "")])
-def test_damage_has_its_file_and_line(tmp_path, name, value):
-    folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), timed=BLOCK_ROWS + 200, launches=2)
+def test_damage_has_its_file(tmp_path):
+    folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), launches=2)
     path = folder.launches / "4r-2.1.calls.csv"
-    lines = path.read_text().splitlines(keepends=True)
-    fields = lines[600].split(",")
-    fields[lines[0].split(",").index(name)] = value
-    path.write_text("".join([*lines[:600], ",".join(fields), *lines[601:]]))
+    header, first, *others = path.read_text().splitlines(keepends=True)
+    fields = first.split(",")
+    fields[header.split(",").index("time_s")] = "soon"
+    path.write_text("".join([header, ",".join(fields), *others]))
     recheck(folder)
-    with pytest.raises(RunError, match=rf"4r-2\.1\.calls\.csv, ring 8 B, row 600: damaged: {name} is '{value}'"):
+    with pytest.raises(RunError, match=r"4r-2\.1\.calls\.csv: damaged: "):
         points([folder])
 
 
@@ -164,9 +163,7 @@ def test_the_big_run_is_a_run_like_any_other(tmp_path):
     rows = make(tmp_path / "a", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
     assert rows == len(PATHS) * 2 * 3 * 3 * (WARMUPS + 9)
     folder = RunFolder(tmp_path / "a")
-    assert len(frames.repetitions([folder])) == rows and not any(
-        points([folder])["competitor"].str.startswith("floor:")
-    )
+    assert len(frames.read_calls(folder)) == rows and not any(points([folder])["competitor"].str.startswith("floor:"))
     assert points_of(folder) == medians_of(folder)
     assert {row["state"] for row in summarise(folder)} == {"done"}
     make(tmp_path / "b", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)

@@ -17,7 +17,8 @@ from mpi4py import MPI
 
 from allreduce_bench.executing import EXECUTORS as ALL_EXECUTORS
 from allreduce_bench.executing import NATIVES as ALL_NATIVES
-from allreduce_bench.executing import Between, CommonStart, Prepared
+from allreduce_bench.executing import CommonStart, Prepared
+from allreduce_bench.executing.call_numbers import CallNumbers
 from allreduce_bench.executing.kernel import BUFFER, INTO, INTO_LENGTH, INTO_OFFSET, KIND, LENGTH, OFFSET
 from allreduce_bench.executing.table import COPY, EXCHANGE, REDUCE
 from allreduce_bench.measuring import cell
@@ -96,18 +97,6 @@ WHEN: dict[str, Callable[[int, int], bool]] = {  # of a call and the calls of it
 }
 
 
-class One:
-    """What is between the calls of a batch, of one of them."""
-
-    def __init__(self, between: Between, call: int):
-        self._between, self._call = between, call
-
-    def changes(self):
-        changes, this = self._between.changes(), slice(self._call, self._call + 1)
-        drawn = {name: getattr(changes, name)[this] for name in ("next_at", "next_source", "calls_to_check")}
-        return changes._replace(first=max(0, changes.first - self._call), **drawn)
-
-
 changed = [0]  # calls of the cell whose rows were others, and not only in rows of nothing
 
 
@@ -116,14 +105,14 @@ def faulty(fault: Fault, when: Callable[[int, int], bool], sound: Prepared) -> P
     assert sound.timed_calls is not None
     loop, rows = sound.timed_calls, sound.timed_calls.args[0].rows  # type: ignore[attr-defined]
 
-    def timed_calls(calls: int, start: CommonStart | None, between: Between | None) -> np.ndarray:
+    def timed_calls(calls: int, start: CommonStart | None, numbers: CallNumbers | None) -> np.ndarray:
         blocks = []
         for call in range(calls):
             kept = rows.copy()
             if when(call, calls):
                 fault(rows)
                 changed[0] += bool((rows != kept)[kept[:, [LENGTH, INTO_LENGTH]].any(axis=1)].any())
-            blocks.append(loop(1, start, One(between, call) if between else None))
+            blocks.append(loop(1, start, numbers))
             rows[:] = kept
         return np.hstack(blocks)
 
@@ -167,11 +156,7 @@ def main() -> None:
             if comm.rank == 0:
                 setting = f"{when}: {op} {dtype} {count} {algorithm}"
                 found = {"fault": fault, "setting": setting, "caught": facts["state"] == "wrong"}
-                print(
-                    json.dumps(
-                        found | {key: facts.get(key) for key in ("changed", "state", "wrong", "looks", "reason")}
-                    )
-                )
+                print(json.dumps(found | {key: facts.get(key) for key in ("changed", "state", "wrong", "reason")}))
 
 
 if __name__ == "__main__":

@@ -122,13 +122,25 @@ def is_first() -> bool:
     return left[0] == left[1]
 
 
-def half_left(bound: Bound) -> None:
-    """From the second call of a batch on the second half of the result is left as it was."""
-    half = bound.recvbuf[bound.recvbuf.size // 2 :]
-    kept = half.copy()
+def left_from(first: Callable[[int, int], int]) -> Run:
+    """From the second call of a batch on the result is left as it was from this element of so many, of ranks, on."""
+
+    def run(bound: Bound) -> None:
+        part = bound.recvbuf[first(bound.recvbuf.size, bound.comm.size) :]
+        kept = part.copy()
+        bound.reduce()
+        if timed[0] and not is_first():
+            bound.leave(part, kept)
+
+    return run
+
+
+def early_on_one_rank(bound: Bound) -> None:
+    """The last rank leaves a timed call without its result."""
+    left_as_it_was = bound.recvbuf.copy()
     bound.reduce()
-    if timed[0] and not is_first():
-        bound.leave(half, kept)
+    if timed[0] and bound.comm.rank == bound.comm.size - 1:
+        bound.recvbuf[:] = left_as_it_was
 
 
 def remembered_by_a_line(bound: Bound) -> None:
@@ -215,7 +227,9 @@ FAULTS = {
     "negative zeros": Fault(negative_zeros, floats=True),
     "only the last call of a batch": Fault(only_where(is_last)),
     "only the first call of a batch": Fault(only_where(is_first)),
-    "half of the vector left as it was": Fault(half_left),
+    "half of the vector left as it was": Fault(left_from(lambda count, ranks: count // 2)),
+    "last block left as it was": Fault(left_from(lambda count, ranks: count - max(1, count // ranks))),
+    "one rank leaves early": Fault(early_on_one_rank),
     "results remembered by a line of the input": Fault(remembered_by_a_line, count=100),
     "results remembered by the input": Fault(remembered_by_the_input, count=100),
     "two elements swapped": Fault(two_elements_swapped, count=2),

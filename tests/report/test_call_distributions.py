@@ -12,7 +12,7 @@ from allreduce_bench.report.live_chart import cell_id
 def test_every_timed_call_of_every_launch_is_there(tmp_path):
     run = build_run(tmp_path / "run", ranks=(2,), sizes=(8, 1024), launches=3, timed=20)
     held = call_distributions(run, summarise(run))
-    calls = frames.repetitions([run])
+    calls = frames.read_calls(run)
     calls = calls[~calls["warmup"] & (calls["competitor"] == "ring") & (calls["size_bytes"] == 1024)]
     cell = held[cell_id(2, "ring", 1024)]
     assert len(held) == 6 and cell["all"] and cell["title"] == "ring, 2 ranks, 1 KiB"

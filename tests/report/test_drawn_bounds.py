@@ -5,7 +5,7 @@ import pytest
 from hand_models import hand_models
 from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 
-from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.models.curves import layouts, lower_bounds
 from allreduce_bench.report.figure import FIT_OF_BOUND
 from allreduce_bench.report.pictures import Picture, bound_curves, time_pictures
@@ -23,7 +23,7 @@ def captions(frame, models) -> dict[str, str]:
 
 
 def test_the_curve_is_the_greater_of_two_bounds(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2, 8))])
+    rows = summary([build_run(tmp_path / "a", ranks=(1, 2, 8))])
     curve = bound_curves(lower_bounds(hand_models(NAMES, (2, 8)), rows), 8, 1 << 22)
     assert set(curve["ranks"]) == {2, 8}
     curve = curve[curve["ranks"] == 8]
@@ -35,7 +35,7 @@ def test_the_curve_is_the_greater_of_two_bounds(tmp_path):
 
 def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
     run = build_run(tmp_path / "a", factor=lambda launch, cell: 0.5 if launch.ranks == 2 else 1.2)
-    rows, models = frames.summary([run]), hand_models(NAMES)
+    rows, models = summary([run]), hand_models(NAMES)
     assert layouts(rows) == {2: [1], 4: [1]} and set(lower_bounds(models, rows)) == {4}
     for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
         assert "Dashed line" in words and "fitted α from the model of native and β from the model of native" in words
@@ -54,7 +54,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
         fast = (launch.ranks, cell.algorithm, cell.size_bytes) == (2, "native", 8) and int(launch.name[-1]) <= launches
         return 0.95 if fast else 1.2
 
-    rows, models = frames.summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)
+    rows, models = summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)
     latency, bandwidth = over_sizes(rows, models)
     for picture, bound, fit in zip((latency, bandwidth), *zip(*FIT_OF_BOUND.items())):
         assert "Dashed line: bound (one-port, full duplex, without reduction in the network) or fit" in picture.caption
@@ -69,7 +69,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
 
 
 def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(2,), factor=lambda *_: 0.95)])
+    rows = summary([build_run(tmp_path / "a", ranks=(2,), factor=lambda *_: 0.95)])
     for picture in over_sizes(rows, hand_models(NAMES)):
         assert "Dashed line: fit from the" in picture.caption and "line: bound" not in picture.caption
         assert not any("bound" in text.get_text() for text in picture.figure.legends[0].get_texts())
@@ -77,7 +77,7 @@ def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
 
 
 def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(4,))])
+    rows = summary([build_run(tmp_path / "a", ranks=(4,))])
     assert lower_bounds([], rows) == {} and bound_curves({}, 8, 1024).empty
     assert "Time against" in captions(rows, [])["latency"]
     latency, _ = over_sizes(rows, [])
@@ -86,7 +86,7 @@ def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
 
 
 def test_nothing_is_sent_where_nobody_is(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2))])
+    rows = summary([build_run(tmp_path / "a", ranks=(1, 2))])
     assert layouts(rows) == {2: [1]}
     numbers = over_sizes(rows, hand_models(NAMES))[0].numbers
     assert np.isnan(numbers.loc[numbers["ranks"] == 1, "bound_s"]).all()

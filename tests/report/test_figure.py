@@ -4,7 +4,7 @@ import pytest
 from hand_models import hand_models
 from made_runs import build_run
 
-from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.models.curves import NO_OWN
 from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData, tick_words
 from allreduce_bench.report.figures import report_figures
@@ -20,7 +20,7 @@ def test_the_page_has_these_figures_in_this_order(section):
 
 
 def test_figures_share_what_is_made_of_a_run(tmp_path):
-    frame = frames.summary([build_run(tmp_path / "a", sizes=(8, 1024), ranks=(2,), factor=lambda *_: 1.2)])
+    frame = summary([build_run(tmp_path / "a", sizes=(8, 1024), ranks=(2,), factor=lambda *_: 1.2)])
     data = FigureData(frame, hand_models(("native", "ring", "two_tree")), NO_OWN)
     assert (
         set(data.least) == {2}

@@ -17,8 +17,7 @@ def told(path, facts: dict | None) -> dict[str, str]:
 def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
     words = told(tmp_path / "run", {"sync": {"way": "round_time", "why": "it holds"}, "clock": CLOCK})
     assert words["time of a call"] == (
-        "the maximum over ranks of exit - entry; round_time_max_local: "
-        "at a time on the common clock that rank 0 announces"
+        "the maximum over ranks of exit - entry; the entry is at a time on the common clock that rank 0 announces"
     )
     assert words["common start"] == "round_time: it holds"
     assert (
@@ -27,13 +26,14 @@ def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
     )
 
 
-def test_launches_that_chose_otherwise_are_counted(tmp_path):
+def test_starts_are_told_by_number_of_ranks(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), launches=1)
     (fact,) = folder.attempts()
-    ways = [{**fact, "sync": {"way": way, "why": way[0]}} for way in ("round_time", "barrier", "round_time")]
-    words = dict(method(folder.plan(), summarise(folder), ways))
-    assert "1 of 3 launches chose" in words["common start"]
-    assert "barrier_max_local: after an MPI_Barrier" in words["time of a call"]
+    starts = ((2, "round_time", "few"), (4, "barrier", "many"), (4, "barrier", "many"))
+    facts = [{**fact, "ranks": ranks, "sync": {"way": way, "why": why}} for ranks, way, why in starts]
+    words = dict(method(folder.plan(), summarise(folder), facts))
+    assert words["common start"] == "round_time: few at 2 ranks; barrier: many at 4 ranks"
+    assert "after an MPI_Barrier or at a time on" in words["time of a call"]
 
 
 def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
@@ -54,7 +54,8 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
     assert _checks_text(few, rows) == (
         "every bit of 23 calls on exact vectors, before, between and after the timed calls of 2 cells, 2 wrong "
-        "elements; one or two ranks that are missing, doubled or mixed up are detected always"
+        "elements; one or two ranks that are missing, doubled or mixed up are detected always; each call in between "
+        "has its number in one element of each rank's part of the input, and its result was looked at there"
     )
     said = _checks_text(many, rows)
     assert "are detected" in said and "least 5%" in said

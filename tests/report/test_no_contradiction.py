@@ -8,10 +8,7 @@ from drawn_tables import SCENARIOS, Setting, drawn_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.evaluation.cell_times import add_doubts
-from allreduce_bench.evaluation.grade import add_grades
-from allreduce_bench.evaluation.launch_states import add_states
-from allreduce_bench.evaluation.standings import add_standings
+from allreduce_bench.evaluation.summary import judge_rows
 from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, Verdict, verdicts
 from allreduce_bench.models.crossings import Crossing, winner_map
 from allreduce_bench.models.forms import Form
@@ -144,10 +141,7 @@ def test_marks_verdicts_and_comparisons_with_native_do_not_contradict_each_other
     for row in table:
         if row["competitor"] == "a0":
             row["competitor"] = "native"
-    add_states(table)
-    add_doubts(table)
-    add_grades(table, [])
-    add_standings(table)
+    table = judge_rows(table)
     standing = {(row["size_bytes"], row["competitor"]): row["standing"] for row in table}
     for verdict in verdicts(table):
         check_verdict(verdict, standing)

@@ -15,8 +15,7 @@ import pytest
 from hand_models import hand_models
 from made_runs import build_run
 
-from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.machine import forks
 from allreduce_bench.report import page as report
@@ -229,7 +228,7 @@ def test_says_what_ran_where_and_how(page, run):
         "Linux 6.1",
         "4.1.2",
         "OMPI_MCA_btl=self,sm",
-        "barrier_max_local",
+        "after an MPI_Barrier",
         "random in every launch, seed 1",
         "3 planned",
     ):
@@ -266,7 +265,7 @@ def test_captions_say_how_the_numbers_came_about(page):
 
 
 def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
-    folder, rows = run.path.parent / "pages" / "report_figures", frames.summary([run])
+    folder, rows = run.path.parent / "pages" / "report_figures", summary([run])
     latency = pd.read_csv(folder / "latency.csv")
     assert latency["time_s"].to_numpy() == pytest.approx(rows["time_s"].to_numpy(), rel=1e-8)
     assert latency["bound_s"].notna().equals(latency["fit_s"].isna())  # made runs stray by 2 % around what is fitted

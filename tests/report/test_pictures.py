@@ -7,8 +7,7 @@ from made_runs import build_run
 from matplotlib import layout_engine
 from matplotlib.figure import Figure
 
-from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.models.curves import NO_OWN
 from allreduce_bench.report.pictures import Picture, measured_caption, model_pictures, time_pictures, write_pictures
 
@@ -52,7 +51,7 @@ def test_the_caption_says_how_times_came_about(tmp_path):
 
 
 def test_what_cannot_be_drawn_is_left_out_and_said(tmp_path):
-    frame = frames.summary([build_run(tmp_path / "a", sizes=(0,), ranks=(2,))])
+    frame = summary([build_run(tmp_path / "a", sizes=(0,), ranks=(2,))])
     assert time_pictures(frame, []) == []
     drawn = [sketch.draw() for sketch in model_pictures(frame, [], NO_OWN)]
     needed = "Time against ranks is not drawn: it needs a size measured at two rank counts; found 2 ranks."

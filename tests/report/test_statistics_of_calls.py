@@ -7,7 +7,6 @@ import pytest
 from made_runs import WARMUPS, build_run
 from rechecked import recheck
 
-from allreduce_bench.evaluation.cell_times import join_values, split_values
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.report import caveats
@@ -15,8 +14,7 @@ from allreduce_bench.report.distribution import tables
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import SYNCS, common_start, time_definition
+from allreduce_bench.runs.schema import join_values, split_values
 
 
 def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, **told) -> RunFolder:
@@ -86,7 +84,7 @@ def test_every_statistic_by_hand(tmp_path):
         "imb_t_max_s": 2.0,
         "nccl_tests_s": 20.0,
         "clock_error_s": pytest.approx(0.3),  # the largest
-        "time_definition": "barrier_max_local",
+        "time_definition": "max_local",
     }
     assert {name: row[name] for name in expected} == {
         name: pytest.approx(value) if isinstance(value, float) else value for name, value in expected.items()
@@ -175,22 +173,6 @@ def test_what_was_not_told_stays_missing(tmp_path):
     assert row["lag1"] is None  # all calls took the same time
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("time_s", value) for value in ("nan", "inf", "-inf", "-1e-6", "soon", "")),
-        ("global_s", "nan"),
-        ("osu_avg_s", "nan"),
-    ],
-)
-def test_a_stored_time_that_is_none_is_damage_with_file_and_line(tmp_path, name, value):
-    folder = one_cell(tmp_path / "run", [[2.0] * 12])
-    spoil(folder.launches / "2r-1.1.calls.csv", 5, name, value)
-    recheck(folder)
-    with pytest.raises(RunError, match=rf"2r-1\.1\.calls\.csv, .*, row 4: damaged: {name} is '{value}'"):
-        summarise(folder)
-
-
 def test_a_mean_that_is_none_is_damage(tmp_path):
     folder = one_cell(tmp_path / "run", [[2.0] * 12])
     spoil(folder.launches / "2r-1.1.cells.csv", 2, "imb_t_max_s", "nan")
@@ -221,14 +203,14 @@ def test_nothing_is_said_of_good_calls(tmp_path):
 
 def test_times_of_different_definitions_are_said_and_named(tmp_path, words_only):
     def call(launch, cell, number):
-        return {"time_definition": "round_time_max_local"} if cell.algorithm == "ring" and launch.number == 2 else {}
+        return {"time_definition": "completion"} if cell.algorithm == "ring" and launch.number == 2 else {}
 
     folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8,), algorithms=("native", "ring"), call=call)
     ring = summarise(folder)[1]
-    assert ring["time_definition"] == "barrier_max_local + round_time_max_local"
+    assert ring["time_definition"] == "completion + max_local"
     assert said(folder)["different timing methods"].startswith("1 of 2 cells were timed by another method")
     page = write_report([folder], tmp_path / "report.html").read_text()
-    assert '<td class="text apart">barrier_max_local + round_time_max_local</td>' in page
+    assert '<td class="text apart">completion + max_local</td>' in page
 
 
 def test_much_that_was_invalid_is_said_and_little_is_not(tmp_path):
@@ -295,11 +277,6 @@ def test_the_page_has_tables_of_calls_and_definitions_with_only_what_is_known(tm
 
 
 def test_values_of_launches_are_joined_and_split():
-    values = ["barrier_max_local", "round_time_max_local"]
+    values = ["barrier", "round_time"]
     assert split_values(join_values(values)) == values
     assert split_values(None) == split_values("") == [] and split_values("time") == ["time"]
-
-
-def test_the_start_of_calls_is_known_from_the_name_of_their_definition():
-    assert [common_start(time_definition(sync)) for sync in SYNCS] == list(SYNCS)
-    assert common_start("osu_avg") is None

@@ -2,13 +2,13 @@
 
 from made_runs import build_run
 
-from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.report.figures import winners
 from allreduce_bench.report.winner_table import winner_table
 
 
 def test_each_cell_is_that_of_the_winners(tmp_path):
-    frame = frames.summary([build_run(tmp_path / "a", ranks=(2, 4), sizes=(8, 1 << 20))])
+    frame = summary([build_run(tmp_path / "a", ranks=(2, 4), sizes=(8, 1 << 20))])
     table = winner_table(frame)
     assert table["sizes"] == ["8 B", "1 MiB"] and [ranks for ranks, _ in table["lines"]] == ["4 ranks", "2 ranks"]
     cells = {
@@ -21,11 +21,11 @@ def test_each_cell_is_that_of_the_winners(tmp_path):
 
 
 def test_times_that_are_not_reliable_are_pale(tmp_path):
-    frame = frames.summary([build_run(tmp_path / "a", ranks=(2, 4), sizes=(8,))])
+    frame = summary([build_run(tmp_path / "a", ranks=(2, 4), sizes=(8,))])
     frame.loc[frame["ranks"] == 4, "grade"] = "not reliable"
     pale = {ranks: cell.pale for ranks, (cell,) in winner_table(frame)["lines"]}
     assert pale == {"4 ranks": True, "2 ranks": False}
 
 
 def test_one_algorithm_has_no_table(tmp_path):
-    assert winner_table(frames.summary([build_run(tmp_path / "a", algorithms=["ring"], sizes=(8,))])) is None
+    assert winner_table(summary([build_run(tmp_path / "a", algorithms=["ring"], sizes=(8,))])) is None

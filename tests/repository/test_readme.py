@@ -21,7 +21,12 @@ def test_it_is_read_in_a_few_minutes():
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and the kinds of closing lines."""
     above, grid, closing, *_ = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
-    of_load = "grade: ", "noise: ", "lower bound: "  # what else the machine did, and whether a bound is known beside it
+    of_load = (
+        "grade: ",
+        "noise: ",
+        "lower bound: ",
+        "time (us): ",
+    )  # what else the machine did, and whether a bound is known beside it
     header = [line for line in above if not line.startswith(of_load)]
     cells, *_, reference, traffic = closing  # between them lines that depend on the times
     return {

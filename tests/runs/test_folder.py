@@ -5,14 +5,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from made_runs import WARMUPS, build_run
+from made_runs import TIMED, WARMUPS, build_run
 from read_calls import calls_of
 from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Launch
-from allreduce_bench.runs.rows import BLOCK_ROWS
 from allreduce_bench.runs.schema import CALLS, LAYOUT, names
 
 
@@ -66,13 +65,11 @@ def test_a_torn_last_row_of_raw_times_is_left_out(folder):
     assert list(calls_of(folder)) == before
 
 
-def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
-    folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2, timed=3 * BLOCK_ROWS // 2)
-    blocks = [block for _, blocks in folder.calls() for block in blocks]
-    assert max(len(block["call"]) for block in blocks) == BLOCK_ROWS
-    assert [list(block) for block in blocks] == [names(CALLS)] * len(blocks)
+def test_all_rows_are_read_cell_by_cell(tmp_path):
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2)
+    assert len([*folder.calls()]) == 2 * 2 * 3 * 2
     rows = list(calls_of(folder))
-    assert len(rows) == 2 * 2 * 3 * 2 * (WARMUPS + 3 * BLOCK_ROWS // 2)
+    assert len(rows) == 2 * 2 * 3 * 2 * (WARMUPS + TIMED)
     with open(folder.launches / "2r-1.1.calls.csv", newline="") as file:
         of_launch = [{name: row[name] for name in names(CALLS)} for row in rows if row["launch"] == "2r-1"]
         assert of_launch == list(csv.DictReader(file))

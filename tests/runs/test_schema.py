@@ -9,10 +9,7 @@ from allreduce_bench.runs.schema import (
     NEEDED,
     QUANTILES,
     SUMMARY,
-    SYNCS,
-    common_start,
     names,
-    time_definition,
 )
 
 
@@ -38,12 +35,3 @@ def test_only_these_fields_are_never_empty():
 def test_units_stand_in_names():
     assert all(column.name.endswith("_s") for column in SUMMARY if column.unit == "s" and column.kind == "real")
     assert set(QUANTILES) <= set(names(SUMMARY))
-
-
-@pytest.mark.parametrize("sync", SYNCS)
-def test_a_definition_names_its_start(sync):
-    assert common_start(time_definition(sync)) == sync
-
-
-def test_a_definition_of_another_tool_has_no_start():
-    assert common_start("osu_avg") is None

@@ -21,7 +21,7 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, launch_facts
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
-from allreduce_bench.runs.schema import CALLS, names, time_definition
+from allreduce_bench.runs.schema import CALLS, MAX_LOCAL, ROUND_TIME, names
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256)
 SIZES = tuple(8 * 8**power for power in range(8)) + (1 << 10, 1 << 16, 1 << 20, 1 << 22)
@@ -76,7 +76,8 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
         **asdict(cell),
         "ranks": launch.ranks,
         "nodes": 1,
-        "time_definition": time_definition("round_time"),
+        "time_definition": MAX_LOCAL,
+        "start": ROUND_TIME,
         "iterations": 1,
         "valid": 1,
         "schedule_digest": "" if cell.algorithm == "native" else "0123456789abcdef",
@@ -118,9 +119,9 @@ def fit(folder: RunFolder) -> str:
 
 def frame(folder: RunFolder) -> str:
     """Every timed call as a pandas frame."""
-    from allreduce_bench.evaluation.frames import repetitions
+    from allreduce_bench.evaluation.frames import read_calls
 
-    return f"{len(repetitions([folder]))} rows"
+    return f"{len(read_calls(folder))} rows"
 
 
 def summary(folder: RunFolder) -> str:
@@ -137,7 +138,7 @@ def report(folder: RunFolder) -> str:
     return write_report([folder], folder.path / "report.html").name
 
 
-PARTS = {"load points": load, "load and fit": fit, "repetitions": frame, "summarise": summary, "report": report}
+PARTS = {"load points": load, "load and fit": fit, "read calls": frame, "summarise": summary, "report": report}
 
 
 def part(name: str, path: Path) -> None:

@@ -20,7 +20,7 @@ from allreduce_bench.runs.competitor import COMPILED, FLOOR_PREFIX, FORCED_PREFI
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.recorder import Recorder, write_summary
-from allreduce_bench.runs.schema import LAYOUT
+from allreduce_bench.runs.schema import COMPLETION, LAYOUT, MAX_LOCAL, join_values
 from allreduce_bench.runs.typed_json import checked_json
 
 Row = dict[str, str]
@@ -65,9 +65,7 @@ def _plan_of(plan: Mapping) -> dict:
     sync = plan["sync"] if plan["sync"] != "dissemination" else "barrier"
     usual = Plan(("ring",), (8,), (2,)).to_json()
     start = usual["start"] | dict(kept.get("start", {}))
-    return (
-        usual | {"placement": "", "inputs": "same"} | kept | {"competitors": competitors, "sync": sync, "start": start}
-    )
+    return usual | {"placement": ""} | kept | {"competitors": competitors, "sync": sync, "start": start}
 
 
 def _competitors(algorithm: str, executors: Sequence[str], algorithms: Sequence[str]) -> Iterator[str]:
@@ -98,9 +96,11 @@ def _convert_attempt(folder: RunFolder, facts_json: Path) -> None:
             continue
         seen.add(name)
         rows = calls[_key(mark)] if mark["state"] == "done" else []
-        definitions = {row["time_definition"] for row in rows}
+        values = {_start_and_definition(row["time_definition"]) for row in rows}
         one = {row["iterations"] for row in rows}
-        own = {"iterations": one.pop() if len(one) == 1 else None, "time_definition": " + ".join(sorted(definitions))}
+        own = {"iterations": one.pop() if len(one) == 1 else None}
+        for column, of_column in zip(("start", "time_definition"), zip(*values)):
+            own[column] = join_values(sorted({*of_column} - {""}))
         if mark.get("stamps"):
             own["stamps"] = recorder.keep_stamps((facts_json.parent / mark["stamps"]).read_bytes())
         recorder.cell(
@@ -109,6 +109,14 @@ def _convert_attempt(folder: RunFolder, facts_json: Path) -> None:
         )
     if "marks" in facts or facts["schema_version"] == 3:
         recorder.seal()
+
+
+def _start_and_definition(name: str) -> tuple[str, str]:
+    """Split `barrier_max_local`; a time of another tool has no start."""
+    for definition in (MAX_LOCAL, COMPLETION):
+        if name.endswith(f"_{definition}"):
+            return name.removesuffix(f"_{definition}"), definition
+    return "", name
 
 
 def _global_s(row: Row) -> str | float:

@@ -1,9 +1,9 @@
-"""Which all-reduces that go wrong does a run catch? 25 ways, in every operation and type, on both MPIs.
+"""Which all-reduces that go wrong does a run catch? 27 ways, in every operation and type, on both MPIs.
 
 python tests/studies/faults.py [--cell-time S] [--cells M] [PYTHON…]. Prints for each MPI and number of ranks a line per
 fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong; whoever
-remembers results counts, too, where inputs changed so that at most 1 % of the timed calls could be left out. Then the
-same of compiled tables whose rows are wrong in some calls of a batch; how often faults of one call in N were caught,
+remembers results counts, too, where numbers made that at most 1 % of the timed calls could be left out. Then the same
+of compiled tables whose rows are wrong in some calls of a batch; how often faults of one call in N were caught,
 and how often the number of checked calls promises it. Exit status 1 where a fault that always comes back was missed, a
 sound all-reduce was accused, or a promise is off by 4 standard deviations.
 """

@@ -5,8 +5,8 @@ but bind, prove, and time calls: inputs and results are made and compared, and c
 figure is the median over some cells of native and of ring, float32 sums; beside it the seconds of the timed calls. Two
 states of the package are compared by PYTHONPATH.
 
-The second table says by what factor the median of calls grows since lines of their inputs change between them: batches
-with and without changes take turns. Its interval is that of the median over pairs of batches (95 %). Exit status 1
+The second table says by what factor the median of calls grows since each has its number in the input: batches with and
+without numbers take turns. Its interval is that of the median over pairs of batches (95 %). Exit status 1
 where a factor is shown to be above 1.01.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from rank_programs import mpirun
 
 CELLS = 3
-MOST = 1.01  # factor by which changes may lengthen the median of calls
+MOST = 1.01  # factor by which numbers may lengthen the median of calls
 CELL_TIME_S = 0.5
 
 
@@ -75,7 +75,7 @@ def measure(sizes: list[int]) -> None:
                 )
 
 
-def measure_changes(sizes: list[int], pairs: int) -> None:
+def measure_numbers(sizes: list[int], pairs: int) -> None:
     """The part of the ranks for the second table: rank 0 prints a line of JSON for each size and way to call."""
     from mpi4py import MPI
 
@@ -103,19 +103,19 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
             sendbuf, recvbuf = PAGES.sendbuf(count, "float32"), PAGES.recvbuf(count, "float32")
             call = bind(sendbuf, recvbuf, comm, "sum")
             wait = comm.Barrier if comm.size > (os.cpu_count() or 1) else None  # as in a run
-            checks = Checks(comm, "sum", 1, Place(call, sendbuf, recvbuf), wait=wait)
+            checks = Checks(comm, "sum", 1, Place(call, sendbuf, recvbuf), wait)
             checks.renew()
+            checks.start_numbers()
             plain = Timing(lambda call=call: call.run, loop=call.timed_calls)
-            changing, ratios = plain._replace(between=checks.between), []
+            numbering, ratios = plain._replace(numbers=checks.numbers), []
             calls = max(4, min(200, (16 << 20) // size_bytes))
             for pair in range(-1, pairs):  # the first one is not counted
                 medians_s = {}
-                for timing in (plain, changing) if pair % 2 else (changing, plain):
-                    checks.between.prepare(calls)
+                for timing in (plain, numbering) if pair % 2 else (numbering, plain):
                     entry, exit, _ = timing.batch(sync, calls)
                     slowest_s = np.empty(calls)
                     comm.Allreduce(exit - entry, slowest_s, MPI.MAX)
-                    medians_s[timing.between is None] = float(np.median(slowest_s))
+                    medians_s[timing.numbers is None] = float(np.median(slowest_s))
                 ratios += [medians_s[False] / medians_s[True]] if pair >= 0 else []
             if comm.rank == 0:
                 ordered, reach = sorted(ratios), 0.98 * len(ratios) ** 0.5
@@ -136,21 +136,21 @@ def main() -> None:
     parser.add_argument("interpreters", nargs="*", type=os.path.abspath)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--sizes", default="8,16777216,268435456", help="bytes, of the first table")
-    parser.add_argument("--changes", default="8,1024,65536,1048576,16777216", help="bytes, of the second table")
+    parser.add_argument("--numbered", default="8,1024,65536,1048576,16777216", help="bytes, of the second table")
     parser.add_argument("--pairs", type=int, default=100, help="of batches of the second table")
-    parser.add_argument("--ranks-part", choices=["cells", "changes"])
+    parser.add_argument("--ranks-part", choices=["cells", "numbers"])
     options = parser.parse_args()
-    sizes, changes = ([int(size) for size in words.split(",") if size] for words in (options.sizes, options.changes))
+    sizes, numbered = ([int(size) for size in words.split(",") if size] for words in (options.sizes, options.numbered))
     if options.ranks_part == "cells":
         measure(sizes)
-    elif options.ranks_part == "changes":
-        measure_changes(changes, options.pairs)
+    elif options.ranks_part == "numbers":
+        measure_numbers(numbered, options.pairs)
     else:
-        passed = [table(Path(python), options, sizes, changes) for python in options.interpreters or [sys.executable]]
+        passed = [table(Path(python), options, sizes, numbered) for python in options.interpreters or [sys.executable]]
         sys.exit(0 if all(passed) else 1)
 
 
-def table(python: Path, options: argparse.Namespace, sizes: list[int], changes: list[int]) -> bool:
+def table(python: Path, options: argparse.Namespace, sizes: list[int], numbered: list[int]) -> bool:
     """Print both tables of an interpreter; whether no factor is shown to be above MOST."""
     where, passed = f"{python}, {options.ranks} ranks", True
     print(f"{where}, a cell of {CELL_TIME_S:g} s: seconds")
@@ -160,8 +160,8 @@ def table(python: Path, options: argparse.Namespace, sizes: list[int], changes: 
         print(
             f"  {line['size_bytes']:>10} B {line['algorithm']:>8}: checks {checks_s:8.4f} {beside}, {calls:g} checked"
         )
-    print(f"{where}: the median of calls between which inputs change over that of others [95 %]")
-    for line in lines(python, options, "changes") if changes else ():
+    print(f"{where}: the median of calls with numbers over that of others [95 %]")
+    for line in lines(python, options, "numbers") if numbered else ():
         factor, low, high = line["factor"]
         passed &= low <= MOST
         interval, of = f"[{low:.3f}, {high:.3f}]", f"{line['s'] * 1e6:.4g} us"
@@ -172,7 +172,7 @@ def table(python: Path, options: argparse.Namespace, sizes: list[int], changes: 
 def lines(python: Path, options: argparse.Namespace, part: str) -> Iterator[dict]:
     """What rank 0 printed of a part; ends the study where it failed."""
     program = [os.path.abspath(__file__), "--ranks-part", part, "--pairs", str(options.pairs)]
-    program += ["--sizes", options.sizes, "--changes", options.changes]
+    program += ["--sizes", options.sizes, "--numbered", options.numbered]
     status, words = mpirun(python, options.ranks, *program, timeout_s=1800)
     if status:
         sys.exit(f"{python}: {words}")

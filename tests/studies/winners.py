@@ -24,10 +24,7 @@ from drawn_tables import SCENARIOS, SIZES, DrawnTable, Setting, drawn_table
 from scipy.stats import binomtest
 from twins import beside_load, measured_twins
 
-from allreduce_bench.evaluation.cell_times import add_doubts
-from allreduce_bench.evaluation.grade import add_grades
-from allreduce_bench.evaluation.launch_states import add_states
-from allreduce_bench.evaluation.standings import add_standings
+from allreduce_bench.evaluation.summary import judge_rows
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.evaluation.verdict import FASTEST, verdicts
 from allreduce_bench.units import format_size
@@ -50,14 +47,6 @@ WIDTHS = (8, 22, 22, 22, 22, 24, 16)
 Cell = tuple[int, int, str]  # ranks, size_bytes, algorithm
 
 
-def judge(rows: Sequence[SummaryRow]) -> None:
-    """Mark the rows of a run as `summarise` does."""
-    add_states(rows)
-    add_doubts(rows)
-    add_grades(rows, [])
-    add_standings(rows)
-
-
 def winners_of(rows: Iterable[SummaryRow]) -> set[Cell]:
     """Who is called the fastest."""
     return {(row["ranks"], row["size_bytes"], row["competitor"]) for row in rows if row["standing"] == FASTEST}
@@ -76,11 +65,11 @@ class Outcome(NamedTuple):
 
 def outcome(table: DrawnTable) -> Outcome:
     """Judge a table whose truth is known."""
-    judge(table.rows)
-    winners = winners_of(table.rows)
+    rows = judge_rows(table.rows)
+    winners = winners_of(rows)
     named = {size_bytes for _, size_bytes, name in winners if table.fastest[size_bytes] == name}
     sizes = sum(name is not None for name in table.fastest.values())
-    (verdict,) = verdicts(table.rows)
+    (verdict,) = verdicts(rows)
     stretches = [stretch for stretch in verdict.stretches if stretch.is_won]
     won = {stretch.leaders[0] for stretch in stretches}
     false = len(won - set(table.fastest.values()))

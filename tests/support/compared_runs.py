@@ -19,7 +19,8 @@ def row(medians_s: Sequence[float] = (), **values) -> dict:
         "size_bytes": 8,
         "state": "done" if medians_s else "skipped",
         "reason": None if medians_s else "no memory",
-        "time_definition": "barrier_max_local",
+        "time_definition": "max_local",
+        "start": "barrier",
         "time_s": medians_s[0] if medians_s else None,
         "launch_medians": {f"2r-{number}": time_s for number, time_s in enumerate(medians_s, start=1)},
     }

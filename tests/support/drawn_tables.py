@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from made_times import rows_of_times
 from scipy.signal import lfilter
 
-from allreduce_bench.evaluation.cell_times import CellCalls, statistics
 from allreduce_bench.evaluation.summary_row import SummaryRow
 
 SIZES = tuple(8 * 4**step for step in range(11)) + (16 << 20,)  # bytes
@@ -87,11 +87,14 @@ def drawn_table(random: np.random.Generator, setting: Setting) -> DrawnTable:
     calls = setting.calls or int(random.integers(20, 101))
     truth = SCENARIOS[setting.scenario](random, algorithms)
     launches = [_launch(random, setting, truth.time_s, calls) for _ in range(setting.launches)]
-    rows = [
-        _row(f"a{algorithm}", size_bytes, [launch[algorithm, size].tolist() for launch in launches])
+    times_s = {
+        (RANKS, f"a{algorithm}", size_bytes): {
+            f"{RANKS}r-{number}": launch[algorithm, size].tolist() for number, launch in enumerate(launches, start=1)
+        }
         for size, size_bytes in enumerate(SIZES)
         for algorithm in range(algorithms)
-    ]
+    }
+    rows = [_row(*cell, columns) for cell, columns in rows_of_times(times_s).items()]
     fastest: dict[int, str | None] = {}
     for size_bytes, times_s in zip(SIZES, truth.time_s.T):
         first, second = np.sort(times_s)[:2]
@@ -99,18 +102,10 @@ def drawn_table(random: np.random.Generator, setting: Setting) -> DrawnTable:
     return DrawnTable(rows, fastest, truth.switch)
 
 
-def _row(algorithm: str, size_bytes: int, launches_s: list[list[float]]) -> SummaryRow:
-    timed = {
-        f"{RANKS}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, time_s)
-        for number, time_s in enumerate(launches_s, 1)
-    }
-    cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": RANKS}
-    more: SummaryRow = {
-        "size_bytes": size_bytes,
-        "state": "done",
-        "reason": None,
-    }
-    return cell | more | statistics(timed)
+def _row(ranks: int, algorithm: str, size_bytes: int, columns: SummaryRow) -> SummaryRow:
+    cell: SummaryRow = {"competitor": algorithm, "segment": None, "ranks": ranks, "size_bytes": size_bytes}
+    of_launches: SummaryRow = {"state": "done", "reason": None}
+    return cell | of_launches | columns
 
 
 def _launch(random: np.random.Generator, setting: Setting, true_s: np.ndarray, calls: int) -> np.ndarray:

@@ -1,10 +1,13 @@
 """Rows of a summary from the medians of launches alone, ranked; for those who ask what can be told of them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from allreduce_bench.evaluation.cell_times import CellCalls, add_doubts, statistics
-from allreduce_bench.evaluation.standings import add_standings
-from allreduce_bench.evaluation.summary_row import SummaryRow
+from made_times import rows_of_times
+
+from allreduce_bench.evaluation.cell_times import find_doubts
+from allreduce_bench.evaluation.standings import rank_rows
+from allreduce_bench.evaluation.summary_row import SummaryRow, join_columns
 from allreduce_bench.units import busbw
 
 CALLS = 20
@@ -12,35 +15,36 @@ CALLS = 20
 
 def made_row(competitor: str, size_bytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
     """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
-    timed = {
-        f"{ranks}r-{number}": CellCalls({"time_definition": "barrier_max_local"}, [median_s] * CALLS)
-        for number, median_s in enumerate(medians_s, start=1)
-    }
-    row: SummaryRow = {
-        "competitor": competitor,
-        "ranks": ranks,
-        "size_bytes": size_bytes,
-        "state": "done",
-        **statistics(timed),
-    }
-    made = row | changed
-    if made.get("time_s"):
-        made.setdefault("busbw_bytes_per_s", busbw(size_bytes, made["time_s"], ranks))
-    return made
+    (row,) = _made_rows({(competitor, size_bytes): medians_s}, ranks, changed)
+    return row
 
 
 def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:
     """A row of each (competitor, size_bytes), ranked."""
-    return rank([made_row(*cell, medians, **changed) for cell, medians in medians_s.items()])
+    return rank(_made_rows(medians_s, changed.pop("ranks", 2), changed))
+
+
+def _made_rows(
+    medians_s: Mapping[tuple[str, int], Sequence[float]], ranks: int, changed: Mapping[str, Any]
+) -> list[SummaryRow]:
+    times_s = {
+        (ranks, *cell): {f"{ranks}r-{number}": [median_s] * CALLS for number, median_s in enumerate(of_cell, start=1)}
+        for cell, of_cell in medians_s.items()
+    }
+    made = []
+    for (_, competitor, size_bytes), columns in rows_of_times(times_s).items():
+        row: SummaryRow = {"competitor": competitor, "ranks": ranks, "size_bytes": size_bytes, "state": "done"}
+        row = row | columns | changed  # type: ignore
+        if row.get("time_s"):
+            row.setdefault("busbw_bytes_per_s", busbw(size_bytes, row["time_s"], ranks))
+        made.append(row)
+    return made
 
 
 def rank(rows: list[SummaryRow], grade: str = "good") -> list[SummaryRow]:
     """The rows, with doubts, a grade and standings."""
-    add_doubts(rows)
-    for row in rows:
-        row["grade"] = grade
-    add_standings(rows)
-    return rows
+    graded = [row | {"grade": grade} for row in join_columns(rows, find_doubts(rows))]
+    return join_columns(graded, rank_rows(graded))
 
 
 def standings(rows: Sequence[SummaryRow]) -> dict[tuple[str, int], str | None]:

@@ -13,7 +13,7 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import Identified, Ran
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
-from allreduce_bench.runs.schema import join_values, time_definition
+from allreduce_bench.runs.schema import BARRIER, MAX_LOCAL, join_values
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import bound_path
 
@@ -146,8 +146,11 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         ),
         **changed,
     }
-    definitions = dict.fromkeys(row.pop("time_definition", time_definition("barrier")) for row in rows)
-    facts = {"time_definition": join_values(definitions), "iterations": 1, **facts}
+    definitions, starts = (
+        join_values(dict.fromkeys(row.pop(name, usual) for row in rows))
+        for name, usual in (("time_definition", MAX_LOCAL), ("start", BARRIER))
+    )
+    facts = {"time_definition": definitions, "start": starts, "iterations": 1, **facts}
     ranks = {"slowest_rank": 0, "last_rank": launch.ranks - 1}
     recorder.cell(facts, [{**ranks, **row} for row in rows] if facts["state"] == "done" else [])
 

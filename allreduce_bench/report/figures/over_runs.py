@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ...runs.schema import AFTER_LAST
+from ...runs.schema import COMPLETION
 from ...units import format_size, in_ranks
 from ..figure import (
     CELL,
@@ -84,7 +84,7 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
-    is_completion = frame["time_definition"].fillna("").str.endswith(AFTER_LAST)
+    is_completion = frame["time_definition"] == COMPLETION
     rows = frame[frame["time_s"].notna() & (frame["size_bytes"] > 0) & (frame["groups"] == "") & ~is_completion]
     return rows.assign(at_s=rows["created"].map(_seconds))
 

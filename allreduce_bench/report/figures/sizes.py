@@ -1,6 +1,6 @@
 """Time, bus bandwidth and speed-up over size, a panel for each rank count.
 
-Every function takes rows of one run of `frames.summary` and returns a Figure without a window, or None if there is
+Every function takes rows of one run of `summary.summary` and returns a Figure without a window, or None if there is
 nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are left out.
 """
 

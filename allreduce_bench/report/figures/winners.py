@@ -86,7 +86,7 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fastest algorithm at each rank count and size.
 
     Columns: ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are of one run from
-    `frames.summary`. Only where two algorithms or more can be ranked. `lowest`
+    `summary.summary`. Only where two algorithms or more can be ranked. `lowest`
     has the lowest time, `time_s`; `standing` is whether it is shown to be the fastest, and `winner` is empty if not.
     `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
     the lowest.

@@ -4,7 +4,7 @@ import pytest
 from hand_models import hand_models
 from made_runs import build_run
 
-from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summary
 
 ALGORITHMS = ("native", "ring", "two_tree", "recursive_doubling")
 SIZES = (8, 1024, 65536, 1 << 20)
@@ -25,7 +25,7 @@ def unmeasured(launch, cell):
 def rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     fields = {"algorithms": ALGORITHMS, "sizes": SIZES, "ranks": RANKS, "launches": 5}
-    return frames.summary([build_run(folder, **fields, factor=factor, outcome=unmeasured)])
+    return summary([build_run(folder, **fields, factor=factor, outcome=unmeasured)])
 
 
 @pytest.fixture(scope="module")
