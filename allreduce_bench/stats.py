@@ -1,8 +1,8 @@
 """Statistics of launches: intervals, quantiles, dependence between the calls of a launch, and tests."""
 
 from collections.abc import Sequence
-from math import ceil, comb, exp, log, sqrt
-from statistics import NormalDist, fmean, median, quantiles, stdev
+from math import ceil, comb, exp, log
+from statistics import NormalDist, fmean, median, quantiles
 
 import numpy as np
 
@@ -44,17 +44,6 @@ def launch_confidence(count: int) -> float:
     The range of n values misses their median in 2^(1-n) of samples, whatever their distribution.
     """
     return min(CONFIDENCE, 1 - 2.0 ** (1 - count))
-
-
-def log_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the geometric mean of two or more positive values, by Student's t on logarithms.
-
-    Of launch medians it covers both the spread between launches and the uncertainty within them, since both contribute
-    to the spread of the medians.
-    """
-    logs = [log(value) for value in values]
-    centre, reach = fmean(logs), t95(len(logs) - 1) * stdev(logs) / sqrt(len(logs))
-    return exp(centre - reach), exp(centre + reach)
 
 
 def hull(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -140,7 +129,6 @@ __all__ = [
     "lag1",
     "launch_confidence",
     "launch_interval",
-    "log_interval",
     "median",
     "outliers",
     "quantile",

@@ -1,12 +1,10 @@
-"""Student's t, F and the derivatives of the logarithm of the gamma function, for single numbers.
+"""F and the derivatives of the logarithm of the gamma function, for single numbers.
 
 scipy has them, and loading it takes a third of the time in which a table is shown; whoever needs them of arrays, or
 loads scipy anyway, takes those of `spread`.
 """
 
-from functools import lru_cache
-from math import exp, inf, lgamma, log, log1p, pi
-from statistics import NormalDist
+from math import exp, lgamma, log
 
 LARGE = 12.0  # arguments from which on the asymptotic series of digamma and its derivatives are exact
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B2, B4, ...
@@ -47,34 +45,6 @@ def f_above(value: float, degrees: float, other_degrees: float) -> float:
     """Return the probability that F, the ratio of two variances, lies above `value`; `other_degrees` may be inf."""
     ratio = degrees * value / min(other_degrees, MOST_DEGREES)
     return _beta_below(1 / (1 + ratio), ratio / (1 + ratio), min(other_degrees, MOST_DEGREES) / 2, degrees / 2)
-
-
-def t_beyond(value: float, degrees: float) -> float:
-    """Return the probability that Student's t lies further from 0 than `value`; degrees may be inf."""
-    if degrees == inf:
-        return 2 * NormalDist().cdf(-abs(value))
-    square = value * value
-    return _beta_below(degrees / (degrees + square), square / (degrees + square), degrees / 2, 0.5)
-
-
-@lru_cache(maxsize=1000)
-def t_reach(share: float, degrees: float) -> float:
-    """Return the value beyond which, from 0, Student's t lies with probability `share` < 1; degrees may be inf.
-
-    By Newton's method on logarithms, which are nearly linear in the tails.
-    """
-    reach = NormalDist().inv_cdf(1 - share / 2)
-    if degrees == inf:
-        return reach
-    scale = lgamma((degrees + 1) / 2) - lgamma(degrees / 2) - log(degrees * pi) / 2
-    for _ in range(100):
-        beyond = t_beyond(reach, degrees)
-        density = exp(scale - (degrees + 1) / 2 * log1p(reach**2 / degrees))
-        step = log(beyond / share) * beyond / (2 * density * reach)
-        reach *= exp(step)
-        if abs(step) < 1e-14:
-            break
-    return reach
 
 
 def _beta_below(x: float, rest: float, a: float, b: float) -> float:

@@ -25,6 +25,12 @@ def times_by_round(launch_medians: Mapping[str, float]) -> dict[str, float]:
     return {beside(launch): time_s for launch, time_s in launch_medians.items()}
 
 
+def ratios_by_round(launch_medians: Mapping[str, float], others: Mapping[str, float]) -> dict[str, float]:
+    """Return the first over the second in each round that both have; both are launch -> median."""
+    times_s, others_s = times_by_round(launch_medians), times_by_round(others)
+    return {name: times_s[name] / others_s[name] for name in times_s if name in others_s}
+
+
 def is_nearly_all(count: int, of: int) -> bool:
     """Return whether so many of these rounds are nearly all."""
     return 2 * count > of and (count == of >= FEWEST_ROUNDS or sign_test(count, of) <= LEVEL)

@@ -29,15 +29,19 @@ class Accident(NamedTuple):
 
 
 class LaunchStates(NamedTuple):
-    """A cell with launches in two states; a median over all launches represents neither state."""
+    """The two sides of a gap among the launches of a cell: two levels, or one launch apart from all others."""
 
-    low_s: float  # median of the launches in the fast state, seconds
-    high_s: float  # of those in the slow state
+    low_s: float  # median of the launches below the gap, seconds
+    high_s: float  # of those above
     low_launches: tuple[str, ...]
     high_launches: tuple[str, ...]
-    gap: str  # kind of gap over the sizes of the series: see `launch_states.kind_of_gap`
-    # facts that divide the launches of both states, those of the fast one first
+    # facts that divide the launches of both sides, those of the fast one first
     differences: "tuple[LaunchDifference, ...]" = ()
+
+    @property
+    def apart(self) -> str:
+        """The launch that is alone on its side; empty: there are two levels."""
+        return next((side[0] for side in (self.low_launches, self.high_launches) if len(side) == 1), "")
 
 
 class Reason(NamedTuple):
@@ -78,8 +82,8 @@ class SummaryFacts(TypedDict, total=False):
     """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
-    launch_states: LaunchStates | None  # see `launch_states.add_states`
-    suspected_states: int  # launches of a cell that look like two states, and are too few to tell
+    launch_states: LaunchStates | None  # two levels, see `launch_states.add_states`
+    launch_apart: LaunchStates | None  # one launch apart; it costs no verdict
     went_on_by_barriers: bool  # in some launch that begins calls at a time, since no call began on time
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong

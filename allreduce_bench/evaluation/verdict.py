@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from ..runs.competitor import Competitor
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
-from ..stats import geometric_mean, log_interval
+from ..stats import geometric_mean
 from .cell_times import tables
 from .grade import NOT_RELIABLE
-from .rounds import FEWEST_ROUNDS
+from .rounds import FEWEST_ROUNDS, ratios_by_round
 from .single_algorithm import Performance, performance
-from .spread import factor_of, launch_ratios
 from .standings import Contest, contest_of, probably_fastest
 from .summary_row import SummaryRow, time_of
 
@@ -51,18 +50,12 @@ class HandOver(NamedTuple):
 
 
 class Advantage(NamedTuple):
-    """The ratio of the times of a rival and of the first leader of a stretch; see `spread.Factor`."""
+    """How many times as fast the first leader of a stretch is as a rival: at each size the ratio of their times."""
 
     rival: str
     times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
-    low: float  # ends of the interval over launches
-    high: float
-    launches: int  # of which it is made
-
-    @property
-    def factor(self) -> float:
-        """The geometric mean over the sizes of the ratio of their times."""
-        return geometric_mean([rival_s / leader_s for rival_s, leader_s in self.times_s])
+    worst: float  # the least ratio in any round of any of these sizes
+    launches: int  # rounds that both have
 
 
 class Stretch(NamedTuple):
@@ -74,7 +67,7 @@ class Stretch(NamedTuple):
     is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
     is_equal: bool  # of several leaders: they are shown to be as fast as each other
     exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
-    advantage: Advantage | None  # over native called alike, or of native over the next; None: no rival, or not shown
+    advantage: Advantage | None  # over native called alike, or of native over the next; None: not at each size
     time_s: float  # of the first leader at the largest size
     absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
@@ -270,7 +263,10 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
 
 
 def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
-    """Return the advantage over native, or over the next algorithm if native leads; None if launches do not show it."""
+    """Return the advantage over native called alike, or over the next algorithm if native leads.
+
+    None: there is no rival, or it has a lower time at some size.
+    """
     first = names[0]
     rivals = dict.fromkeys(name for rows in sizes.values() for name in rows if name not in names)
     common = {name: [rows for rows in sizes.values() if name in rows and first in rows] for name in rivals}
@@ -283,22 +279,13 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
     if not scores or native in names[1:]:
         return None
     rival = native if native in scores else min(scores, key=scores.__getitem__)
-    both = [(rows[rival], rows[first]) for rows in common[rival]]
-    factor = factor_of([(row["launch_medians"], leader["launch_medians"]) for row, leader in both])
-    if factor.low is None or factor.high is None or min(factor.low, _least_mean(both)) <= 1:
+    pairs = [(rows[rival], rows[first]) for rows in common[rival]]
+    times_s = tuple((time_of(row), time_of(leader)) for row, leader in pairs)
+    ratios = [ratios_by_round(row["launch_medians"], leader["launch_medians"]) for row, leader in pairs]
+    rounds = {name for of_size in ratios for name in of_size}
+    if not rounds or any(rival_s <= leader_s for rival_s, leader_s in times_s):
         return None
-    times_s = tuple((time_of(row), time_of(leader)) for row, leader in both)
-    return Advantage(rival, times_s, factor.low, factor.high, factor.launches)
-
-
-def _least_mean(pairs: Sequence[tuple[SummaryRow, SummaryRow]]) -> float:
-    """Return the lower end of the 95 % interval of first over second, by the means over sizes of single launches.
-
-    With 3 launches that is more cautious than the interval of their medians. All pairs have MIN_LAUNCHES in common.
-    """
-    ratios = [launch_ratios(*pair) for pair in pairs]
-    launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
-    return log_interval([geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches])[0]
+    return Advantage(rival, times_s, min(min(of_size.values()) for of_size in ratios if of_size), len(rounds))
 
 
 def hand_over(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..evaluation.cell_times import competing
 from ..evaluation.frames import CELL, medians_of, read_calls
-from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
+from ..evaluation.launch_states import CellOfSeries, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import FLOOR_PREFIX, FORCED_DEFAULT, Competitor
@@ -216,7 +216,7 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
             keys.append((tuple(series), int(size_bytes)))
             cells[keys[-1]][str(launch)].append(float(time_s))
         medians = {cell: {name: median(times) for name, times in of.items()} for cell, of in cells.items()}
-        told = {cell for cell, states in find_states(medians).items() if not isinstance(states, Suspicion)}
+        told = {cell for cell, states in find_states(medians).items() if not states.apart}
         found |= pd.Series([key in told for key in keys], index=of_run.index).reindex(found.index, fill_value=False)
     return found
 

@@ -4,8 +4,8 @@ Rivals (`rival_comparisons`) are other all-reduces of the same run. Parts (`part
 other operations make of one, such as reduce + broadcast (`cell.MOCKUPS`), measured in the same launches. They are
 called from Python, so they are compared with native called from Python.
 
-Each of the two tests all its comparisons together (`evaluation.spread`, Holm): for a library that is never slower, at
-most 5 % of runs report any comparison as slower. Doubtful or unreliable times are not compared.
+Slower: as a standing is (`evaluation.rounds`), in nearly all rounds and by 5 % in the median. Doubtful or unreliable
+times are not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
+from ..evaluation.rounds import ratios_by_round, relation, times_by_round
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..runs.competitor import NATIVE, Competitor
+from ..runs.schema import SLOWER
 from ..units import format_size, format_time, in_ranks, three_digits
 
 
@@ -30,9 +31,9 @@ class NativeComparison(NamedTuple):
     against: str  # the alternative
     detail: str  # time of the alternative, in words
     factor: float  # own time over that of the alternative
-    low: float | None  # ends of its interval, see `spread.factor_of`; None: too few common launches
-    high: float | None
-    slower: bool  # significantly
+    worst: float | None  # the least ratio in any round; None: no common round
+    launches: int  # rounds that both have
+    slower: bool  # see the module
     grade: str = GOOD  # of the times
 
     @property
@@ -44,6 +45,13 @@ class NativeComparison(NamedTuple):
     def times(self) -> str:
         """Return how many times as long it takes, in words."""
         return f"more than {MOST_FACTOR} times" if self.is_beyond_telling else f"{three_digits(self.factor)} times"
+
+    @property
+    def worst_round(self) -> str:
+        """Return ` (1.30 in the worst of 5 launches)`; empty where the factor is withheld."""
+        if self.worst is None or self.is_beyond_telling:
+            return ""
+        return f" ({three_digits(self.worst)} in the worst of {self.launches} launches)"
 
 
 class Pair(NamedTuple):
@@ -67,7 +75,7 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         and rival["competitor"] != row["competitor"]
         and not Competitor(rival["competitor"]).is_mockup
     ]
-    return told(pairs)
+    return list(map(_compared, pairs))
 
 
 def part_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
@@ -81,7 +89,7 @@ def part_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         and Competitor(made["competitor"]).is_mockup
         and made["size_bytes"] == row["size_bytes"]
     ]
-    return told(pairs)
+    return list(map(_compared, pairs))
 
 
 def _pair(own: SummaryRow, other: SummaryRow) -> Pair:
@@ -115,20 +123,21 @@ def is_native(row: SummaryRow) -> bool:
     return Competitor(row["competitor"]).is_native
 
 
-def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
-    """Compare each pair by its launches, with one test of all of them."""
-    found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
-    slower = significant([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
-    return [_compared(*each) for each in zip(pairs, found, slower)]
-
-
-def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
-    own = pair.own
-    key = (own["competitor"], own["ranks"], own["size_bytes"])
-    factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
-    slower = is_answered and not (found and found.is_equal)
-    grade = own.get("grade", GOOD)
-    return NativeComparison(*key, pair.name, pair.detail, factor, low, high, slower, grade)
+def _compared(pair: Pair) -> NativeComparison:
+    own, medians = pair.own, (pair.own["launch_medians"], pair.other["launch_medians"])
+    ratios = ratios_by_round(*medians)
+    return NativeComparison(
+        own["competitor"],
+        own["ranks"],
+        own["size_bytes"],
+        pair.name,
+        pair.detail,
+        factor=time_of(own) / time_of(pair.other),
+        worst=min(ratios.values(), default=None),
+        launches=len(ratios),
+        slower=relation(*map(times_by_round, medians)) == SLOWER,
+        grade=own.get("grade", GOOD),
+    )
 
 
 def parts_sentence(compared: Sequence[NativeComparison]) -> str:
@@ -165,15 +174,13 @@ def slower_lines(compared: Sequence[NativeComparison]) -> list[dict[str, str]]:
         slower = [comparison for comparison in sizes_in_order if comparison.slower]
         if slower:
             worst = max(slower, key=attrgetter("factor"))
-            interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
-            interval = "" if worst.is_beyond_telling else interval
             line = {
                 "ranks": str(ranks),
                 "algorithm": algorithm,
                 "against": against,
                 "sizes": _sizes_in_words(sizes_in_order),
             }
-            factor = f"{worst.times}{interval} at {format_size(worst.size_bytes)}"
+            factor = f"{worst.times}{worst.worst_round} at {format_size(worst.size_bytes)}"
             lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
     return lines
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from ..evaluation import cell_times
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
 from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts
-from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..machine import LEVELS, finding
@@ -20,7 +19,7 @@ from ..measuring.budget import MAX_REPETITIONS
 from ..runs.schema import split_values
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
-from .launch_states_sentence import launch_states_sentences, suspicion_sentences
+from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
@@ -380,7 +379,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """Bimodal launches, detected or suspected."""
+    """Return the caveats of launches on two levels, and of launches apart."""
     caveats = []
     if told := launch_states_sentences(done):
         effect = (
@@ -391,12 +390,10 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
             advice = "measure launches that do not differ in this, each kind as a run of its own"
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
         caveats.append(Caveat("caution", "bimodal: two levels", notes))
-    if suspected := suspicion_sentences(done):
-        notes = (
-            *map(Note, suspected[:-1]),
-            Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"),
-        )
-        caveats.append(Caveat("caution", "bimodal or noise", notes))
+    if apart := launch_apart_sentences(done):
+        effect = "the median represents the other launches"
+        notes = (*map(Note, apart[:-1]), Note(apart[-1], effect, "find out what differs in this launch"))
+        caveats.append(Caveat("caution", "one launch apart", notes))
     return caveats
 
 

@@ -38,7 +38,7 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     native = next((row for row in others if row["competitor"] == beside and row["time_s"]), None)
     other = native or lowest_of(others)
     if other is not None:
-        factor = three_digits(printed_factor((time_of(other), time_of(lowest))))
+        factor = three_digits(printed_factor(time_of(other), time_of(lowest)))
         found.append(Headline(f"{factor} times", f"as fast as {other['competitor']}"))
     if share := with_limit(lowest, least).get("of_limit"):
         found.append(Headline(f"{100 * share:.0f} %", "efficiency: lower bound / time"))

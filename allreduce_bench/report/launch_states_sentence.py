@@ -1,70 +1,69 @@
-"""Bimodal launches: sentences on which, where, how often, and how the gap behaves."""
+"""Launches on two levels, or one apart from all others: sentences on which, where, how far, and what may cause it."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from ..evaluation.environment import LOGS, LaunchDifference
-from ..evaluation.launch_states import (
-    CHANGING,
-    CONSTANT_DELAY,
-    CONSTANT_RATIO,
-    CONSTANT_TIME,
-    FEWEST_LAUNCHES,
-    StatesOfSeries,
-    series_in_states,
-)
+from ..evaluation.launch_states import StatesOfSeries, series_in_states
 from ..evaluation.summary_row import LaunchStates, SummaryRow
+from ..runs.cell import beside
 from ..stats import median
-from ..units import few, format_size, format_time, in_ranks
+from ..units import few, format_size, format_time, in_ranks, three_digits
 
-ALIKE = 1.15  # times whose ratio is less are printed as one
-MOST_LAUNCHES = 5  # launches
+ALIKE, GROWTH = 1.15, 2.0  # times whose ratio is less are printed as one; by which the fast level grows beside a timer
+MOST_LAUNCHES, MOST_SERIES = 5, 4  # named
 MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
-TIMER, BANDWIDTH, NEITHER = (
-    ", which indicates a timer, not a bandwidth",
-    ", which indicates a bandwidth or a clock frequency, not a timer",
-    "; neither a timer nor a bandwidth alone explains this",
-)
 
 
 def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series of a run whose launches are bimodal."""
-    return [_told(series) for series in series_in_states(rows) if not series.suspected]
+    """Return a sentence for each series of a run whose launches are on two levels."""
+    return [_levels_sentence(series) for series in series_in_states(rows) if not series.states[0].apart]
 
 
-def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series that may be bimodal, but has too few launches to decide."""
-    return [_suspected(series) for series in series_in_states(rows) if series.suspected]
+def launch_apart_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return a sentence for each launch of a run that is apart from all others."""
+    series_of: dict[str, list[StatesOfSeries]] = defaultdict(list)
+    for series in series_in_states(rows):
+        if launch := series.states[0].apart:
+            series_of[launch].append(series)
+    return [_apart_sentence(launch, all_series) for launch, all_series in series_of.items()]
 
 
-def _told(series: StatesOfSeries) -> str:
-    states = [states for row in series.rows if (states := row.get("launch_states"))]
+def _levels_sentence(series: StatesOfSeries) -> str:
+    states, row = series.states, series.rows[0]
     low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
     low_launches, high_launches = _launches_texts(states)
+    ratios = _span([each.high_s / each.low_s for each in states])
     return (
-        f"{_series_text(series)}: launches are bimodal {_sizes_text(series)}: two levels: {low} ({low_launches}) and "
-        f"{high} ({high_launches}): {_gap_text(series, states)}{_elsewhere(series)}"
+        f"{row['competitor']} at {in_ranks([row['ranks']])}: launches are bimodal {_sizes_text(series)}: two levels: "
+        f"{low} ({low_launches}) and {high} ({high_launches}), {ratios} times as long{_cause_text(states)}"
+        f"{_elsewhere(series)}"
     )
 
 
-def _suspected(series: StatesOfSeries) -> str:
-    launches = series.rows[0].get("suspected_states")
-    return (
-        f"{_series_text(series)}: launches may be bimodal {_sizes_text(series)}; {launches} launches are too few to "
-        f"decide, {FEWEST_LAUNCHES} are needed"
-    )
+def _apart_sentence(launch: str, all_series: Sequence[StatesOfSeries]) -> str:
+    """Return `launch 4 of 5 at 352 ranks: native is 6.26 to 25.3 times as fast as in the others from 4 KiB to ...`."""
+    states = [each for series in all_series for each in series.states]
+    launches = max(len(each.low_launches) + len(each.high_launches) for each in states)
+    where = f"launch {_number(launch)} of {launches} at {in_ranks([all_series[0].rows[0]['ranks']])}"
+    return f"{where}: {few(map(_apart_text, all_series), MOST_SERIES, comma='; ')}{_cause_text(states)}"
 
 
-def _series_text(series: StatesOfSeries) -> str:
-    """Return `ring at 352 ranks`."""
-    row = series.rows[0]
-    return f"{row['competitor']} at {in_ranks([row['ranks']])}"
+def _apart_text(series: StatesOfSeries) -> str:
+    ratios = _span([each.high_s / each.low_s for each in series.states])
+    is_fast = len(series.states[0].low_launches) == 1
+    words = f"is {ratios} times as fast as" if is_fast else f"takes {ratios} times as long as"
+    return f"{series.rows[0]['competitor']} {words} in the others {_sizes_text(series)}"
+
+
+def _span(ratios: Sequence[float]) -> str:
+    """Return `6.26 to 25.3`, `2.00`."""
+    return " to ".join(dict.fromkeys(map(three_digits, (min(ratios), max(ratios)))))
 
 
 def _sizes_text(series: StatesOfSeries) -> str:
-    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not bimodal."""
+    """Return `from 4 KiB to 1 MiB`; `except` names the sizes in between that are not meant."""
     sizes = [row["size_bytes"] for row in series.rows]
-    if len(sizes) <= 2:
-        return f"at {', '.join(map(format_size, sizes))}"
     between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
     but = f" except {', '.join(map(format_size, between))}" if between else ""
     return f"from {format_size(sizes[0])} to {format_size(sizes[-1])}{but}"
@@ -86,10 +85,15 @@ def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
     for state, counts in met.items():
         text = f"{_span_text(counts)} of {_span_text(all_of)}"
         if state == rarer:
-            numbers = [name.rpartition("-")[2] for name in named.pop()] if len(named) == 1 else []
+            numbers = [_number(name) for name in named.pop()] if len(named) == 1 else []
             text += " launches" + (f": {', '.join(numbers)}" if 0 < len(numbers) <= MOST_LAUNCHES else "")
         texts[state] = text
     return texts["low"], texts["high"]
+
+
+def _number(launch: str) -> str:
+    """Return `2` of `4r-2` and of `4r-2-forced`."""
+    return beside(launch).rpartition("-")[2]
 
 
 def _span_text(counts: Sequence[int]) -> str:
@@ -97,31 +101,14 @@ def _span_text(counts: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
-    """Describe how the gap depends on the size, and its cause: what differs between the launches, else the typical
-    cause.
-
-    So no timer is suspected if launches of the two levels were set up differently.
-    """
-    ratios = [each.high_s / each.low_s for each in states]
-    later_s = median(each.high_s - each.low_s for each in states)
-    first, last = (format_size(series.rows[index]["size_bytes"]) for index in (0, -1))
-    slow = format_time(median(each.high_s for each in states))
-    texts = {
-        CONSTANT_TIME: (
-            f"the slow level takes {slow} at every size",
-            TIMER,
-        ),
-        CONSTANT_DELAY: (f"the slow level takes {format_time(later_s)} longer at every size", TIMER),
-        CONSTANT_RATIO: (f"the slow level takes {median(ratios):.3g} times as long at every size", BANDWIDTH),
-        CHANGING: (
-            f"the slow level takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}",
-            NEITHER,
-        ),
-    }
-    gap, cause = texts.get(states[0].gap, ("it is unclear whether the gap depends on the size", ""))
-    causes = common_causes(states)
-    return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
+def _cause_text(states: Sequence[LaunchStates]) -> str:
+    """Return what differs between the launches, else whether the slow ones take the same time at every size."""
+    if causes := common_causes(states):
+        return f"; {_causes_text(causes)}"
+    low_s, high_s = ([getattr(each, name) for each in states] for name in ("low_s", "high_s"))
+    if max(high_s) >= ALIKE * min(high_s) or max(low_s) < GROWTH * min(low_s):
+        return ""
+    return f"; the slow ones take {format_time(median(high_s))} at every size, which indicates a timer"
 
 
 def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
@@ -132,7 +119,7 @@ def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
 
 
 def _causes_text(causes: Sequence[LaunchDifference]) -> str:
-    """Return `the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
+    """Return `the likely cause is that the fast and the slow launches differ in MPI library: A (fast) and B (slow)`.
 
     A log is named only if nothing else is known: it may be of one launch alone.
     """
@@ -141,10 +128,10 @@ def _causes_text(causes: Sequence[LaunchDifference]) -> str:
         f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
     ]
     if not told:
-        return f"the launches of both levels are in different logs, {said[0]}: look there for what differs"
+        return f"the fast and the slow launches are in different logs, {said[0]}: look there for what differs"
     labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
     named = few(labelled, MOST_CAUSES, comma="; in ", more="; and {more} more")
-    return f"the likely cause is that the launches of both levels differ in {named}"
+    return f"the likely cause is that the fast and the slow launches differ in {named}"
 
 
 def _values_text(values: Sequence[str]) -> str:

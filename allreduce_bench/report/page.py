@@ -72,6 +72,7 @@ from .verdict_sentence import (
     performance_words,
     printed_factor,
     reason_words,
+    sizes_words,
     span_words,
 )
 from .winner_table import winner_table
@@ -141,7 +142,7 @@ def _who(verdict: Verdict, stretch: Stretch | None) -> str:
 
 
 def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
-    """Return ` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
+    """Return ` (127 ms, 1.96 times as fast as native)`: the winner at the size itself."""
     row = next((row for row in at_size if stretch and row["competitor"] == stretch.leaders[0]), None)
     if not (stretch and stretch.is_won and row and row["time_s"]):
         return ""
@@ -149,8 +150,8 @@ def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str
     native = next((other for other in at_size if other["competitor"] == beside and other is not row), None)
     if native is None or row["speedup"] is None:
         return f" ({format_time(row['time_s'])})"
-    gain = printed_factor((time_of(native), row["time_s"]))
-    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times faster than native)"
+    gain = printed_factor(time_of(native), row["time_s"])
+    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times as fast as native)"
 
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -161,12 +162,12 @@ def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[Summa
         is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
         return f": {_names(leaders)} {_relation(is_equal)}"
     advantage = advantage_words(stretch.advantage, verdict.grade, stretch.leaders[0] in NATIVES)
-    over = f", over {span_words(stretch)}" if stretch.advantage and len(stretch.advantage.times_s) > 1 else ""
+    factor = f", {sizes_words(stretch)} {advantage}" if advantage else ""
     if stretch.is_won:
-        return f"{advantage}{over}"
+        return factor
     if len(stretch.leaders) == 1:
-        return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
-    return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"
+        return f"; {stretch.leaders[0]} is nowhere slower than another{factor}"
+    return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{factor}"
 
 
 def _names(leaders: Sequence[str]) -> str:

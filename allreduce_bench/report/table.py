@@ -28,7 +28,7 @@ from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
 from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
-from .launch_states_sentence import launch_states_sentences, suspicion_sentences
+from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 from .verdict_sentence import contrast_sentences, either
 
 MOST_NAMED = 12  # cells in one note
@@ -81,7 +81,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
         *launch_states_sentences(every),
-        *suspicion_sentences(every),
+        *launch_apart_sentences(every),
         *_reference_line(rows),
         *([how_measured.order_sentence(plan)] if plan.order else []),
         *_notes(every),

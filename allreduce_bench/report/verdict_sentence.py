@@ -25,7 +25,7 @@ from ..evaluation.verdict import (
     Verdict,
 )
 from ..runs.competitor import NATIVE, NATIVES
-from ..stats import geometric_mean, launch_confidence
+from ..stats import launch_confidence
 from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
 
 # words
@@ -47,25 +47,24 @@ MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly bandwidth, 
 class Line(NamedTuple):
     """A sentence of a verdict."""
 
-    sizes: str  # the sizes it is about; empty: all
     lead: str  # set in bold by a page
     rest: str = ""
 
     def __str__(self) -> str:
-        return f"{self.sizes}: {self.lead}{self.rest}" if self.sizes else f"{self.lead}{self.rest}"
+        return f"{self.lead}{self.rest}"
 
 
 def lines(verdict: Verdict) -> list[Line]:
-    """Return `8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
+    """Return `ring at 8 B: 2.00 times as fast as native (1.81 in the worst of 5 launches), 10.0 us`, and so on."""
     changes = [_change_line(change) for change in verdict.changes]
     if verdict.native:
         one_of = "one of " if len(verdict.native) > 1 else ""
-        changes = [Line("", NATIVE, f" ran {one_of}{few(verdict.native, MOST_NAMED)}")]
+        changes = [Line(NATIVE, f" ran {one_of}{few(verdict.native, MOST_NAMED)}")]
     if verdict.alone:
-        return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
+        return [Line(verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
     if not verdict.stretches:
         probably = f"; probably {', '.join(map(_probable_words, verdict.probable))}" if verdict.probable else ""
-        return [Line("", "no winner", f": {REASONS[verdict.reason]}{probably}"), *changes]
+        return [Line("no winner", f": {REASONS[verdict.reason]}{probably}"), *changes]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
@@ -75,23 +74,24 @@ def lines(verdict: Verdict) -> list[Line]:
             if over
         ),
         *changes,
-        *([Line(unclear, "no winner")] if unclear else []),
+        *([Line("no winner", f" at {unclear}")] if unclear else []),
     ]
 
 
 def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
+    where = f" {sizes_words(stretch)}"
     ratio = advantage_words(stretch.advantage, grade, first in NATIVES)
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
     note = f" (not ranked at all of these sizes: {few(stretch.absent, MOST_NAMED)})" if stretch.absent else ""
     if stretch.is_won:
-        return Line(span_words(stretch), first, f"{ratio}, {time}{note}")
+        return Line(first, f"{where}: {', '.join(filter(None, [ratio, time]))}{note}")
+    then = f"{first} is {ratio}, {time}" if ratio else f"{first} takes {time}"
     if not near:
-        others = f", but every algorithm except {first} is slower at some size"
-        return Line(span_words(stretch), "no winner", f"{others}{ratio}, {time}{note}")
+        return Line("no winner", f"{where}, but every algorithm except {first} is slower at some size; {then}{note}")
     relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be distinguished"
     among = f" among {few(stretch.leaders, MOST_NAMED)}, {relation}"
-    return Line(span_words(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
+    return Line("no single winner", f"{where}{among}; {then}{note}")
 
 
 def _probable_words(probable: Probable) -> str:
@@ -102,13 +102,13 @@ def _probable_words(probable: Probable) -> str:
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     at = f"about {_rounded_size(over.size_bytes)}, between {format_size(over.low)} and {format_size(over.high)}"
-    return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
+    return Line(CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 
 def _change_line(change: Change) -> Line:
     before, after = either(change.before), either(change.after)
     low, high = format_size(change.low), format_size(change.high)
-    return Line("", NATIVE, f" changes from {before} to {after} between {low} and {high}")
+    return Line(NATIVE, f" changes from {before} to {after} between {low} and {high}")
 
 
 def either(names: Sequence[str]) -> str:
@@ -117,33 +117,40 @@ def either(names: Sequence[str]) -> str:
 
 
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:
-    """Return `, 2.00 times faster than native [1.81, 2.21] (94 %, geometric mean of 4 sizes)`; empty without a rival.
+    """Return `1.60 to 2.00 times as fast as native (1.30 in the worst of 5 launches)`; empty without a rival.
 
-    `is_second`: the rival is the second fastest, and is called so.
+    `is_second`: the rival is the second fastest, and is called so. Beyond MOST_FACTOR, a grade that is not good
+    withholds the number.
     """
     if advantage is None:
         return ""
+
+    def text(factor: float) -> str:
+        return f"more than {MOST_FACTOR}" if factor > MOST_FACTOR and grade != GOOD else three_digits(factor)
+
     rival = f"{advantage.rival}, the second fastest" if is_second else advantage.rival
-    if advantage.factor > MOST_FACTOR and grade != GOOD:
-        return f", more than {MOST_FACTOR} times faster than {rival}"
-    factor = printed_factor(*advantage.times_s)
-    interval = f"[{three_digits(min(factor, advantage.low))}, {three_digits(max(factor, advantage.high))}]"
-    sizes = len(advantage.times_s)
-    mean = f", geometric mean of {sizes} sizes" if sizes > 1 else ""
-    return f", {three_digits(factor)} times faster than {rival} {interval} ({confidence(advantage.launches)}{mean})"
+    factors = [printed_factor(*times_s) for times_s in advantage.times_s]
+    times = " to ".join(dict.fromkeys((text(min(factors)), text(max(factors)))))
+    worst = f"{text(min(advantage.worst, *factors))} in the worst of {advantage.launches} launches"
+    return f"{times} times as fast as {rival} ({worst})"
 
 
-def printed_factor(*times_s: tuple[float, float]) -> float:
-    """Return how many times longer the first of two times takes than the second; of several sizes the geometric mean.
+def printed_factor(slower_s: float, faster_s: float) -> float:
+    """Return how many times longer the first time takes than the second.
 
     Computed from the times as tables print them, so that readers get the same digits.
     """
-    return geometric_mean([as_printed(slower_s) / as_printed(faster_s) for slower_s, faster_s in times_s])
+    return as_printed(slower_s) / as_printed(faster_s)
 
 
 def confidence(launches: int) -> str:
     """Return the confidence of an interval over launches: `94 %` of 5."""
     return f"{launch_confidence(launches):.0%}".replace("%", " %")
+
+
+def sizes_words(stretch: Stretch) -> str:
+    """Return `at 8 B`, `from 32 B to 4 KiB except 1 KiB`."""
+    return f"{'at' if stretch.low == stretch.high else 'from'} {span_words(stretch)}"
 
 
 def span_words(stretch: Stretch) -> str:

@@ -48,7 +48,7 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
 
 def _cell(row: Mapping[Any, Any], pale: bool) -> MapCell:
     ranks, size_bytes = int(row["ranks"]), int(row["size_bytes"])
-    factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
+    factor = three_digits(printed_factor(row["over_s"], row["time_s"]))
     standing = {
         "=": "; no single winner: others are equal within 5 %",
         "?": "; no winner: others cannot be distinguished from it",

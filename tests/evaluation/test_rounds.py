@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from allreduce_bench.evaluation.rounds import is_nearly_all, relation, times_by_round
+from allreduce_bench.evaluation.rounds import is_nearly_all, ratios_by_round, relation, times_by_round
 from allreduce_bench.runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 
 LEAST = {5: 5, 6: 6, 7: 7, 8: 8, 9: 8, 10: 9, 11: 10, 12: 10, 15: 12, 20: 15, 30: 21}
@@ -13,6 +13,10 @@ LEAST = {5: 5, 6: 6, 7: 7, 8: 8, 9: 8, 10: 9, 11: 10, 12: 10, 15: 12, 20: 15, 30
 @pytest.mark.parametrize(("rounds", "least"), LEAST.items())
 def test_nearly_all_rounds(rounds, least):
     assert [is_nearly_all(count, rounds) for count in (least - 1, least, rounds)] == [False, True, True]
+
+
+def test_ratios_are_of_rounds_that_both_have():
+    assert ratios_by_round({"2r-1": 1.0, "2r-2": 2.0}, {"2r-2-forced": 4.0, "2r-9": 1.0}) == {"2r-2": 0.5}
 
 
 def test_four_of_four_are_not_enough():

@@ -31,7 +31,9 @@ def test_one_who_is_fastest_at_every_size_wins_them_all():
     assert (stretch.low, stretch.high, stretch.leaders, stretch.is_won) == (8, SIZES[-1], ("ring",), True)
     advantage = stretch.advantage
     assert (advantage.rival, len(advantage.times_s), advantage.launches) == ("native", len(SIZES), 5)
-    assert advantage.low < 2 < advantage.high and advantage.factor == pytest.approx(2, rel=0.02)
+    ratios = [rival_s / leader_s for rival_s, leader_s in advantage.times_s]
+    assert advantage.worst <= min(ratios) and ratios == pytest.approx([2] * len(SIZES), rel=0.03)
+    assert advantage.worst == pytest.approx(2, rel=0.07)
     assert (stretch.exceptions, won.hand_overs, won.unclear, won.reason) == ((), (), (), "")
 
 
@@ -45,6 +47,21 @@ def test_a_winner_hands_over_to_the_next():
     (over,) = won.hand_overs
     assert over.size_bytes == pytest.approx(3000, rel=0.1)
     assert [(s.low, s.high) for s in won.stretches] == [(8, 2048), (8192, SIZES[-1])]
+
+
+def test_the_worst_round_may_be_below_one():
+    rows = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 2.0), launches=10))
+    medians = next(row for row in rows if row["competitor"] == "native")["launch_medians"]
+    medians[next(iter(medians))] = 0.5
+    (stretch,) = verdicts(rank(rows))[0].stretches
+    assert stretch.is_won and stretch.advantage.worst == pytest.approx(0.5, rel=0.05)
+
+
+def test_the_reference_of_a_compiled_competitor_is_native_compiled():
+    names = ("native", "native@compiled", "ring@compiled", "tree")
+    times = {"ring@compiled": 1.0, "native@compiled": 1.5, "native": 3.0}
+    (stretch,) = verdict_of(lambda name, n: times.get(name, 4.0), names=names).stretches
+    assert (stretch.leaders, stretch.advantage.rival) == (("ring@compiled",), "native@compiled")
 
 
 def test_noise_makes_no_bands():

@@ -4,21 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from allreduce_bench.stats import geometric_mean
 from allreduce_bench.units import parse_size, three_digits
 
 SIZE = r"\d+ (?:B|KiB|MiB|GiB)"
 FACTOR = re.compile(
-    rf"^ *(?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?: (?P<lead>.*?), "
-    r"(?P<factor>[\d.]+) times faster than (?P<rival>\S+(?: \S+)??)(?:, the second fastest)? \[(?P<least>[\d.]+), "
-    r"(?P<most>[\d.]+)\] \((?P<level>\d+) %(?:, geometric mean of (?P<count>\d+) sizes)?\)(?P<rest>.*)$",
+    rf"^ *(?P<lead>\S.*?) (?:at|from) (?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?"
+    r"(?:|[, ].*; (?P<leader>\S+) is|:) ?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
+    r"(?P<rival>[^\s,]+)(?:, the second fastest)?(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
     re.MULTILINE,
-)
-LEADERS = (  # who is compared: where the sentence names them
-    (r"rest", r"^; (.+?) takes "),
-    (r"lead", r"every algorithm except (.+) is slower"),
-    (r"lead", r"over all sizes (.+) is the fastest"),
-    (r"lead", r"^(.+)$"),
 )
 COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  (\d+\.\d{3}) to (\d+\.\d{3})  ")
 
@@ -63,19 +56,20 @@ def _times(first: str, second: str, rows: list[str]) -> Times:
 
 
 def factors_of(text: str) -> list[Said]:
-    """Every factor that is said below a table of the text, beside the one that the table's times give."""
+    """Both ends of every factor that is said below a table of the text, beside those that the table's times give."""
     found = []
     for times, below in tables_of(text):
         for match in FACTOR.finditer(below):
-            leader = next(named[1] for part, words in LEADERS if (named := re.search(words, match[part])))
+            leader = match["leader"] or match["lead"]
             ends = [parse_size((match[end] or match["low"]).replace(" ", "")) for end in ("low", "high")]
             but = {parse_size(size.replace(" ", "")) for size in (match["but"] or "").split(", ") if size}
             sizes = sorted({size for size, _ in times if ends[0] <= size <= ends[1]} - but)
             both = [(times.get((size, match["rival"])), times.get((size, leader))) for size in sizes]
             known = [rival / own for rival, own in both if rival and own]
-            assert len(known) == int(match["count"] or 1), (match[0], times)
-            factor = three_digits(geometric_mean(known))
-            found.append(Said(match[0], match["factor"], factor, float(match["least"]), float(match["most"])))
+            assert known, (match[0], times)
+            least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"] or 0)
+            found.append(Said(match[0], least, three_digits(min(known)), worst, float(most)))
+            found.append(Said(match[0], most, three_digits(max(known)), float(least), float(most)))
     return found
 
 

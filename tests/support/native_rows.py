@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from allreduce_bench.evaluation.summary_row import SummaryRow
-from allreduce_bench.stats import log_interval, median
+from allreduce_bench.stats import launch_interval, median
 
 SIZES = (1024, 2048, 4096, 8192)
 
@@ -13,7 +13,7 @@ def native_row(competitor: str, size_bytes: int, time_s: float, ranks=4, launche
     """A row of `summarise`, called from Python."""
     drawn = random.Random(f"{competitor} {size_bytes} {ranks}")
     medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
-    low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
+    low, high = launch_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
     row: SummaryRow = {"competitor": competitor, "ranks": ranks}
     row |= {"size_bytes": size_bytes, "launch_medians": medians, "time_low_s": low}
     interval = "launches" if launches > 2 else "range"

@@ -161,7 +161,7 @@ def _rate_words(row: dict) -> str:
 
 
 def _speedup_words(row: dict) -> str:
-    factor = printed_factor((row["y"] * row["time_s"], row["time_s"]))
+    factor = printed_factor(row["y"] * row["time_s"], row["time_s"])
     return f"{three_digits(factor)} times as fast as native; {measured_words(row)}"
 
 

@@ -119,7 +119,7 @@ def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """Draw the map of `winners`; `rows` are its source, whose algorithms decide the colours."""
     look = Look("measured: fastest algorithm and its speed-up", "winner", "text")
     is_won = won["winner"] != ""
-    factors = [printed_factor(times_s) for times_s in zip(won["over_s"], won["time_s"])]
+    factors = [printed_factor(*times_s) for times_s in zip(won["over_s"], won["time_s"])]
     text = pd.Series(map(_number, factors), won.index, dtype=str).where(is_won, won["standing"].map(UNTOLD))
     return _maps(rows, won.assign(text=text), [look])
 
