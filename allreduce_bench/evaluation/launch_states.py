@@ -36,22 +36,27 @@ class StatesOfSeries(NamedTuple):
     sizes: tuple[int, ...]  # bytes: all of the series that have a time, ascending
 
 
-def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> None:
-    """Add the levels of launches to the rows of one run: columns of SUMMARY, and facts.
+def split_launches(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> list[SummaryRow]:
+    """Return the levels of the launches of every row of one run: columns of SUMMARY, and facts.
 
     `attempts`: the facts of each launch, in which the cause may be found.
     """
     facts_of = {facts["launch"]: facts for facts in attempts if "launch" in facts}
-    timed = {(_series_of(row), row["size_bytes"]): row for row in rows if row["time_s"] is not None}
-    for cell, found in find_states({cell: row["launch_medians"] for cell, row in timed.items()}).items():
-        row = timed[cell]
-        states = found._replace(differences=tuple(differences(facts_of, found.low_launches, found.high_launches)))
-        if states.apart:
-            row["launch_apart"] = states
-        else:
-            row["launch_states"] = states
-            row["states"] = f"low:{len(states.low_launches)},high:{len(states.high_launches)}"
-            row["state_low_s"], row["state_high_s"] = states.low_s, states.high_s
+    cells = [None if row["time_s"] is None else (_series_of(row), row["size_bytes"]) for row in rows]
+    found = find_states({cell: row["launch_medians"] for cell, row in zip(cells, rows) if cell})
+    return [_states_columns(found[cell], facts_of) if cell in found else {} for cell in cells]
+
+
+def _states_columns(found: LaunchStates, facts_of: Mapping[str, Mapping[str, Any]]) -> SummaryRow:
+    states = found._replace(differences=tuple(differences(facts_of, found.low_launches, found.high_launches)))
+    if states.apart:
+        return {"launch_apart": states}
+    return {
+        "launch_states": states,
+        "states": f"low:{len(states.low_launches)},high:{len(states.high_launches)}",
+        "state_low_s": states.low_s,
+        "state_high_s": states.high_s,
+    }
 
 
 def _series_of(row: SummaryRow) -> Series:
@@ -64,7 +69,7 @@ def _series_of(row: SummaryRow) -> Series:
 def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
     """Yield the series of a run with two levels, and those with a launch apart, one for each such launch.
 
-    `rows`: after `add_states`, of each series by ascending size.
+    `rows`: with the columns of `split_launches`, of each series by ascending size.
     """
     sizes_of: dict[Series, list[int]] = defaultdict(list)
     told: dict[tuple[Series, Hashable], list[tuple[SummaryRow, LaunchStates]]] = defaultdict(list)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,7 +21,7 @@ from .cell_times import competing, find_doubts
 from .forced_launches import find_forced_doubts
 from .frames import CELL, cells_of, medians_of, read_calls, rows_of
 from .grade import grade_rows
-from .launch_states import add_states
+from .launch_states import split_launches
 from .limits import bound_rows
 from .standings import rank_rows
 from .summary_row import SummaryRow, join_columns, time_of
@@ -65,11 +64,12 @@ def judge_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict] = ()) -> lis
 
     `attempts`: the facts of the launches.
     """
-    if any(len(row.get("launch_medians", ())) > 1 for row in rows):
-        add_states(rows, attempts)
-    for judge in (find_doubts, partial(grade_rows, attempts=attempts), find_forced_doubts, rank_rows, find_speedups):
-        rows = join_columns(rows, judge(rows))
-    return [*rows]
+    rows = join_columns(rows, split_launches(rows, attempts))
+    rows = join_columns(rows, find_doubts(rows))
+    rows = join_columns(rows, grade_rows(rows, attempts))
+    rows = join_columns(rows, find_forced_doubts(rows))
+    rows = join_columns(rows, rank_rows(rows))
+    return join_columns(rows, find_speedups(rows))
 
 
 def record_summary(

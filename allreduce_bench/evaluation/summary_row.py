@@ -82,7 +82,7 @@ class SummaryFacts(TypedDict, total=False):
     """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
-    launch_states: LaunchStates | None  # two levels, see `launch_states.add_states`
+    launch_states: LaunchStates | None  # two levels, see `launch_states.split_launches`
     launch_apart: LaunchStates | None  # one launch apart; it costs no verdict
     went_on_by_barriers: bool  # in some launch that begins calls at a time, since no call began on time
     checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong

@@ -7,7 +7,7 @@ import pytest
 from made_runs import SIZES, WAITS_FROM, build_run, waits
 from two_states import made_of_two_levels, medians_of, series_of_logs
 
-from allreduce_bench.evaluation.launch_states import add_states, find_gap, find_states, series_in_states
+from allreduce_bench.evaluation.launch_states import find_gap, find_states, series_in_states, split_launches
 from allreduce_bench.evaluation.summary import record_summary, summarise
 
 
@@ -143,5 +143,4 @@ def test_the_series_in_states_know_all_their_sizes(tmp_path):
 
 def test_rows_without_a_time_are_passed_over():
     rows = [{"time_s": None, "size_bytes": 8}]
-    add_states(rows)
-    assert rows == [{"time_s": None, "size_bytes": 8}] and not list(series_in_states(rows))
+    assert split_launches(rows) == [{}] and not list(series_in_states(rows))

@@ -6,9 +6,9 @@ from places import DATA
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.environment import LaunchDifference
-from allreduce_bench.evaluation.launch_states import add_states
+from allreduce_bench.evaluation.launch_states import split_launches
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.summary_row import LaunchStates
+from allreduce_bench.evaluation.summary_row import LaunchStates, join_columns
 from allreduce_bench.report.caveats import find_time_caveats
 from allreduce_bench.report.launch_states_sentence import launch_apart_sentences, launch_states_sentences
 from allreduce_bench.report.table import table
@@ -134,7 +134,7 @@ def launch_with(folder, slow: tuple[str, ...]) -> list[dict]:
 def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
     folder = build_run(tmp_path / "run", launches=5, factor=waits, algorithms=("native",), ranks=(4,))
     rows = summarise(folder)
-    add_states(rows, launch_with(folder, ("4r-2", "4r-3")))
+    rows = join_columns(rows, split_launches(rows, launch_with(folder, ("4r-2", "4r-3"))))
     (sentence,) = launch_states_sentences(rows)
     assert (
         "differ in MPI library: Open MPI 5.0.11 (fast) and Open MPI 4.1.6 (slow); in variable OMPI_MCA_btl: "
@@ -142,5 +142,7 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
     ) in sentence
     (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "bimodal: two levels"]
     assert "timer" not in caveat.notes[-1].advice
-    add_states(rows, launch_with(folder, ("4r-2", "4r-4")))  # the others differ: no cause
+    rows = join_columns(
+        rows, split_launches(rows, launch_with(folder, ("4r-2", "4r-4")))
+    )  # the others differ: no cause
     assert "likely cause" not in launch_states_sentences(rows)[0]
