@@ -107,24 +107,10 @@ def sign_test(above: int, of: int) -> float:
     return min(1.0, 2 * sum(comb(of, count) for count in range(fewer + 1)) / 2**of)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values of several tests adjusted by Holm's procedure, in their order: significant up to the level.
-
-    Step-down: the smallest of n p-values counts n times, the next n - 1 times, ... It holds under any dependence
-    between the tests (Holm, Scand. J. Statist. 6, 1979).
-    """
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
-
-
 __all__ = [
     "LEAST_FOR_INTERVAL",
     "drift",
     "geometric_mean",
-    "holm",
     "hull",
     "lag1",
     "launch_confidence",

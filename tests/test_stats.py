@@ -16,7 +16,6 @@ from allreduce_bench.measuring.budget import Budget, Sample, ahead
 from allreduce_bench.medians import median_interval, relative_reach
 from allreduce_bench.stats import (
     geometric_mean,
-    holm,
     hull,
     launch_confidence,
     launch_interval,
@@ -299,8 +298,3 @@ def test_the_interval_over_launches_holds_the_median_as_often_as_it_promises(cou
     held = sum(low <= 1 <= high for low, high in map(launch_interval, samples)) / 2000
     assert held >= launch_confidence(count) - 0.02
     assert all(low <= median(sample) <= high for sample in samples for low, high in [launch_interval(sample)])
-
-
-def test_holm_as_in_r():
-    assert holm([0.01, 0.04, 0.03, 0.02]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-    assert holm([0.6, 0.9]) == [1.0, 1.0] and holm([]) == []

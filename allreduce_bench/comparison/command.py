@@ -89,18 +89,19 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     nothing is kept of logs. Give two runs, or any number on both sides of --, as in: compare results/nightly-* --
     results/today. Default: the newest run in results/ is NEW, and BASELINE is the newest run before it with the
     same type, operation, cache, groups, arrival and placement, and a common algorithm, size and rank count. A cell
-    is the same if the interval of new / baseline is between 1 / (1 + threshold) and 1 + threshold; slower if it is
-    above, faster if below, at the confidence level for all cells together; else undecided, with the number of
-    launches needed. Of the cells that differ by more, at most 5 % are called the same; a cell that differs by less
-    is called slower or faster in at most 5 % of comparisons. Cells of fewer than 3 launches have no interval: how
-    many are slower, and by how much, is said, and they are undecided. Intervals are over launches, with the spread
-    of launches estimated from all cells; if a side has several runs, over runs, so that they include the spread
-    between days. A cell that is wrong, refused or hung only on the new side has failed. The first line names the
-    condition or the fact (library, machine, layout) in which the sides differ; two or more need --despite. Runs of
-    one run --against are judged by rounds instead: slower or faster in nearly all rounds of five or more, and by
-    the threshold in the median.
+    is slower if in at least nine of ten of all pairs of an old and a new launch the new one is slower, and the
+    medians are apart by the threshold; faster: the reverse; the same if the medians are within the threshold, and
+    nine of ten pairs within twice it; else undecided. A verdict needs four launches a side, on the same hosts. On
+    other hosts a job counts as a launch, with the median of its launches, since the allocation alone changes times;
+    with one job a side there are ratios and no verdict, and so for logs that do not say their hosts. A job is the
+    launches with one SLURM_JOB_ID, or a run without one. Runs of one run --against are judged by rounds instead:
+    slower or faster in nearly all rounds of five or more, and by the threshold in the median. A cell whose times are
+    not reliable on either side is undecided; so is one below 64 KiB whose calls began by a barrier on one side and
+    at a common time on the other. A cell that is wrong, refused or hung only on the new side has failed. The first
+    line names the condition or the fact (library, machine, layout) in which the sides differ; two or more need
+    --despite.
     """
-    from .formats import FORMATS, table  # late, as the next: they load scipy
+    from .formats import FORMATS, table  # late, as the next: the help needs none of them
     from .judgement import compare as judge
 
     if output:

@@ -34,12 +34,6 @@ class ComparedRun(NamedTuple):
     path: Path = Path()  # of the folder
     alternated: Sequence[Path] = ()  # the runs whose launches alternated with its own
 
-    @property
-    def tick_s(self) -> float:
-        """Return the coarsest step of its clocks, seconds; 0 if unknown."""
-        timers = [machine.get("timer") or {} for fact in self.attempts for machine in fact.get("machines", ())]
-        return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
-
 
 def read_sides(
     baseline: Sequence[Path], new: Sequence[Path], kept: Mapping[Path, Path] = NOTHING_KEPT

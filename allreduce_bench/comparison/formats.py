@@ -11,19 +11,19 @@ from ..runs.competitor import Competitor
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import printable
 from .conditions import ComparedRun
-from .decision import ERROR_SHARE, MISSED_SHARE
 from .judgement import VERDICTS, ComparedCell, Comparison, Observed
+from .replicates import LAUNCH, ROUND
 
 # The table, also in Markdown
-COLUMNS = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
-LEFT_ALIGNED = (0, 5, 6)  # columns, by their places
-TIMES, REASON = (1, 2), 6  # columns: left out where a screen is narrow; wrapped
+COLUMNS = ("cell", "baseline us", "new us", "ratio", "verdict", "")
+LEFT_ALIGNED = (0, 4, 5)  # columns, by their places
+TIMES, REASON = (1, 2), 5  # columns: left out where a screen is narrow; wrapped
 STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
 MARKDOWN_SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is plain in Markdown
 
 # JUnit XML and JSON
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
-SCHEMA = "urn:allreduce-bench:compare:2"  # of `json_text`
+SCHEMA = "urn:allreduce-bench:compare:3"  # of `json_text`
 
 
 def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
@@ -50,31 +50,21 @@ def markdown(comparison: Comparison) -> str:
 
 def method(comparison: Comparison) -> str:
     """Define the numbers and verdicts, in one line."""
-    threshold, own, together = (
-        f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED_SHARE, 1 - ERROR_SHARE)
-    )
-    parts = [
-        f"times: median over launches{_how_runs_are_summarised(comparison)}",
-        "ratio: new / baseline",
-        f"threshold {threshold}",
-    ]
-    if comparison.is_by_rounds:
-        parts.append(
-            "verdicts by rounds, launch k of one run beside launch k of the other: in nearly all of them (sign test, "
-            f"5 %), and medians {threshold} apart"
-        )
-    elif not comparison.is_only_observed:
-        parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
-        parts.append(f"verdicts: {together} for all cells together (Holm)")
+    threshold, twice = (f"{factor * comparison.threshold * 100:g} %" for factor in (1, 2))
+    replicates = {cell.replicate: None for cell in comparison.cells if cell.replicate}
+    counted = " or ".join(dict.fromkeys(replicate.plural for replicate in replicates)) or LAUNCH.plural
+    parts = [f"times: median over {counted}", "ratio: new / baseline", f"threshold {threshold}"]
+    judged = {cell.replicate for cell in comparison.cells if cell.counts}
+    if judged - {ROUND}:
+        parts.append(f"slower or faster: in nine of ten pairs of an old and a new time, and medians {threshold} apart")
+        parts.append(f"same: medians within {threshold}, and nine of ten pairs within {twice}")
+    if ROUND in judged:
+        rounds = "nearly all rounds, launch k of one run beside launch k of the other (sign test, 5 %)"
+        parts.append(f"slower or faster: in {rounds}, and medians {threshold} apart")
+        parts.append(f"same: medians within {threshold}, and each round within {twice}")
     if comparison.observed:
-        parts.append("verdicts in brackets: the ratio alone, of too few launches for an interval")
+        parts.append("verdicts in brackets: the ratio alone")
     return "; ".join(parts)
-
-
-def _how_runs_are_summarised(comparison: Comparison) -> str:
-    """Return how the times of several runs of a side become one; empty: neither side has several."""
-    several = max(len(comparison.baseline), len(comparison.new)) > 1
-    return ", geometric mean of the runs of a side" if several else ""
 
 
 def _lines_above(comparison: Comparison) -> list[str]:
@@ -87,8 +77,8 @@ def _lines_below(comparison: Comparison) -> list[str]:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return the result; the observation on cells without an interval, if there are others; and the warning, if any."""
-    beside = f"without an interval: {comparison.observed}" if comparison.observed else ""
+    """Return the result; the observation on cells of too few launches, if there are others; and the warning, if any."""
+    beside = f"by the ratio alone: {comparison.observed}" if comparison.observed else ""
     return list(filter(None, [comparison.sentence, "" if comparison.is_only_observed else beside, comparison.warning]))
 
 
@@ -99,7 +89,7 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 def _cell_fields(cell: ComparedCell) -> list[str]:
     ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
     reason = "" if cell.observed else cell.reason  # a sentence gives it for all of them
-    return [printable(cell.name), *cell.times, ratio, cell.interval or "-", cell.shown_verdict, printable(reason)]
+    return [printable(cell.name), *cell.times, ratio, cell.shown_verdict, printable(reason)]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:
@@ -156,7 +146,7 @@ def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[
         name=cell.name,
         time=_format_time([cell]),
     )
-    message = f"{f'{cell.observed}, no interval' if cell.observed else cell.verdict}: {cell.outcome}"
+    message = f"{f'{cell.observed} by the ratio alone' if cell.observed else cell.verdict}: {cell.outcome}"
     if cell.verdict in failing:
         _add_element(case, "failure", type=cell.verdict, message=message).text = _allowed_in_xml(message)
     elif cell.verdict == "undecided":
@@ -181,18 +171,14 @@ def _allowed_in_xml(text: str) -> str:
 def json_text(comparison: Comparison) -> str:
     """Return an object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
 
-    Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
-    `confidence` is that of a cell's interval, `false_alarms` the share of comparisons in which a cell is slower or
-    faster by mistake: cells are where `p_holm` is not above it.
+    Times are seconds, ratios new / baseline; an unknown value is null. `unit` is what counted once: a launch, a job, or
+    a round; of `pairs` of an old and a new one the new one was slower in `slower_pairs`.
     """
     content = {
         "schema": SCHEMA,
         "baseline": [run.name for run in comparison.baseline],
         "new": [run.name for run in comparison.new],
         "threshold": comparison.threshold,
-        "confidence": 1 - MISSED_SHARE,
-        "false_alarms": ERROR_SHARE,
-        "correction": "Holm",
         "method": method(comparison),
         "counts": {kind: len(comparison.cells_with(kind)) for kind in (*VERDICTS, "failed")},
         "undecided": comparison.undecided,
@@ -202,7 +188,6 @@ def json_text(comparison: Comparison) -> str:
         "sentence": comparison.sentence,
         "observed": _observed_object(comparison.observed),
         "differences": [difference._asdict() for difference in comparison.differences],
-        "by_rounds": comparison.is_by_rounds,
         "notes": list(comparison.notes),
         "cells": [_cell_object(cell) for cell in comparison.cells],
         "one_sided": list(map(str, comparison.one_sided)),
@@ -217,11 +202,11 @@ def _observed_object(found: Observed | None) -> dict[str, Any] | None:
     if found is None:
         return None
     directions = [direction._asdict() for direction in found.directions]
-    return {"cells": found.cells, "launches": list(found.launches), "directions": directions, "sentence": str(found)}
+    return {"cells": found.cells, "directions": directions, "sentence": str(found)}
 
 
 def _cell_object(cell: ComparedCell) -> dict[str, Any]:
-    estimate = cell.estimate
+    counts = cell.counts
     return {
         **asdict(cell.key),
         "name": cell.name,
@@ -233,14 +218,9 @@ def _cell_object(cell: ComparedCell) -> dict[str, Any]:
         "baseline_launches": cell.launches[0],
         "new_launches": cell.launches[1],
         "ratio": cell.ratio,
-        "low": estimate and estimate.low,
-        "high": estimate and estimate.high,
-        "p_holm": cell.p_holm,
-        "hedges_g": estimate and estimate.own.hedges_g,
-        "unit": estimate and estimate.own.unit,
-        "units": estimate and list(estimate.own.units),
-        "variances": estimate and list(estimate.own.variances),
-        "moderated_variance": estimate and estimate.variance,
-        "degrees_of_freedom": estimate and estimate.degrees,
-        "more_units": cell.more,
+        "unit": cell.replicate and cell.replicate.name,
+        "units": list(cell.counted),
+        "pairs": counts and counts.pairs,
+        "slower_pairs": counts and counts.slower,
+        "faster_pairs": counts and counts.faster,
     }

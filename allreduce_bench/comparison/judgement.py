@@ -1,13 +1,13 @@
 """The result of a comparison: a verdict for each cell that both sides have, the gate, and both in sentences.
 
-A cell with too few launches for an interval has no verdict; its ratio is reported as an observation.
+A cell with too few launches or jobs has no verdict; its ratio is reported as an observation.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import NamedTuple
 
-from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..runs.rows import RunError
 from ..units import as_printed, counted, few, in_ranks, significant
@@ -15,7 +15,6 @@ from .conditions import (
     OF_TIME,
     ComparedRun,
     Difference,
-    are_alternated,
     changes,
     differing_conditions,
     differing_facts,
@@ -23,32 +22,16 @@ from .conditions import (
     library_starts,
     refuse_differences,
 )
-from .decision import (
-    MOST_UNITS,
-    Decision,
-    Estimate,
-    decide,
-    difference,
-    estimates,
-    more_units,
-    need,
-    place,
-    shown_time_s,
-)
 from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, is_unreliable, match_cells
+from .pairs import PairCounts, PairVerdict, judge_pairs
+from .replicates import LAUNCH, ROUND, Replicate, replicate_of, times_of
 from .rounds import judge_rounds, pair_rounds
 
 # Verdicts, and how the gate treats undecided cells
 VERDICTS = (*DIRECTIONS, "undecided")
 UNDECIDED = ("warn", "pass", "fail")
 
-# Numbers as they are printed
-DIGITS = 4  # of a time: with three a ratio would be known to 1 % only
-WIDEST_IN_NUMBERS = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
-
-# Words
-PLURAL = {"launch": "launches", "run": "runs"}
-MIN_LAUNCHES_SENTENCE = f"a verdict needs at least {MIN_LAUNCHES} launches per side"
+DIGITS = 4  # of a time that is printed: with three a ratio would be known to 1 % only
 MOST_NAMED = 12  # names in one sentence
 
 
@@ -58,14 +41,14 @@ class ComparedCell(NamedTuple):
     key: MatchKey
     name: str  # `ring 64 KiB, 4 ranks`
     verdict: str  # one of VERDICTS, or failed
-    reason: str = ""  # why it failed or is undecided
-    baseline_s: float | None = None  # median over launches, as `show` has it; of several runs their geometric mean
+    reason: str = ""  # of the verdict
+    baseline_s: float | None = None  # median over the replicates: over launches, as `show` has it, or over jobs
     new_s: float | None = None
     launches: tuple[int, int] = (0, 0)
-    estimate: Estimate | None = None
-    p_holm: float | None = None  # see Decision
-    more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST_UNITS
-    observed: str = ""  # for too few launches for an interval: one of DIRECTIONS by the ratio alone
+    replicate: Replicate | None = None  # what counted once
+    counted: tuple[int, int] = (0, 0)  # replicates of baseline and new
+    counts: PairCounts | None = None  # None: not judged
+    observed: str = ""  # of too few replicates: one of DIRECTIONS by the ratio alone
 
     @property
     def ratio(self) -> float | None:
@@ -87,55 +70,39 @@ class ComparedCell(NamedTuple):
         return as_printed(self.new_s, DIGITS) / as_printed(self.baseline_s, DIGITS)
 
     @property
-    def interval(self) -> str:
-        """Format `1.220 to 1.410`; text if it is too wide for numbers, empty if there is none."""
-        if not (self.estimate and self.printed_ratio):
-            return ""
-        if self.estimate.high > WIDEST_IN_NUMBERS**2 * self.estimate.low:
-            return f"wider than a factor of {WIDEST_IN_NUMBERS:g}"
-        low, high = min(self.estimate.low, self.printed_ratio), max(self.estimate.high, self.printed_ratio)
-        return f"{low:.3f} to {high:.3f}"
-
-    @property
     def shown_verdict(self) -> str:
         """Return the verdict, or `(slower)`: by the ratio alone."""
         return f"({self.observed})" if self.observed else self.verdict
 
     @property
     def outcome(self) -> str:
-        """Format the numbers and the reason: `1.310 times the baseline [1.220 to 1.410], 0.9521 -> 1.247 us`."""
+        """Format `1.310 times the baseline, 0.9521 -> 1.247 us; slower in 25 of 25 pairs`."""
         if not self.printed_ratio:
             return self.reason
-        interval = f" [{self.interval}]" if self.interval else ""
-        numbers = f"{self.printed_ratio:.3f} times the baseline{interval}"
-        times = f"{' -> '.join(self.times)} us"
-        return "; ".join(filter(None, (f"{numbers}, {times}", self.reason)))
+        return f"{self.printed_ratio:.3f} times the baseline, {' -> '.join(self.times)} us; {self.reason}"
 
 
 class Observed(NamedTuple):
-    """The observations on all cells without an interval."""
+    """The observations on all cells of too few launches or jobs."""
 
     cells: int
-    launches: tuple[int, int]  # the most of any cell, of baseline and new
     threshold: float  # a share
     directions: tuple[Direction, ...]  # by the ratios as printed
+    reasons: tuple[str, ...]  # why they have no verdict
 
     def __str__(self) -> str:
-        """Format `25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks); one launch a side: no interval`."""
-        before, after = self.launches
-        launches = f"{before} launches a side" if before == after else f"{before} and {after} launches"
-        words = "one launch a side" if before == after == 1 else launches
-        return f"{directions_words(self.directions, self.threshold)}; {words}: no interval"
+        """Format `25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks); a verdict needs 4 launches …`."""
+        return "; ".join([directions_words(self.directions, self.threshold), *self.reasons])
 
 
 def observed(cells: Sequence[ComparedCell], threshold: float) -> Observed | None:
-    """Sum up the cells of too few launches; None: every cell has enough. `threshold` is a share."""
+    """Sum up the cells of too few launches or jobs; None: there are none. `threshold` is a share."""
     found = [cell for cell in cells if cell.observed]
     if not found:
         return None
-    launches = max(cell.launches[0] for cell in found), max(cell.launches[1] for cell in found)
     ratios = {cell.name: cell.printed_ratio or 1.0 for cell in found}
-    return Observed(len(found), launches, threshold, directions(ratios, threshold))
+    reasons = tuple(dict.fromkeys(cell.reason for cell in found))
+    return Observed(len(found), threshold, directions(ratios, threshold), reasons)
 
 
 class Comparison(NamedTuple):
@@ -149,7 +116,6 @@ class Comparison(NamedTuple):
     notes: Sequence[str]  # caveats
     undecided: str = UNDECIDED[0]  # one of UNDECIDED
     differences: Sequence[Difference] = ()  # conditions and facts
-    is_by_rounds: bool = False  # the launches of both runs alternated
 
     @property
     def heading(self) -> str:
@@ -162,12 +128,12 @@ class Comparison(NamedTuple):
 
     @property
     def observed(self) -> Observed | None:
-        """Return the observation on cells of too few launches; None: there are none."""
+        """Return the observation on cells of too few launches or jobs; None: there are none."""
         return observed(self.cells, self.threshold)
 
     @property
     def is_only_observed(self) -> bool:
-        """True if no cell has enough launches."""
+        """True if no cell has enough launches or jobs."""
         return bool(self.cells) and all(cell.observed for cell in self.cells)
 
     @property
@@ -188,21 +154,10 @@ class Comparison(NamedTuple):
             count = len(self.cells)
             few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
             undecided = few.get(count, f"all {count} cells are undecided")
-            why = "; ".join(filter(None, (str(self.observed) if self.is_only_observed else undecided, self.need)))
+            why = str(self.observed) if self.is_only_observed else undecided
             return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
-
-    @property
-    def need(self) -> str:
-        """Return how many launches are needed; empty if there are enough, or if the number is unknown."""
-        if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
-            return MIN_LAUNCHES_SENTENCE if any(cell.more for cell in self.cells) else ""
-        spread, units, found = need(estimated, self.threshold)
-        if units <= found:
-            return ""
-        differ = f"{PLURAL[estimated[0].own.unit]} differ by {spread * 100:.2g} %"
-        return f"{differ}: {units} per side are needed to show that equal cells are the same, found {found}"
 
     @property
     def warning(self) -> str:
@@ -211,22 +166,18 @@ class Comparison(NamedTuple):
         if self.undecided != "warn" or self.is_blind or not count:
             return ""
         cells, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
-        parts = (f"warning: {cells} undecided, so the gate did not check {them}", self.need)
-        return "; ".join([*filter(None, parts), "to fail on undecided cells, add --undecided fail"])
+        unchecked = f"{cells} undecided, so the gate did not check {them}"
+        return f"warning: {unchecked}; to fail on undecided cells, add --undecided fail"
 
     @property
     def sentence(self) -> str:
-        """Format `24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`.
-
-        That of `Observed` if no cell has enough launches.
-        """
+        """Format `24 cells: 1 slower, 0 faster, 20 same, 3 undecided`; that of `Observed` if all are only observed."""
         if self.is_only_observed:
             return str(self.observed)
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
-        cells = counted(len(self.cells), "cell")
-        return f"{cells}: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
+        return f"{counted(len(self.cells), 'cell')}: {', '.join(counts)}"
 
 
 def compare(
@@ -251,15 +202,14 @@ def compare(
     common = [cell for cell in cells if cell.is_common]
     differences += differing_facts(baseline, new, {cell.key.ranks for cell in common}, conditions)
     refuse_differences(differences, frozenset(despite))
-    is_by_rounds = are_alternated(baseline, new)
-    any_method = "time" in {*despite} or bool(conditions & {*OF_TIME})
     _refuse_copy(common, baseline[0], new[0])
     failed = [cell for cell in cells if cell.failure]
     measured = [cell for cell in common if cell.is_measured and not cell.failure]
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
-    judge = _judge_by_rounds if is_by_rounds else _judge
-    judged |= {cell.key: cell for cell in judge(measured, threshold, any_method)}
-    has_intervals = any(cell.estimate for cell in judged.values())
+    replicates = {ranks: replicate_of(baseline, new, ranks) for ranks in {cell.key.ranks for cell in measured}}
+    for cell in measured:
+        timing = "" if "time" in {*despite} else cell.timing_difference(bool(conditions & {*OF_TIME}))
+        judged[cell.key] = _judge(cell, replicates[cell.key.ranks], threshold, timing or cell.doubt)
     return Comparison(
         baseline,
         new,
@@ -267,20 +217,19 @@ def compare(
         sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_size),
         [cell.unjudged for cell in cells if cell.key not in judged],
         [
-            *_notes_of_runs(baseline, new, has_intervals),
+            *_notes_of_runs(baseline, new, replicates.values()),
             *map(str, adopted),
             *library_starts((*baseline, *new)),
             *(f"changed: {change}" for change in changes(baseline, new)),
         ],
         undecided,
         differences,
-        is_by_rounds,
     )
 
 
 def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
     """Raise RunError if all times of the cells are equal on both sides."""
-    medians_s = [cell.medians_s for cell in cells]
+    medians_s = [[[list(of_run.values()) for _, of_run in side] for side in cell.medians_s] for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
         raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
 
@@ -290,87 +239,47 @@ def _ranks_and_size(cell: ComparedCell) -> tuple[int, int]:
     return cell.key.ranks, cell.key.size_bytes
 
 
-def _judge_by_rounds(cells: Sequence[MatchedCell], threshold: float, any_method: bool) -> list[ComparedCell]:
-    """Judge cells of two runs whose launches alternated."""
-    judged = []
-    for cell in cells:
-        of_cell = _without_verdict(cell, threshold, any_method, least=1)
-        medians_s = (rows[0][1]["launch_medians"] for rows in (cell.before, cell.after))
-        if not of_cell.reason and (pairs := pair_rounds(*medians_s)):
-            verdict, reason, before, after, rounds = judge_rounds(pairs, threshold)
-            of_cell = of_cell._replace(
-                verdict=verdict, reason=reason, baseline_s=before, new_s=after, launches=(rounds, rounds)
-            )
-        judged.append(of_cell if of_cell.reason else of_cell._replace(reason="no common round"))
-    return judged
-
-
-def _judge(cells: Sequence[MatchedCell], threshold: float, any_method: bool) -> list[ComparedCell]:
-    """Judge cells that both sides have measured."""
-    unjudged = {cell.key: _without_verdict(cell, threshold, any_method) for cell in cells}
-    judged = [cell for cell in cells if not unjudged[cell.key].reason]
-    estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
-    for cell, of_cell, decision in zip(judged, estimated, decide(estimated, threshold)):
-        unjudged[cell.key] = _with_verdict(unjudged[cell.key], of_cell, decision, threshold)
-    return list(unjudged.values())
-
-
-def _without_verdict(cell: MatchedCell, threshold: float, any_method: bool, least: int = MIN_LAUNCHES) -> ComparedCell:
-    """Return the cell with its times and the reason not to judge it, if any; `any_method`: its timing may differ."""
-    before, after = cell.medians_s
-    launches = sum(map(len, before)), sum(map(len, after))
-    undecided = ComparedCell(
-        cell.key, cell.name, "undecided", baseline_s=shown_time_s(before), new_s=shown_time_s(after), launches=launches
+def _judge(cell: MatchedCell, replicate: Replicate, threshold: float, doubt: str) -> ComparedCell:
+    """Judge a cell that both sides have measured; `doubt`: why it has no verdict, if it has none."""
+    launches = [sum(len(of_run) for _, of_run in side) for side in cell.medians_s]
+    before, after = (times_of(side, replicate) for side in cell.medians_s)
+    rounds = pair_rounds(*(side[0][1] for side in cell.medians_s)) if replicate == ROUND else []
+    if rounds:
+        before, after = (list(times_s) for times_s in zip(*rounds))
+    counted = (len(rounds),) * 2 if replicate == ROUND else (len(before), len(after))
+    judged = ComparedCell(
+        cell.key,
+        cell.name,
+        "undecided",
+        doubt,
+        median(before),
+        median(after),
+        (launches[0], launches[1]),
+        replicate,
+        counted,
     )
-    if len(cell.definitions) > 1 and not any_method:
-        definitions = ", ".join(cell.definitions)
-        return undecided._replace(
-            reason=f"its timing methods are {definitions}; to compare nevertheless, add --despite time"
-        )
-    if cell.doubt:
-        return undecided._replace(reason=cell.doubt)
-    if min(launches) < least:
-        reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
-        observed = direction_of(undecided.printed_ratio or 1.0, threshold)
-        return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches), observed=observed)
-    return undecided
-
-
-def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, threshold: float) -> ComparedCell:
-    judged = cell._replace(estimate=estimated, verdict=decision.verdict, p_holm=decision.p_holm)
-    if decision.verdict != "undecided":
+    if doubt:
         return judged
-    more = more_units(estimated, threshold, decision.level)
-    alone = place(estimated.low, estimated.high, threshold)
-    by_itself = "" if alone == "undecided" else f"{alone} on its own, not significant among all cells; "
-    reason = f"{by_itself}{_format_more(more, estimated.own.unit)} per side needed"
-    return judged._replace(reason=reason, more=more)
+    if min(counted) < replicate.fewest:
+        observed = direction_of(judged.printed_ratio or 1.0, threshold)
+        return judged._replace(reason=replicate.lack(min(counted)), observed=observed)
+    found = judge_rounds(rounds, threshold) if rounds else judge_pairs(before, after, threshold)
+    return judged._replace(verdict=found.verdict, reason=_format_counts(found, replicate), counts=found.counts)
 
 
-def _format_more(count: int | None, unit: str) -> str:
-    """Format `1 more launch`; None: more than MOST_UNITS."""
-    if count is None:
-        return f"more than {MOST_UNITS} {PLURAL[unit]}"
-    return f"{count} more {unit if count == 1 else PLURAL[unit]}"
+def _format_counts(found: PairVerdict, replicate: Replicate) -> str:
+    """Format `slower in 25 of 25 pairs`; where the verdict is neither slower nor faster, both."""
+    counts, what = found.counts, "rounds" if replicate == ROUND else "pairs"
+    kinds = [found.verdict] if found.verdict in ("slower", "faster") else ["slower", "faster"]
+    return f"{', '.join(f'{kind} in {getattr(counts, kind)}' for kind in kinds)} of {counts.pairs} {what}"
 
 
-def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
-    """Format how many more units decide the cells: ` (6 more launches per side needed)`."""
-    decidable = [cell for cell in undecided if cell.more is not None]
-    if any(cell.estimate is None for cell in decidable):
-        return f" ({MIN_LAUNCHES_SENTENCE})"
-    if not any(cell.estimate for cell in undecided):
-        return ""
-    most = max(decidable or undecided, key=lambda cell: cell.more or 0)
-    unit = most.estimate.own.unit if most.estimate else "launch"
-    share = f" for {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
-    return f" ({_format_more(most.more, unit)} per side needed{share})"
-
-
-def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], has_intervals: bool) -> list[str]:
+def _notes_of_runs(
+    baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], replicates: Iterable[Replicate]
+) -> list[str]:
     """Return the caveats about the runs."""
-    single = has_intervals and len(baseline) == len(new) == 1
-    notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
+    single = LAUNCH in replicates and min(len(baseline), len(new)) == 1
+    notes = ["one run on a side: what another day alone would change is part of the ratio"] if single else []
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if is_unreliable(row)}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []

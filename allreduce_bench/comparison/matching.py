@@ -10,12 +10,12 @@ from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
-from ..runs.schema import FAILED, NOT_RELIABLE
+from ..runs.schema import FAILED, NOT_RELIABLE, split_values
 from ..units import format_size, in_ranks
 from .conditions import ComparedRun
-from .decision import Side
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
+Medians = list[tuple[ComparedRun, dict[str, float]]]  # of one cell and side: runs with times, launch -> median, seconds
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class MatchedCell(NamedTuple):
         return bool(self.before and self.after)
 
     @property
-    def medians_s(self) -> tuple[Side, Side]:
-        """Return the launch medians of each run with times, for both sides, seconds."""
+    def medians_s(self) -> tuple[Medians, Medians]:
+        """Return the launch medians of each run with times, for both sides."""
         return _medians_s(self.before), _medians_s(self.after)
 
     @property
@@ -70,24 +70,29 @@ class MatchedCell(NamedTuple):
         gravest = max((_gravity(row) for _, row in before), default=0)
         return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
 
-    @property
-    def definitions(self) -> list[str]:
-        """Return its timing methods, with the start of short calls: one, or several if they differ."""
+    def timing_difference(self, is_condition: bool) -> str:
+        """Return how its calls were timed differently, if that matters; empty: it does not.
+
+        `is_condition`: the sides differ in a condition from which another timing method follows. Other ways to begin a
+        call matter below STARTS_TELL_BELOW bytes, whatever differs.
+        """
         rows = [row for _, row in (*self.before, *self.after) if row["time_s"]]
-        is_short = self.key.size_bytes < STARTS_TELL_BELOW
-        methods = ((row.get("start") if is_short else None, row["time_definition"]) for row in rows)
-        return list(dict.fromkeys(" ".join(filter(None, method)) for method in methods))
+        definitions = dict.fromkeys(row["time_definition"] for row in rows)
+        starts = dict.fromkeys(start for row in rows for start in split_values(row.get("start")))
+        if len(definitions) > 1 and not is_condition:
+            reason = f"its timing methods are {', '.join(definitions)}"
+        elif len(starts) > 1 and self.key.size_bytes < STARTS_TELL_BELOW:
+            limit = format_size(STARTS_TELL_BELOW)
+            reason = f"calls begun by {' and '.join(starts)} are not compared below {limit}"
+        else:
+            return ""
+        return f"{reason}; to compare nevertheless, add --despite time"
 
     @property
     def doubt(self) -> str:
         """Return why its times are not compared; empty: they are."""
         doubts = [f"{doubt} in {run.name}" for run, row in (*self.before, *self.after) if (doubt := _doubt_of(row))]
         return f"its times are not ranked: {', '.join(doubts)}" if doubts else ""
-
-    @property
-    def tick_s(self) -> float:
-        """Return the coarsest step of the clocks of its runs, seconds."""
-        return max(run.tick_s for run, _ in (*self.before, *self.after))
 
     @property
     def unjudged(self) -> UnjudgedCell:
@@ -192,8 +197,8 @@ def _adopt_values(key: MatchKey, adopted: Sequence[Adopted]) -> MatchKey:
     return replace(key, dtype=values.get("dtype", key.dtype), op=values.get("op", key.op))
 
 
-def _medians_s(rows: Rows) -> Side:
-    return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+def _medians_s(rows: Rows) -> Medians:
+    return [(run, row["launch_medians"]) for run, row in rows if row["time_s"] is not None]
 
 
 def _doubt_of(row: SummaryRow) -> str:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..evaluation.spread import t_quantile
 from ..stats import sign_test
 from ..units import format_ranges
 from .forms import Form, Observations, SizeLine, crowded, meanings, trend_s
@@ -628,3 +627,10 @@ def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
     if floor > log(1 + error) * 2:
         sentences.append("the model error is smaller than the spread between launches: it may fit noise")
     return sentences
+
+
+def t_quantile(share, degrees):
+    """Return the quantile of Student's t at `share`; both may be arrays, degrees may be inf."""
+    from scipy.special import ndtri, stdtrit
+
+    return np.where(np.isinf(degrees), ndtri(share), stdtrit(np.where(np.isinf(degrees), 1.0, degrees), share))[()]

@@ -64,15 +64,16 @@ def test_two_logs_are_compared_and_nothing_is_left_behind(place):
     assert compare(old, new).exit_code == 1 and compare(old, new, "--undecided", "pass").exit_code == 0
 
 
-def test_logs_of_enough_launches_get_verdicts():
+def test_logs_that_do_not_say_their_hosts_are_judged_if_four_a_side_are_given():
     for launch in range(4):
         log(f"before/{launch}.csv", table(1 + launch / 1000))
         log(f"after/{launch}.csv", table(1.3 + launch / 1000))
-    found = judged("before", "after")
-    assert {(cell["verdict"], cell["unit"]) for cell in found["cells"]} == {("slower", "launch")}
-    assert found["cells"][0]["baseline_launches"] == 4 and found["observed"] is None
+    found = judged("before", "after")  # a folder of logs is a job
+    assert {(cell["verdict"], cell["observed"]) for cell in found["cells"]} == {("undecided", "slower")}
+    assert found["cells"][0]["baseline_launches"] == 4 and "hosts unknown: " in found["sentence"]
     sides = [[f"{side}/{launch}.csv" for launch in range(4)] for side in ("before", "after")]
-    assert {cell["unit"] for cell in judged(*sides[0], "--", *sides[1])["cells"]} == {"run"}
+    found = judged(*sides[0], "--", *sides[1])
+    assert {(cell["verdict"], cell["unit"]) for cell in found["cells"]} == {("slower", "job")}
 
 
 def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():

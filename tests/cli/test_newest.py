@@ -23,7 +23,7 @@ def here(tmp_path):
 
 
 def made(path, day, **words):
-    folder = build_run(path, **{"sizes": (8, 1024, 65536), "ranks": (2, 4), "launches": 3, "seed": day, **words})
+    folder = build_run(path, **{"sizes": (8, 1024, 65536), "ranks": (2, 4), "launches": 4, "seed": day, **words})
     change_json(folder.run_json, created=f"2026-11-{day}T10:00:00+00:00")
 
 

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,15 +21,21 @@ ABSENT = "not planned"  # by a side
 NO_MEMORY = "no memory"  # why a cell was skipped
 
 KIB = 1024
+ALL = [(name, size) for name in ("native", "ring") for size in (8, 64 * KIB)]
 SMALL = {"algorithms": ("native", "ring"), "sizes": (8, 64 * KIB), "ranks": (2,), "launches": 5}
 
 
-def run_of(path: Path, seed: int, spread: float = 0.005, slower: dict | None = None, **choices) -> RunFolder:
-    """A run whose launches differ by `spread`; `slower`: factors of (algorithm, size_bytes)."""
+ROUGH = (1.2, 0.8)  # factors of launches by turns: in 2 of 5 the cell is faster
+
+
+def run_of(path: Path, seed: int, slower: dict | None = None, rough: Sequence = (), **choices) -> RunFolder:
+    """A run whose launches differ by half a per cent; `slower`: factors of (algorithm, size_bytes), `rough`: cells."""
     noise = random.Random(seed)
 
     def factor(launch, cell) -> float:
-        return noise.gauss(1, spread) * (slower or {}).get((cell.algorithm, cell.size_bytes), 1)
+        key = cell.algorithm, cell.size_bytes
+        level = ROUGH[(launch.number + 1) % 2] if key in rough else 1
+        return noise.gauss(1, 0.005) * (slower or {}).get(key, 1) * level
 
     return build_run(path, **{**SMALL, **choices}, factor=factor, seed=seed)
 
@@ -60,7 +67,8 @@ def base(tmp_path) -> Path:
 
 
 def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
-    new = run_of(tmp_path / "new", 2, slower={("ring", 8): 1.3, ("native", 64 * KIB): 0.7, ("native", 8): 1.05}).path
+    slower = {("ring", 8): 1.3, ("native", 64 * KIB): 0.7}
+    new = run_of(tmp_path / "new", 2, slower=slower, rough=[("native", 8)]).path
     assert verdicts(base, new) == {
         "native 8 B, 2 ranks": "undecided",
         "ring 8 B, 2 ranks": "slower",
@@ -69,12 +77,11 @@ def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
     }
     result = compare(base, new)
     assert result.exit_code == 1 and result.stderr == "error: slower: ring 8 B, 2 ranks\n"
-    more = r"\((\d+ more launch(es)?|more than 1000 launches) per side needed"
-    expected = rf"4 cells: 1 slower, 1 faster, 1 same, 1 undecided {more}"
-    assert re.match(expected, result.stdout.splitlines()[-2])
+    assert result.stdout.splitlines()[-2] == "4 cells: 1 slower, 1 faster, 1 same, 1 undecided"
     assert "1 cell is undecided" in result.stdout.splitlines()[-1]
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["verdict"] == "slower"]
-    assert cell["low"] < cell["ratio"] < cell["high"] and cell["ratio"] == pytest.approx(1.3, rel=0.03)
+    assert (cell["reason"], cell["slower_pairs"], cell["pairs"]) == ("slower in 25 of 25 pairs", 25, 25)
+    assert cell["ratio"] == pytest.approx(1.3, rel=0.03)
     assert cell["ratio"] == pytest.approx(cell["new_s"] / cell["baseline_s"])
     assert (cell["baseline_launches"], cell["unit"], cell["units"]) == (5, "launch", [5, 5])
 
@@ -93,26 +100,22 @@ def test_the_threshold_is_the_users(base, tmp_path):
     assert compare(base, new, "--threshold", "20%").exit_code == 1
 
 
-def test_an_alarm_holds_for_all_cells_and_a_cell_alone_for_itself(base, tmp_path):
-    new = run_of(tmp_path / "new", 2, spread=0.02, slower={("ring", 8): 1.07}).path
+def test_a_cell_alone_is_judged_as_among_others(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, slower={("ring", 8): 1.07}).path
     together, alone = judged(base, new)["cells"], judged(base, new, "-a", "ring", "--sizes", "8")["cells"]
-    (ring,) = [cell for cell in together if cell["name"] == "ring 8 B, 2 ranks"]
-    assert [cell["name"] for cell in alone] == [ring["name"]] and alone[0]["ratio"] == ring["ratio"]
-    assert ring["degrees_of_freedom"] > alone[0]["degrees_of_freedom"] and ring["p_holm"] != alone[0]["p_holm"]
+    assert alone == [cell for cell in together if cell["name"] == "ring 8 B, 2 ranks"]
     assert "has no cell that matches -a and --sizes; it has: native, ring; 8 B, 64 KiB" in refusal(
         base, new, "-a", "tree"
     )
 
 
 def test_undecided_is_not_green_by_accident(base, tmp_path):
-    rough = run_of(tmp_path / "rough", 2, spread=0.3).path
+    rough = run_of(tmp_path / "rough", 2, rough=ALL).path
     blind = compare(base, rough)
     assert blind.exit_code == 1
     assert blind.stderr.startswith("error: ") and blind.stderr.count("\n") == 1
     assert "pass nevertheless" in blind.stderr
     assert "4 cells are undecided" in blind.stderr
-    assert "equal cells" in blind.stderr and "found 5" in blind.stderr
-    assert re.search(r"; launches differ by \d+ %: \d+ per side ", blind.stderr)
     passed = compare(base, rough, "--undecided", "pass")
     assert passed.exit_code == 0 and not passed.stderr and "4 undecided" in passed.stdout.splitlines()[-1]
     failed = compare(base, rough, "--undecided", "fail")
@@ -121,7 +124,7 @@ def test_undecided_is_not_green_by_accident(base, tmp_path):
 
 
 def test_what_the_gate_did_not_see_is_said_in_every_format(base, tmp_path):
-    mixed = run_of(tmp_path / "mixed", 2, slower={("native", 8): 1.05}).path
+    mixed = run_of(tmp_path / "mixed", 2, rough=[("native", 8)]).path
     table = compare(base, mixed)
     warning = table.stdout.splitlines()[-1]
     assert table.exit_code == 0 and warning.startswith("warning: 1 cell is undecided")
@@ -133,41 +136,54 @@ def test_what_the_gate_did_not_see_is_said_in_every_format(base, tmp_path):
     assert judged(base, mixed, "--undecided", "fail")["failure"] == "undecided: native 8 B, 2 ranks"
 
 
-@pytest.mark.parametrize("launches", [1, 2])
-def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
+@pytest.mark.parametrize("launches", [1, 3])
+def test_fewer_than_four_launches_are_never_judged(base, tmp_path, launches):
     new = run_of(tmp_path / "new", 2, launches=launches, slower={("ring", 8): 9.0}).path
     for sides in ((base, new), (new, base)):
         found = judged(*sides)
         assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and found["failed"]
         assert "pass nevertheless" in found["failure"]
-        assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
-        before, after = (launches, 5) if sides[0] == new else (5, launches)
-        assert all(words in found["cells"][0]["reason"] for words in (f"{before} and {after} launches", "3 per side"))
+        assert found["cells"][0]["reason"] == f"a verdict needs 4 launches a side, found {launches}"
         assert found["counts"]["undecided"] == found["observed"]["cells"] == 4
         big = max(found["observed"]["directions"], key=lambda direction: direction["most"])
         assert (big["cells"], big["where"]) == (1, "ring 8 B, 2 ranks") and big["most"] == pytest.approx(9, rel=0.05)
-    assert judged(base, new)["observed"]["launches"] == [5, launches]
     assert "undecided" not in compare(base, new).stdout
 
 
 def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
-    """The days differ by 10 %, the launches of a day by half a per cent: one more is no regression, 150 % is one."""
-    days = random.Random(3)
+    """The days differ by up to 10 %: one more is no regression, 150 % is one."""
     nights = []
-    for i in range(6):
-        day = {(name, size): days.gauss(1, 0.1) for name in ("native", "ring") for size in (8, 64 * KIB)}
+    for i, factor in enumerate((1.0, 1.1, 0.95, 1.05, 0.9, 1.02)):
+        day = {(name, size): factor for name in ("native", "ring") for size in (8, 64 * KIB)}
         nights.append(run_of(tmp_path / f"night{i}", 10 + i, slower=day).path)
-    today = run_of(tmp_path / "today", 20, slower={("ring", 8): 2.5, ("ring", 64 * KIB): 1.1}).path
+    today = run_of(tmp_path / "today", 20, slower={("ring", 8): 2.5, ("ring", 64 * KIB): 1.07}).path
     found = judged(*nights, "--", today)
     assert {cell["name"]: cell["verdict"] for cell in found["cells"] if cell["verdict"] != "undecided"} == {
         "ring 8 B, 2 ranks": "slower"
     }
-    assert {cell["unit"] for cell in found["cells"]} == {"run"} and found["cells"][0]["units"] == [6, 1]
-    assert "runs per side needed" in found["sentence"]
+    assert found["cells"][0]["units"] == [30, 5]
     assert compare(*nights, "--", today, "--format", "markdown").exit_code == 1  # options behind -- are options
     assert f"baseline: 6 runs, {nights[0]} to {nights[5]}\n" in compare(*nights, "--", today).stdout
     assert len(judged(*nights[:2], "--", *nights[2:])["cells"]) == 4
     assert verdicts(nights[0], "--", nights[1]) == verdicts(nights[0], nights[1])
+
+
+def test_on_other_hosts_there_are_ratios_and_only_several_jobs_decide(tmp_path):
+    def on(host: str, number: int, factor: float) -> Path:
+        slower = {("ring", 8): factor}
+        variables = {"SLURM_JOB_ID": f"{host}{number}"}
+        place = {"hosts": [host] * 2, "variables": variables}
+        return run_of(tmp_path / f"{host}-{number}", number, slower=slower, facts=place).path
+
+    olds, news = ([on(host, n, f) for n in range(4)] for host, f in (("n1", 1.0), ("n2", 1.3)))
+    result = compare(olds[0], news[0])
+    assert result.exit_code == 1 and "other nodes: the allocation alone can differ by this much" in result.stdout
+    assert {cell["verdict"] for cell in judged(olds[0], news[0])["cells"]} == {"undecided"}
+    assert compare(olds[0], news[0], "--undecided", "pass").exit_code == 0
+    found = judged(*olds, "--", *news)
+    assert {cell["unit"] for cell in found["cells"]} == {"job"} and found["cells"][0]["units"] == [4, 4]
+    assert [cell["name"] for cell in found["cells"] if cell["verdict"] == "slower"] == ["ring 8 B, 2 ranks"]
+    assert judged(*olds, "--", *news[:3])["cells"][0]["reason"].endswith("needs 4 jobs a side, found 3")
 
 
 @pytest.mark.parametrize(
@@ -259,9 +275,9 @@ def test_runs_whose_launches_alternated_are_judged_by_rounds(tmp_path):
         change_json(tmp_path / name / "run.json", alternated=[f"../{other}"])
     sides = tmp_path / "a", tmp_path / "b"
     found = judged(*sides)
-    assert found["by_rounds"] and {cell["verdict"] for cell in found["cells"]} == {"slower"}
+    assert {(cell["unit"], cell["verdict"]) for cell in found["cells"]} == {("round", "slower")}
     assert {cell["reason"] for cell in found["cells"]} == {"slower in 5 of 5 rounds"}
-    assert "verdicts by rounds" in compare(*sides).stdout and compare(*sides).exit_code == 1
+    assert "in nearly all rounds" in compare(*sides).stdout and compare(*sides).exit_code == 1
     change_json(sides[0] / "run.json", alternated=[])
     assert {cell["verdict"] for cell in judged(*sides)["cells"]} == {"undecided"}
 
@@ -307,9 +323,8 @@ def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp
 def test_other_definitions_of_time_are_not_judged_and_interfaces_and_pretended_nodes_are_conditions(base, tmp_path):
     raw = run_of(tmp_path / "raw", 2)
     by_time(raw)
-    verdicts = {(" 8 B" in cell["name"], cell["verdict"]) for cell in judged(base, raw.path)["cells"]}
-    assert verdicts == {(True, "undecided"), (False, "same")}  # long calls are compared
-    assert compare(base, raw.path, "--despite", "time").exit_code == 0
+    assert list(verdicts(base, raw.path).values()) == ["undecided", "undecided", "same", "same"]  # 8 B, 64 KiB
+    assert {*verdicts(base, raw.path, "--despite", "time").values()} == {"same"}
     raw = run_of(tmp_path / "other", 3)
     plan = json.loads(raw.run_json.read_text())["plan"]
     change = {"start": {**plan["start"], "interface": "hsn0"}, "pretend_ranks_per_node": 1}
@@ -386,11 +401,11 @@ def test_what_failed_on_the_new_side_alone_fails_the_gate(base, tmp_path, state)
 
 
 def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
-    new = run_of(tmp_path / "new", 2, outcome=lambda launch, cell: {} if launch.number < 4 else None).path
+    new = run_of(tmp_path / "new", 2, outcome=lambda launch, cell: {} if launch.number < 5 else None).path
     result = compare(base, new)
     assert result.exit_code == 0
-    assert f"{new} is unfinished" in result.stdout and "missing in 2r-4; 2r-5" in result.stdout
-    assert {cell["new_launches"] for cell in judged(base, new)["cells"]} == {3}
+    assert f"{new} is unfinished" in result.stdout and "missing in 2r-5" in result.stdout
+    assert {cell["new_launches"] for cell in judged(base, new)["cells"]} == {4}
     nothing = run_of(tmp_path / "nothing", 2, outcome=lambda launch, cell: None).path
     assert "half-written" in refusal(base, nothing)
 
@@ -435,8 +450,8 @@ def awkward(base, tmp_path) -> tuple[Path, Path]:
             else {}
         )
 
-    slower = {("native", 64 * KIB): 1.5, ("native", 8): 1.05}
-    return base, run_of(tmp_path / "new", 2, outcome=outcome, slower=slower, sizes=(8, 16, 64 * KIB)).path
+    slower, rough = {("native", 64 * KIB): 1.5}, [("native", 8)]
+    return base, run_of(tmp_path / "new", 2, slower, rough, outcome=outcome, sizes=(8, 16, 64 * KIB)).path
 
 
 def test_junit_is_read_back(awkward, tmp_path):
@@ -471,13 +486,13 @@ def cells_of(line: str) -> list[str]:
 
 def test_markdown_is_read_back(awkward):
     lines = compare(*awkward, "--format", "markdown").stdout.splitlines()
-    assert re.match(r"\*\*4 cells: 1 failed, 1 slower, 0 faster, 1 same, 1 undecided .*\*\*$", lines[0])
+    assert re.match(r"\*\*4 cells: 1 failed, 1 slower, 0 faster, 1 same, 1 undecided\*\*$", lines[0])
     rows = [cells_of(line) for line in lines if line.startswith("|")]
-    assert {len(row) for row in rows} == {7}
+    assert {len(row) for row in rows} == {6}
     assert re.fullmatch(r"(:?-+:?)+", "".join(rows[1]))
-    found = {row[0]: row[5] for row in rows[2:]}
+    found = {row[0]: row[4] for row in rows[2:]}
     assert found == verdicts(*awkward)
-    (reason,) = [row[6] for row in rows if row[5] == "failed"]
+    (reason,) = [row[5] for row in rows if row[4] == "failed"]
     assert AWKWARD.replace("\x07", "?") in reason and "\x07" not in compare(*awkward).stdout
     assert sum(line.startswith("- only new: ") for line in lines) == 2
 
@@ -486,13 +501,14 @@ def test_json_says_what_the_table_says(awkward):
     content, table = judged(*awkward), compare(*awkward).stdout
     assert content["counts"] == {"slower": 1, "faster": 0, "same": 1, "undecided": 1, "failed": 1}
     assert content["failed"] and [content["sentence"], content["warning"]] == table.splitlines()[-2:]
-    assert (content["threshold"], content["correction"]) == (0.05, "Holm")
+    assert content["threshold"] == 0.05
     shown = {line[:25].strip(): line.split() for line in table.splitlines() if "ranks  " in line}
     for cell in content["cells"]:
         assert cell["verdict"] in shown[cell["name"]]
-        assert cell["ratio"] is None or f"{cell['ratio']:.3f}" in shown[cell["name"]]
+        ratio = shown[cell["name"]][-1 - len((cell["reason"] or "").split()) - 1]
+        assert cell["ratio"] is None or float(ratio) == pytest.approx(cell["ratio"], rel=1e-3)
     failed = next(cell for cell in content["cells"] if cell["verdict"] == "failed")
-    assert failed["low"] is None and AWKWARD in failed["reason"]
+    assert failed["pairs"] is None and AWKWARD in failed["reason"]
 
 
 def test_output_takes_the_format_and_stdout_the_table(awkward, tmp_path):
@@ -518,5 +534,5 @@ def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(bas
     new = run_of(tmp_path / "new", 2, call=fell_back).path
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["name"] == "ring 8 B, 2 ranks"]
     assert cell["verdict"] == "undecided"
-    assert "methods are barrier max_local, round_time max_local" in cell["reason"]
+    assert "calls begun by barrier and round_time are not compared below 64 KiB" in cell["reason"]
     assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}

@@ -22,7 +22,8 @@ def test_cells_are_matched_and_named():
     cells = match_cells([BASE], [compared_run("new", row(SLOWER), row(SLOWER, size_bytes=64))])
     assert [cell.name for cell in cells] == ["ring 8 B, 2 ranks", "native 8 B, 2 ranks", "ring 64 B, 2 ranks"]
     assert [cell.is_common for cell in cells] == [True, False, False]
-    assert cells[0].medians_s == ([list(FASTER)], [list(SLOWER)]) and cells[0].is_measured
+    assert [list(side[0][1].values()) for side in cells[0].medians_s] == [list(FASTER), list(SLOWER)]
+    assert cells[0].is_measured
     assert [cell.unjudged for cell in cells[1:]] == [
         ("only in the baseline", f"native 8 B, 2 ranks (new: {ABSENT})"),
         ("only new", f"ring 64 B, 2 ranks (baseline: {ABSENT})"),
@@ -76,3 +77,21 @@ def test_what_was_named_and_not_measured_is_refused():
         match_cells([BASE], [BASE], sizes=[64])
     (cell,) = match_cells([BASE], [BASE], algorithms=["native"])
     assert cell.key.competitor == "native"
+
+
+@pytest.mark.parametrize(
+    ("differs", "size_bytes", "is_condition", "words"),
+    [
+        ({}, 8, False, ""),
+        ({"start": "round_time"}, 8, False, "calls begun by barrier and round_time are not compared below 64 KiB"),
+        ({"start": "round_time"}, 65535, True, "calls begun by barrier and round_time are not"),
+        ({"start": "round_time"}, 65536, False, ""),
+        ({"time_definition": "completion"}, 65536, False, "its timing methods are max_local, completion"),
+        ({"time_definition": "completion"}, 65536, True, ""),
+        ({"time_definition": "osu_avg", "start": None}, 8, False, "its timing methods are"),
+    ],
+)
+def test_cells_that_were_timed_differently_say_so(differs, size_bytes, is_condition, words):
+    rows = row(FASTER, size_bytes=size_bytes), row(SLOWER, size_bytes=size_bytes, **differs)
+    reason = match_one(*rows).timing_difference(is_condition)
+    assert reason.startswith(words) and bool(reason) == reason.endswith("add --despite time") == bool(words)

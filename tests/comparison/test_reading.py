@@ -1,7 +1,6 @@
 """Folders become the runs of a comparison, and a time that is none is refused with its place."""
 
 import pytest
-from compared_runs import compared_run
 from made_runs import build_run
 
 from allreduce_bench.comparison.conditions import read_sides
@@ -27,8 +26,3 @@ def test_a_time_that_is_none_is_refused(tmp_path, time_s):
     folder = build_run(tmp_path / "run", **SMALL, call=lambda *_: {"time_s": time_s})
     with pytest.raises(RunError, match="damaged: "):
         read_sides([folder.path], [])
-
-
-def test_the_coarsest_clock_counts():
-    attempts = [{"machines": [{"timer": {"step_s": 1e-9}}, {"timer": {"resolution_s": 1e-6}}, {}]}]
-    assert compared_run("run", attempts=attempts).tick_s == 1e-6 and compared_run("run").tick_s == 0

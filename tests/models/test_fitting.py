@@ -1,11 +1,14 @@
 """A fit finds what was put in, finds no worse than scipy's own search, and says what it cannot tell."""
 
+from math import inf
+
 import numpy as np
 import pytest
 from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 from scipy.optimize import least_squares
+from scipy.stats import norm, t
 
-from allreduce_bench.models.fitting import SOFT, fit_form, separable, soft_l1
+from allreduce_bench.models.fitting import SOFT, fit_form, separable, soft_l1, t_quantile
 from allreduce_bench.models.forms import Form, crowded
 
 
@@ -62,3 +65,8 @@ def test_one_wild_time_hardly_moves_the_fit():
 def test_a_column_that_follows_from_others_is_left_out():
     first, second = np.array([1.0, 2, 3]), np.array([1.0, 1, 1])
     assert separable(np.column_stack([first, 2 * first, second, first + second])).tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("tail, degrees", [(0.025, 4), (0.025 / 7, 12), (0.001, 200)])
+def test_quantiles_are_those_of_scipy_to_the_last_bit(tail, degrees):
+    assert -t_quantile(tail, degrees) == t.isf(tail, degrees) and -t_quantile(tail, inf) == norm.isf(tail)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from allreduce_bench.comparison.conditions import ComparedRun
 from allreduce_bench.runs.plan import Plan
 
-FASTER, SLOWER = (1e-6, 1.01e-6, 0.99e-6), (2e-6, 2.02e-6, 1.98e-6)
+FASTER, SLOWER = (1e-6, 1.01e-6, 0.99e-6, 1e-6), (2e-6, 2.02e-6, 1.98e-6, 2e-6)
+HOST = "n1"
 
 
 def row(medians_s: Sequence[float] = (), **values) -> dict:
@@ -27,6 +28,24 @@ def row(medians_s: Sequence[float] = (), **values) -> dict:
     return {**facts, **values}
 
 
-def compared_run(name: str, *rows: dict, attempts: Sequence[dict] = (), unfinished: Sequence[str] = ()) -> ComparedRun:
-    """A run that holds these rows."""
-    return ComparedRun(name, Plan(("ring", "native"), (8,), (2,), seed=1), rows, attempts, unfinished)
+def launches_on(*hosts: str, jobs: Sequence[str] = (), ranks: Sequence[int] = (2, 4)) -> list[dict]:
+    """The facts of launches of these ranks: on these hosts, launch k in the k-th job, if given."""
+    return [
+        {
+            "launch": f"{of}r-{number}",
+            "ranks": of,
+            "oversubscribed": None,
+            "hosts": list(hosts),
+            "variables": {"SLURM_JOB_ID": job} if job else {},
+        }
+        for of in ranks
+        for number, job in enumerate(jobs or [""], start=1)
+    ]
+
+
+def compared_run(
+    name: str, *rows: dict, attempts: Sequence[dict] | None = None, unfinished: Sequence[str] = ()
+) -> ComparedRun:
+    """A run that holds these rows, on HOST."""
+    facts = launches_on(HOST) if attempts is None else attempts
+    return ComparedRun(name, Plan(("ring", "native"), (8,), (2,), seed=1), rows, facts, unfinished)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from allreduce_bench.units import parse_size, three_digits
@@ -13,7 +14,7 @@ FACTOR = re.compile(
     r"(?P<rival>[^\s,]+)(?:, the second fastest)?(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
     re.MULTILINE,
 )
-COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  (\d+\.\d{3}) to (\d+\.\d{3})  ")
+COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  \(?(?:slower|faster|same|undecided)")
 
 Times = dict[tuple[int, str], float]  # (bytes, competitor) -> microseconds as printed
 
@@ -24,7 +25,7 @@ class Said(NamedTuple):
     sentence: str
     said: str
     divided: str  # what the times of the table give
-    low: float
+    low: float  # of its interval
     high: float
 
 
@@ -76,6 +77,6 @@ def factors_of(text: str) -> list[Said]:
 def ratios_of(text: str) -> list[Said]:
     """Every ratio of a table of `compare`, beside that of its two times."""
     return [
-        Said(match[0], match[3], f"{float(match[2]) / float(match[1]):.3f}", float(match[4]), float(match[5]))
+        Said(match[0], match[3], f"{float(match[2]) / float(match[1]):.3f}", 0.0, inf)
         for match in COMPARED.finditer(text)
     ]
