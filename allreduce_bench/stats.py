@@ -13,6 +13,7 @@ T95 = (
 )  # fmt: skip
 CONFIDENCE = 0.95  # of an interval over launches, if there are enough of them
 LEAST_FOR_INTERVAL = 6  # the range of n values misses their median in 2^(1-n) of samples: below, in more than 5 %
+MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 LEAST_FOR_LAG = 10  # below, the standard error of the correlation exceeds 0.3
 LEAST_FOR_DRIFT = 9  # three calls in each third
 LEAST_FOR_FENCES = 4
@@ -109,6 +110,7 @@ def sign_test(above: int, of: int) -> float:
 
 __all__ = [
     "LEAST_FOR_INTERVAL",
+    "MIN_LAUNCHES",
     "drift",
     "geometric_mean",
     "hull",

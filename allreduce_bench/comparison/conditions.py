@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..evaluation.cell_times import competing
+from ..evaluation.competing import competing
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..evaluation.frames import read_calls, valid_calls
 from ..evaluation.summary import summarise

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from ..evaluation.cell_times import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
+from ..evaluation.doubts import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES

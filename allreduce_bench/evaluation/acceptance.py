@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .cell_times import STATES, competing
+from .competing import competing
+from .doubts import STATES
 from .grade import NOT_RELIABLE
 from .limits import passes_link
 from .summary_row import SummaryRow, time_of

@@ -15,7 +15,7 @@ from ..runs.folder import CellKey
 from ..runs.plan import Plan
 from ..runs.rows import Row
 from ..units import format_size, format_time, spans
-from .cell_times import competing
+from .competing import competing
 from .summary_row import SummaryRow, time_of
 
 # equal bits

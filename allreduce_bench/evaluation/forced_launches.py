@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ..runs.competitor import FORCED_DEFAULT, NATIVE, Competitor
 from ..runs.schema import FASTEST, SLOWER
-from .cell_times import OTHER_DEFAULT, REFERENCE
+from .doubts import OTHER_DEFAULT, REFERENCE
 from .rounds import relation, times_by_round
 from .summary_row import SummaryRow, time_of
 

@@ -16,8 +16,7 @@ from ..medians import median_interval
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
 from ..runs.schema import CALLS, KINDS, QUANTILES, STAMPS, join_values, split_values
-from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, outliers, quantile
-from .cell_times import MIN_LAUNCHES
+from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES, drift, hull, lag1, launch_interval, outliers, quantile
 from .stamps import stamps_of
 from .summary_row import SummaryRow
 

@@ -11,9 +11,9 @@ from typing import Any
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
 from ..machine.interfaces import has_errors
 from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
-from ..stats import LEAST_FOR_INTERVAL, median
+from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES, median
 from .agreement import broken_promise
-from .cell_times import APART, MIN_LAUNCHES
+from .doubts import APART
 from .summary_row import Grade, Noise, Reason, SummaryRow
 
 # Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..units import as_printed, format_size, significant
-from .cell_times import tables
+from .competing import tables
 from .rounds import NEGLIGIBLE
 from .summary_row import SummaryRow, time_of
 

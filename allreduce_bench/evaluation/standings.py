@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
-from .cell_times import APART, tables
+from .competing import tables
+from .doubts import APART
 from .grade import NOT_RELIABLE
 from .rounds import is_probably_faster, relation, times_by_round
 from .summary_row import SummaryRow, time_of

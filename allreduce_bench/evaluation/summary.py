@@ -17,7 +17,8 @@ from ..runs.schema import BARRIER, FINAL, FLOORS, LEFT_OUT, ROUND_TIME, SUMMARY,
 from ..units import algbw, busbw
 from . import marks
 from .agreement import same_at_lengths
-from .cell_times import competing, find_doubts
+from .competing import competing
+from .doubts import find_doubts
 from .forced_launches import find_forced_doubts
 from .frames import CELL, cells_of, medians_of, read_calls, rows_of
 from .grade import grade_rows

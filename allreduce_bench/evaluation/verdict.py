@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..runs.competitor import Competitor
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import geometric_mean
-from .cell_times import tables
+from .competing import tables
 from .grade import NOT_RELIABLE
 from .rounds import FEWEST_ROUNDS, ratios_by_round
 from .single_algorithm import Performance, performance

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from ..evaluation.cell_times import competing
+from ..evaluation.competing import competing
 from ..evaluation.frames import CELL, medians_of, read_calls
 from ..evaluation.launch_states import CellOfSeries, find_states
 from ..evaluation.summary import summarise

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from ..evaluation.cell_times import competing, mockups
+from ..evaluation.competing import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.rounds import ratios_by_round, relation, times_by_round
 from ..evaluation.summary_row import SummaryRow, time_of

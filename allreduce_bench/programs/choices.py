@@ -208,7 +208,7 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
 
 def _choices_of_run(path: Path) -> list[Choice]:
     """Return the fastest of each size that this version has. Raises RunError, ChoiceError."""
-    from ..evaluation.cell_times import by_size  # late, all: few programs choose by a run
+    from ..evaluation.doubts import by_size  # late, all: few programs choose by a run
     from ..evaluation.summary import summarise
     from ..runs.folder import RunFolder
 

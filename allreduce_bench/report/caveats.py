@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..evaluation import cell_times
+from ..evaluation import doubts
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
-from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts
+from ..evaluation.competing import competing
+from ..evaluation.doubts import MUCH_INVALID, STRONG_DRIFT, drifts
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..runs.schema import split_values
-from ..stats import LEAST_FOR_INTERVAL
+from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 
@@ -404,7 +405,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         f"took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
-        for name, floor_s in cell_times.passed_floors(row).items()
+        for name, floor_s in doubts.passed_floors(row).items()
     ]
     effect = (
         "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
@@ -435,7 +436,7 @@ def _is_doubted(*doubts: str) -> Callable[[SummaryRow], bool]:
 
 
 def _drifts_slightly(row: SummaryRow) -> bool:
-    return row.get("doubt") != cell_times.DRIFT and drifts(row, SLIGHT_DRIFT)
+    return row.get("doubt") != doubts.DRIFT and drifts(row, SLIGHT_DRIFT)
 
 
 def _is_imprecise(row: SummaryRow) -> bool:
@@ -453,7 +454,7 @@ REMARKS = (
     Remark(
         "caution",
         "different timing methods",
-        _is_doubted(cell_times.BARRIERS, cell_times.DEFINITIONS, cell_times.OTHER_DEFINITION),
+        _is_doubted(doubts.BARRIERS, doubts.DEFINITIONS, doubts.OTHER_DEFINITION),
         "cells were timed by another method than others of the same size, or by different methods in their launches",
         "part of the difference between such times comes from the method: they are not ranked",
         "choose one synchronisation method for all calls with --sync",
@@ -461,7 +462,7 @@ REMARKS = (
     Remark(
         "caution",
         "another algorithm ran",
-        _is_doubted(cell_times.ANOTHER),
+        _is_doubted(doubts.ANOTHER),
         "cells are of another algorithm of the library than the one that was asked for",
         "their times say nothing about the algorithm that was asked for: they are not ranked",
         "see in the section about native which algorithm ran, and leave out those that did not",
@@ -469,7 +470,7 @@ REMARKS = (
     Remark(
         "caution",
         "another default",
-        _is_doubted(cell_times.OTHER_DEFAULT),
+        _is_doubted(doubts.OTHER_DEFAULT),
         "cells were measured where the library's own choice took another time than native, by more than 5 %",
         "the launches in which it is told what to use disturb it: these times are not compared with the others",
         "compare them with native:default, which those launches measured, too",
@@ -477,7 +478,7 @@ REMARKS = (
     Remark(
         "caution",
         "many invalid calls",
-        _is_doubted(cell_times.INVALID),
+        _is_doubted(doubts.INVALID),
         f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
@@ -509,7 +510,7 @@ REMARKS = (
     Remark(
         "caution",
         "times drift",
-        _is_doubted(cell_times.DRIFT),
+        _is_doubted(doubts.DRIFT),
         f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
         "the cell has no single time; its median depends on how long it ran: they are not ranked",
         "use more --warmups or a longer --min-time",

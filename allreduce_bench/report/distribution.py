@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from ..evaluation.cell_times import competing, mockups
+from ..evaluation.competing import competing, mockups
 from ..evaluation.frames import CELL_OF_LAUNCH, read_calls, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..evaluation.cell_times import APART
+from ..evaluation.doubts import APART
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..models.model import Bounds
 from ..runs.competitor import Competitor

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
-from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..machine.interfaces import parse_traffic, total_traffic
@@ -25,7 +24,7 @@ from ..runs.injected import PATTERNS, late_by_of
 from ..runs.plan import Plan
 from ..runs.rank_order import BLOCK, CYCLIC
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values
-from ..stats import LEAST_FOR_INTERVAL
+from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES
 from ..units import counted, few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
 

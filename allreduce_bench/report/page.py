@@ -20,7 +20,7 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation import agreement
-from ..evaluation.cell_times import competing, competitor_names, defaults, mockups
+from ..evaluation.competing import competing, competitor_names, defaults, mockups
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise, summary_frame

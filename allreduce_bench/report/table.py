@@ -5,16 +5,8 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.cell_times import (
-    ANOTHER,
-    INVALID,
-    OTHER_DEFAULT,
-    REFERENCE,
-    competing,
-    defaults,
-    doubt_words,
-    mockups,
-)
+from ..evaluation.competing import competing, defaults, mockups
+from ..evaluation.doubts import ANOTHER, INVALID, OTHER_DEFAULT, REFERENCE, doubt_words
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts

@@ -2,7 +2,7 @@
 
 from made_rows import made_row
 
-from allreduce_bench.evaluation.cell_times import by_size, competing, tables
+from allreduce_bench.evaluation.competing import by_size, competing, tables
 
 
 def test_references_do_not_compete():

@@ -4,7 +4,7 @@ import pytest
 from made_rows import made_row, rank
 from made_runs import build_run, identified
 
-from allreduce_bench.evaluation.cell_times import (
+from allreduce_bench.evaluation.doubts import (
     ANOTHER,
     BARRIERS,
     BELOW_FLOOR,

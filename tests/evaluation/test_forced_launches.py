@@ -4,7 +4,7 @@ import pytest
 from made_rows import made_row
 from made_runs import build_run
 
-from allreduce_bench.evaluation.cell_times import OTHER_DEFAULT, REFERENCE, find_doubts
+from allreduce_bench.evaluation.doubts import OTHER_DEFAULT, REFERENCE, find_doubts
 from allreduce_bench.evaluation.forced_launches import find_forced_doubts
 from allreduce_bench.evaluation.missing import MissingCell, group_missing
 from allreduce_bench.evaluation.standings import contest_of

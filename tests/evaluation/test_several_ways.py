@@ -5,7 +5,7 @@ from made_runs import build_run
 
 from allreduce_bench.comparison.conditions import read_sides
 from allreduce_bench.comparison.matching import match_cells
-from allreduce_bench.evaluation.cell_times import competitor_names
+from allreduce_bench.evaluation.competing import competitor_names
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.models.points import points

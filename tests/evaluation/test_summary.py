@@ -2,7 +2,7 @@
 
 from made_runs import build_run
 
-from allreduce_bench.evaluation.cell_times import by_size
+from allreduce_bench.evaluation.competing import by_size
 from allreduce_bench.evaluation.summary import record_summary, summarise
 from allreduce_bench.runs.schema import SUMMARY, names
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from made_times import rows_of_times
 
-from allreduce_bench.evaluation.cell_times import find_doubts
+from allreduce_bench.evaluation.doubts import find_doubts
 from allreduce_bench.evaluation.standings import rank_rows
 from allreduce_bench.evaluation.summary_row import SummaryRow, join_columns
 from allreduce_bench.units import busbw

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from ...evaluation.cell_times import doubt_words
+from ...evaluation.doubts import doubt_words
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...runs.competitor import NATIVES

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ...evaluation.cell_times import competing
+from ...evaluation.competing import competing
 from ...evaluation.single_algorithm import contrasts
 from ...evaluation.summary_row import SummaryRow
 from ...evaluation.verdict import verdicts

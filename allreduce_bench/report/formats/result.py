@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...evaluation.cell_times import competing, defaults, mockups
+from ...evaluation.competing import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...runs.conditions import SAID_IN_TABLES, conditions_text
 from ...runs.folder import RunFolder

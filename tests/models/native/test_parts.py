@@ -3,7 +3,7 @@
 import pytest
 from native_rows import SIZES, linear, native_row
 
-from allreduce_bench.evaluation.cell_times import competing
+from allreduce_bench.evaluation.competing import competing
 from allreduce_bench.models.rivals import part_comparisons, parts_sentence
 from allreduce_bench.runs.competitor import MOCKUPS
 

@@ -3,7 +3,7 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.cell_times import competing, defaults
+from allreduce_bench.evaluation.competing import competing, defaults
 from allreduce_bench.evaluation.summary import summarise, summary_frame
 from allreduce_bench.report.pictures import time_pictures
 from allreduce_bench.runs.cell import ALL_FORCED

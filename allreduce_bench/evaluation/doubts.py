@@ -1,18 +1,12 @@
-"""Rows that compete with each other, and times that are doubted. Standard library only.
+"""Doubts about the time of a cell, in order of weight: a doubted time is not ranked, and cannot win."""
 
-Rows compete at one size (`by_size`) of one table (`tables`: one number of ranks). A doubted time is not ranked, and
-cannot win.
-"""
-
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.identified import NO
 from ..runs.schema import split_values
+from .competing import by_size, competing
 from .summary_row import SummaryRow, join_columns, time_of
-
-MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 
 # doubts
 INVALID = "invalid calls"  # a rank was often late, or its clock was wrong: the other calls may be too fast
@@ -46,43 +40,6 @@ STARTS_TELL_BELOW = 64 * 1024  # bytes: how far apart ranks leave a barrier is u
 def doubt_words(doubt: str) -> str:
     """Return one of DOUBTS as people read it."""
     return WORDS_OF.get(doubt, doubt)
-
-
-def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows except references: those of mock-ups, and native:default."""
-    return [row for row in rows if not Competitor(row["competitor"]).is_mockup and row["competitor"] != FORCED_DEFAULT]
-
-
-def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows of mock-ups."""
-    return [row for row in rows if Competitor(row["competitor"]).is_mockup]
-
-
-def defaults(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """Return the rows of native:default."""
-    return [row for row in rows if row["competitor"] == FORCED_DEFAULT]
-
-
-def competitor_names(rows: Iterable[SummaryRow], order: Sequence[str]) -> list[str]:
-    """Return the names of those that compete, in an order of competitors."""
-    return sorted({row["competitor"] for row in competing(rows)}, key=order.index)
-
-
-def by_size(rows: Iterable[SummaryRow]) -> dict[tuple[int, int], list[SummaryRow]]:
-    """Return the measured rows that compete, by (ranks, size_bytes)."""
-    rows_by_size = defaultdict(list)
-    for row in competing(rows):
-        if row["time_s"] is not None:
-            rows_by_size[row["ranks"], row["size_bytes"]].append(row)
-    return dict(rows_by_size)
-
-
-def tables(rows: Iterable[SummaryRow]) -> dict[int, dict[int, list[SummaryRow]]]:
-    """Return the same by table: ranks -> size_bytes, ascending -> rows."""
-    sizes_of_table: dict[int, dict[int, list[SummaryRow]]] = {}
-    for (ranks, size_bytes), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
-        sizes_of_table.setdefault(ranks, {})[size_bytes] = rows_of_size
-    return sizes_of_table
 
 
 def find_doubts(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
