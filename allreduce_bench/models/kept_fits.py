@@ -25,7 +25,7 @@ from .model import ModelPart
 
 MOST_FITS = 1000  # beyond, the oldest is removed
 MOST_NBYTES = 2**22  # of one
-PROGRAM = ("models/*.py", "evaluation/spread.py", "stats.py")  # what decides about a fit and its notes
+PROGRAM = ("models/*.py", "stats.py")  # what decides about a fit and its notes
 
 
 class KeptFit(NamedTuple):
