@@ -7,7 +7,7 @@ before the common start, and looked for in the result after the exit: neither is
 rank later in each round: else a fault of every p-th call would always meet the same rank.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +32,15 @@ class CallNumbers:
     """
 
     def __init__(
-        self, rank: int, size: int, count: int, values: Values, first: int = 0, wait: Callable[[], object] | None = None
+        self,
+        rank: int,
+        size: int,
+        count: int,
+        values: Iterable[np.ndarray],
+        first: int = 0,
+        wait: Callable[[], object] | None = None,
     ):
-        """Number the calls of vectors of `count` elements from `first` on.
+        """Number the calls of vectors of `count` elements from `first` on; `values` are those of Values.
 
         `wait` for all ranks after each call if they share cores: otherwise a rank that looks could occupy a core that
         another one needs to leave the call.

@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..executing.call_numbers import Values
 from ..runs.cell import splitmix64
 from ..runs.dtypes import PRECISION, is_float, narrow
 
@@ -79,12 +78,15 @@ def chance(size: int, count: int, dtype: str, op: str) -> float:
     return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
 
 
-def values_of_calls(size: int, dtype: str, op: str) -> Values:
-    """Return numbers of calls that one of `size` ranks gives, of which the operation gives back every bit."""
+def values_of_calls(size: int, dtype: str, op: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return numbers of calls that one of `size` ranks gives, of which the operation gives back every bit.
+
+    Also the results, and [1] what the other ranks give: the neutral value.
+    """
     given = np.arange(1, min(MOST_NUMBERS + 1, _capacity(dtype, op))).astype(dtype)
     neutral = poison(dtype, "min" if op == "max" else "max") if op in ("max", "min") else int(op == "prod")
     result = np.divide(given, size, out=given.copy()) if op == "avg" else given
-    return Values(given, result, np.array([neutral]).astype(dtype))
+    return given, result, np.array([neutral]).astype(dtype)
 
 
 def exact_inputs(check: Check, rank: int) -> tuple[np.ndarray, np.ndarray]:

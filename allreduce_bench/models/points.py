@@ -75,7 +75,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     """
     named = zip(run_names(folders), folders)
     of_runs = [_points_of(folder, floors).assign(run=name) for name, folder in named]
-    return pd.concat([pd.DataFrame(columns=list(POINTS)), *of_runs])[list(POINTS)].reset_index(drop=True).astype(TYPES)
+    return pd.concat(of_runs, ignore_index=True).reindex(columns=list(POINTS)).astype(TYPES)
 
 
 def _points_of(folder: RunFolder, floors: bool) -> pd.DataFrame:

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner, Result
@@ -93,3 +96,13 @@ def test_every_command_that_reads_says_that_a_launch_was_deleted(tmp_path, words
     said = f"{runs['RUN'].path}: 2 of 3 launches are complete; left: 2r-2; to continue: "
     assert sum(line.startswith(said) for line in result.stderr.splitlines()) == 1
     assert "cells" not in result.stderr  # those of the table count, whose launches share them
+
+
+@pytest.mark.parametrize("words", [["show"], ["report"]], ids=lambda words: words[0])
+def test_a_run_is_read_where_no_mpi_is(tmp_path, words):
+    build_run(tmp_path / "run", sizes=(8,), ranks=(2,), launches=1)
+    without = "import sys; sys.modules['mpi4py.MPI'] = None; from allreduce_bench.cli import main; main()"
+    command = [sys.executable, "-c", without, *words, str(tmp_path / "run")]
+    environ = {**os.environ, "PYTHONPATH": str(TESTS.parent)}
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
+    assert ended.returncode == 0 and not ended.stderr.count("error"), ended.stderr

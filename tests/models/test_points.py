@@ -100,7 +100,7 @@ def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
     assert set(points([folder])["calls"]) == {TIMED - 1}
     calls = frames.read_calls(folder).query("not warmup and valid")
-    expected = calls.groupby(["competitor", "size_bytes"])["time_s"].median().to_dict()
+    expected = calls.groupby(["competitor", "size_bytes"], observed=True)["time_s"].median().to_dict()
     assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
 
 
