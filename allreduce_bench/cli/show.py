@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from ..evaluation.summary import summarise
 from ..report.ratio_table import ratio_lines, read_ratios
 from ..report.run_list import run_lines
 from ..runs.control import FORMATS
@@ -53,6 +52,8 @@ def show(run: Path | None, format_: str) -> None:
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
     tell_damages([folder])
+    from ..evaluation.summary import summarise  # late: it loads pandas
+
     echo_result(folder, summarise(folder), format_)
 
 

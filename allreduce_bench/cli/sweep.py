@@ -6,7 +6,6 @@ import click
 
 from ..evaluation.agreement import broken_promise
 from ..evaluation.missing import MissingCell, explain_rows
-from ..evaluation.summary import record_summary
 from ..runs.files import refuse_special
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
@@ -97,6 +96,8 @@ def _summarise(run: SweepRun, missing: list[MissingCell]) -> list[str]:
     """Write the summary of a run; return the algorithms whose results contradict their schedules."""
     if not run.marks:
         return []
+    from ..evaluation.summary import record_summary  # late: it loads pandas
+
     rows = record_summary(run.folder, lambda rows: explain_rows(rows, missing))
     return [row["competitor"] for row in rows if broken_promise(row)]
 

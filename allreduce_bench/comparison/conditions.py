@@ -8,10 +8,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.competing import competing
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
-from ..evaluation.frames import read_calls, valid_calls
-from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
-from ..runs.competitor import Competitor
 from ..runs.conditions import CONDITIONS, conditions_of, name_of
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
@@ -52,25 +49,16 @@ def read_sides(
 
 
 def _read_run(path: Path, kept_in: Path) -> ComparedRun:
+    from ..evaluation.summary import summarise  # late: it loads pandas
+
     folder = RunFolder(kept_in)
     plan = folder.plan()
-    _refuse_bad_times(folder)
     unfinished = [launch.name for launch in folder.pending(plan)]
     unread = [str(file["reason"]) for file in (folder.imported() or {}).get("unread", ())]
     place = kept_in.resolve()
     alternated = [(place / other).resolve() for other in folder.alternated()]
     rows, attempts = summarise(folder), folder.attempts()
     return ComparedRun(str(path), plan, rows, attempts, unfinished, unread, place, alternated)
-
-
-def _refuse_bad_times(folder: RunFolder) -> None:
-    """Raise RunError if a time that counts is not above 0; those of references may be shorter than the clock tells."""
-    calls = valid_calls(read_calls(folder))
-    for row in calls[~(calls["time_s"] > 0)].itertuples():
-        if not Competitor(row.competitor).is_reference:
-            cell = f"{row.competitor} {row.size_bytes} B, launch {row.launch}, call {row.call}"
-            problem = f"time_s is '{row.time_s}', expected seconds above 0"
-            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
 
 
 # What differs between the sides: conditions of the plans, facts of the launches

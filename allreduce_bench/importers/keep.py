@@ -9,7 +9,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
 from ..runs.attempt import Attempt, calls_of_cell
 from ..runs.files import read_kept
@@ -40,6 +39,8 @@ def keep(
     written: no ranks, or more than one system, type, operation, or layout for one number of ranks; RunError if the
     folder exists.
     """
+    from ..evaluation.summary import record_summary  # late: it loads pandas
+
     rows = named_by_cache(rows)
     _refuse_missing(rows)
     for name in SAME:
@@ -267,6 +268,8 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
     if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     _refuse_repeated(folders)
+    from ..evaluation.summary import record_summary  # late: it loads pandas
+
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
         source.folder.marks()  # refuses a run without any

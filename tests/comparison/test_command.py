@@ -410,18 +410,6 @@ def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
     assert "half-written" in refusal(base, nothing)
 
 
-def test_times_that_are_none_are_refused_with_their_place(base, tmp_path):  # 0 is no damage for others
-    new = run_of(tmp_path / "new", 2)
-    path = new.launches / "2r-2.1.calls.csv"
-    lines = path.read_text().splitlines(keepends=True)
-    names, fields = lines[0].rstrip("\n").split(","), lines[6].rstrip("\n").split(",")
-    assert fields[names.index("warmup")] == "0"
-    fields[names.index("time_s")] = "0.0"
-    path.write_text("".join([*lines[:6], ",".join(fields) + "\n", *lines[7:]]))
-    recheck(new)
-    assert "damaged" in (line := refusal(base, new.path)) and "time_s is '0.0'" in line
-
-
 def test_another_segment_is_a_condition(tmp_path):
     runs = [
         run_of(

@@ -259,7 +259,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, FULL, "x.csv")
 
-    monkeypatch.setattr(import_module("allreduce_bench.importers.keep"), "record_summary", full)
+    monkeypatch.setattr(import_module("allreduce_bench.evaluation.summary"), "record_summary", full)
     assert FULL.lower() in refused(tmp_path, a, b)
 
 
