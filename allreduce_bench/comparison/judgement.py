@@ -150,10 +150,11 @@ class Comparison(NamedTuple):
     @property
     def failure(self) -> str:
         """Return why the gate fails, with the cells; empty if it does not."""
+        if not self.cells:
+            return "no cell was measured on both sides, so nothing was compared"
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
-            few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
-            undecided = few.get(count, f"all {count} cells are undecided")
+            undecided = "the only cell is undecided" if count == 1 else f"all {count} cells are undecided"
             why = str(self.observed) if self.is_only_observed else undecided
             return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
@@ -202,7 +203,7 @@ def compare(
     common = [cell for cell in cells if cell.is_common]
     differences += differing_facts(baseline, new, {cell.key.ranks for cell in common}, conditions)
     refuse_differences(differences, frozenset(despite))
-    _refuse_copy(common, baseline[0], new[0])
+    _refuse_copies([*baseline, *new])
     failed = [cell for cell in cells if cell.failure]
     measured = [cell for cell in common if cell.is_measured and not cell.failure]
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
@@ -227,11 +228,16 @@ def compare(
     )
 
 
-def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
-    """Raise RunError if all times of the cells are equal on both sides."""
-    medians_s = [[[list(of_run.values()) for _, of_run in side] for side in cell.medians_s] for cell in cells]
-    if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
-        raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
+def _refuse_copies(runs: Sequence[ComparedRun]) -> None:
+    """Raise RunError if two runs, on whichever side, hold the same times."""
+    names: dict[tuple, str] = {}
+    for run in runs:
+        timed = [row for row in run.rows if row["time_s"] is not None]
+        times_s = [
+            (row["ranks"], row["competitor"], row["size_bytes"], *row["launch_medians"].values()) for row in timed
+        ]
+        if times_s and (other := names.setdefault(tuple(sorted(times_s)), run.name)) != run.name:
+            raise RunError(f"{run.name} holds the same times as {other} (a copy?); name another run")
 
 
 def _ranks_and_size(cell: ComparedCell) -> tuple[int, int]:

@@ -55,11 +55,12 @@ def read_calls(folder: RunFolder) -> pd.DataFrame:
     Raises RunError.
     """
     dtypes = {column.name: DTYPES[column.kind] for column in CALLS}
+    as_read = {**dtypes, "competitor": "str"}  # categories of names such as 3 or true would become numbers
     frames = []
     for (launch, attempt, ranks), cells in groupby(folder.calls(), lambda cell: _place(cell[0])):
         content = BytesIO(b"".join(rows for _, rows in cells))
         try:
-            calls = pd.read_csv(content, names=[*dtypes], dtype=dtypes, keep_default_na=False, na_values=[""])
+            calls = pd.read_csv(content, names=[*dtypes], dtype=as_read, keep_default_na=False, na_values=[""])
         except ValueError as error:
             raise RunError(f"{folder.launches}/{launch}.{attempt}.calls.csv: damaged: {error}") from error
         frames.append(calls.assign(launch=launch, attempt=attempt, ranks=ranks))

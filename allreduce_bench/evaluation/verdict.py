@@ -52,7 +52,7 @@ class HandOver(NamedTuple):
 class Advantage(NamedTuple):
     """How many times as fast the first leader of a stretch is as a rival: at each size the ratio of their times."""
 
-    rival: str
+    rival: str  # empty: the second fastest at each size, not the same at all of them
     times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
     worst: float  # the least ratio in any round of any of these sizes
     launches: int  # rounds that both have
@@ -67,7 +67,7 @@ class Stretch(NamedTuple):
     is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
     is_equal: bool  # of several leaders: they are shown to be as fast as each other
     exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
-    advantage: Advantage | None  # over native called alike, or of native over the next; None: not at each size
+    advantage: Advantage | None  # over native called alike, else the second fastest; None: one leader that has not won
     time_s: float  # of the first leader at the largest size
     absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
@@ -96,13 +96,14 @@ class Verdict(NamedTuple):
     stretches: tuple[Stretch, ...]
     # from each stretch to the next, between their first leaders; None: not shown
     hand_overs: tuple[HandOver | None, ...]
-    unclear: tuple[int, ...]  # sizes outside of the stretches
+    unclear: tuple[int, ...]  # sizes outside of the stretches without a fastest algorithm
     grade: str  # of the times: a name of grade.GRADES
     reason: str = ""  # why there is no stretch
     probable: tuple[Probable, ...] = ()  # where few launches are the reason
     alone: Performance | None = None  # of the only algorithm, if there is but one
     changes: tuple[Change, ...] = ()  # of native
     native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
+    single: tuple[tuple[int, str], ...] = ()  # sizes outside of the stretches, and the fastest there
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
@@ -150,14 +151,23 @@ def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Ve
     if not parts:
         reason = ALONE if leaders else _why_nothing_is_told(contests, grade)
         probable = tuple(_probable(contests)) if reason == FEW_LAUNCHES else ()
-        return Verdict(ranks, (), (), tuple(sizes), grade, reason, probable, performance(ranks, rows_by_size))
+        single, unclear = _rest(sizes, ())
+        alone = performance(ranks, rows_by_size)
+        return Verdict(ranks, (), (), unclear, grade, reason, probable, alone, single=single)
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
     ]
     stretches = tuple(_stretch(part, sizes, rows_by_size) for part in parts)
-    unclear = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
-    return Verdict(ranks, stretches, tuple(overs), tuple(unclear), grade)
+    single, unclear = _rest(sizes, stretches)
+    return Verdict(ranks, stretches, tuple(overs), unclear, grade, single=single)
+
+
+def _rest(sizes: Sizes, stretches: Sequence[Stretch]) -> tuple[tuple[tuple[int, str], ...], tuple[int, ...]]:
+    """Return the sizes outside of the stretches: those with a fastest algorithm, with its name, and the others."""
+    rest = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
+    fastest = {n: name for n in rest for name, row in sizes[n].items() if row["standing"] == FASTEST}
+    return tuple(fastest.items()), tuple(n for n in rest if n not in fastest)
 
 
 def _is_told(contest: Contest) -> bool:
@@ -180,11 +190,12 @@ def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
 
 
 def _probable(contests: Mapping[int, Contest]) -> Iterator[Probable]:
-    """Yield who is probably the fastest, over neighbouring sizes of one name."""
+    """Yield who is probably the fastest at as many neighbouring sizes as a stretch has."""
+    fewest = min(FEWEST_SIZES, len(contests))
     names = [(size_bytes, probably_fastest(contest)) for size_bytes, contest in contests.items()]
     for name, group in groupby(names, lambda size_and_name: size_and_name[1]):
         sizes = [size_bytes for size_bytes, _ in group]
-        if name:
+        if name and len(sizes) >= fewest:
             yield Probable(name, sizes[0], sizes[-1])
 
 
@@ -233,11 +244,15 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
 
 
 def _part(group: list[int], common: Iterable[str], sizes: Sizes, fewest: int) -> _Part:
-    """Return the part of a group of sizes; a winner is the fastest at `fewest` neighbouring ones."""
+    """Return the part of a group of sizes; a winner is the fastest at `fewest` neighbouring ones.
+
+    Sizes at which it is shown to be equal to another one do not part neighbours.
+    """
     names = _by_time(common, group, sizes)
     ranked = [size_bytes for size_bytes in group if names[0] in sizes[size_bytes]]
     won = [size_bytes for size_bytes in ranked if sizes[size_bytes][names[0]]["standing"] == FASTEST]
-    is_won = any({*near} <= {*won} for near in zip(*(list(sizes)[k:] for k in range(fewest))))
+    apart = [n for n, rows in sizes.items() if names[0] not in rows or rows[names[0]]["standing"] != EQUAL]
+    is_won = any({*near} <= {*won} for near in zip(*(apart[k:] for k in range(fewest))))
     return _Part(group, names[:1] if is_won else names, won if is_won else ranked, is_won)
 
 
@@ -247,45 +262,46 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
     rows_shown = {size_bytes: sizes[size_bytes] for size_bytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
     names = dict.fromkeys(row["competitor"] for rows in measured.values() for row in rows)
+    is_equal = not part.is_won and len(part.names) > 1 and UNCLEAR not in standings
     return Stretch(
         shown[0],
         shown[-1],
         part.names,
         is_won=part.is_won,
-        is_equal=not part.is_won and len(part.names) > 1 and UNCLEAR not in standings,
+        is_equal=is_equal,
         exceptions=tuple(
             size_bytes for size_bytes in measured if shown[0] < size_bytes < shown[-1] and size_bytes not in shown
         ),
-        advantage=_advantage(part.names, rows_shown),
+        advantage=_advantage(part.names, rows_shown) if part.is_won or len(part.names) > 1 else None,
         time_s=time_of(sizes[shown[-1]][first]),
         absent=tuple(name for name in names if any(name not in rows for rows in rows_shown.values())),
     )
 
 
 def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
-    """Return the advantage over native called alike, or over the next algorithm if native leads.
+    """Return the advantage over native called alike; if native leads or was not measured, over the second fastest.
 
     None: there is no rival, or it has a lower time at some size.
     """
-    first = names[0]
-    rivals = dict.fromkeys(name for rows in sizes.values() for name in rows if name not in names)
-    common = {name: [rows for rows in sizes.values() if name in rows and first in rows] for name in rivals}
-    scores = {
-        name: geometric_mean([time_of(rows[name]) / time_of(rows[first]) for rows in shared])
-        for name, shared in common.items()
-        if shared
-    }
-    native = Competitor(first).native_beside
-    if not scores or native in names[1:]:
+    first, native = names[0], Competitor(names[0]).native_beside
+    if native in names[1:]:
         return None
-    rival = native if native in scores else min(scores, key=scores.__getitem__)
-    pairs = [(rows[rival], rows[first]) for rows in common[rival]]
-    times_s = tuple((time_of(row), time_of(leader)) for row, leader in pairs)
-    ratios = [ratios_by_round(row["launch_medians"], leader["launch_medians"]) for row, leader in pairs]
+    shared = [
+        {name: row for name, row in rows.items() if name == first or name not in names} for rows in sizes.values()
+    ]
+    is_over_native = any(first in rows and native in rows for rows in shared if native != first)
+    pairs = []
+    for rows in (rows for rows in shared if first in rows):
+        rivals = [row for name, row in rows.items() if (name == native if is_over_native else name != first)]
+        pairs += [(rival, rows[first]) for rival in sorted(rivals, key=time_of)[:1]]
+    times_s = tuple((time_of(rival), time_of(leader)) for rival, leader in pairs)
+    ratios = [ratios_by_round(rival["launch_medians"], leader["launch_medians"]) for rival, leader in pairs]
     rounds = {name for of_size in ratios for name in of_size}
     if not rounds or any(rival_s <= leader_s for rival_s, leader_s in times_s):
         return None
-    return Advantage(rival, times_s, min(min(of_size.values()) for of_size in ratios if of_size), len(rounds))
+    named = {rival["competitor"] for rival, _ in pairs}
+    worst = min(min(of_size.values()) for of_size in ratios if of_size)
+    return Advantage(named.pop() if len(named) == 1 else "", times_s, worst, len(rounds))
 
 
 def hand_over(

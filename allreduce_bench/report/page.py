@@ -102,12 +102,14 @@ def answer(
     place = f"{format_size(size_bytes)} on {in_ranks([asked.ranks])}"
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
-    advice = _advice(asked, stretch, grades[asked.ranks].reasons)
+    advice = _advice(asked, stretch, grades[asked.ranks].reasons, at_size)
     if asked.alone:
         said = f"{asked.alone.algorithm} on {in_ranks([asked.ranks])}: {performance_words(asked.alone)}"
         return Answer("; ".join([said, *contrast_sentences(rows, attempts)]) + ".", level, advice)
-    here = _at_this_size(stretch, at_size)
-    return Answer(f"{_who(asked, stretch)} at {place}{here}{_how_much(asked, stretch, at_size)}.", level, advice)
+    winner = _winner(asked, stretch, size_bytes)
+    who = f"{winner} is the fastest" if winner else "No algorithm is shown to be the fastest"
+    how_much = ", but at this size alone" if winner and not stretch else _how_much(asked, stretch, at_size)
+    return Answer(f"{who} at {place}{_at_this_size(winner, at_size)}{how_much}.", level, advice)
 
 
 def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Verdict, int, list[SummaryRow]]:
@@ -135,16 +137,17 @@ def _stretch_at(verdict: Verdict, size_bytes: int) -> Stretch | None:
     return next((stretch for stretch in around if size_bytes not in stretch.exceptions), None)
 
 
-def _who(verdict: Verdict, stretch: Stretch | None) -> str:
-    if stretch and stretch.is_won:
-        return f"{stretch.leaders[0]} is the fastest"
-    return "No algorithm is shown to be the fastest"
+def _winner(verdict: Verdict, stretch: Stretch | None, size_bytes: int) -> str:
+    """Return who is the fastest at a size; empty: nobody is shown to be."""
+    if stretch:
+        return stretch.leaders[0] if stretch.is_won else ""
+    return dict(verdict.single).get(size_bytes, "")
 
 
-def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
+def _at_this_size(winner: str, at_size: Sequence[SummaryRow]) -> str:
     """Return ` (127 ms, 1.96 times as fast as native)`: the winner at the size itself."""
-    row = next((row for row in at_size if stretch and row["competitor"] == stretch.leaders[0]), None)
-    if not (stretch and stretch.is_won and row and row["time_s"]):
+    row = next((row for row in at_size if row["competitor"] == winner), None)
+    if not row or not row["time_s"]:
         return ""
     beside = Competitor(row["competitor"]).native_beside
     native = next((other for other in at_size if other["competitor"] == beside and other is not row), None)
@@ -181,7 +184,7 @@ def _relation(is_equal: bool) -> str:
     return f"are equal within {MARGIN}" if is_equal else "cannot be distinguished"
 
 
-def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str:
+def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence, at_size: Sequence[SummaryRow]) -> str:
     """Return what to do next: fix what spoils the times, else use the winner."""
     if verdict.grade != GOOD and reasons:
         found, mend = reason_words(reasons[0])
@@ -192,7 +195,9 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
         return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
     if stretch:
         return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
-    return "keep native, or measure again with more launches (--launches)."
+    if EQUAL in (standings := [row.get("standing") for row in at_size]) and UNCLEAR not in standings:
+        return "keep what runs now; another algorithm gains nothing here."
+    return "measure again with more launches (--launches) before you choose."
 
 
 # One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics

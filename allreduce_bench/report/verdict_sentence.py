@@ -64,7 +64,7 @@ def lines(verdict: Verdict) -> list[Line]:
         return [Line(verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
     if not verdict.stretches:
         probably = f"; probably {', '.join(map(_probable_words, verdict.probable))}" if verdict.probable else ""
-        return [Line("no winner", f": {REASONS[verdict.reason]}{probably}"), *changes]
+        return [Line("no winner", f": {REASONS[verdict.reason]}{probably}"), *_single_lines(verdict), *changes]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
@@ -74,8 +74,15 @@ def lines(verdict: Verdict) -> list[Line]:
             if over
         ),
         *changes,
+        *_single_lines(verdict),
         *([Line("no winner", f" at {unclear}")] if unclear else []),
     ]
+
+
+def _single_lines(verdict: Verdict) -> list[Line]:
+    """Return `fastest at a single size: ring at 1 MiB`."""
+    named = ", ".join(f"{name} at {format_size(size_bytes)}" for size_bytes, name in verdict.single)
+    return [Line("fastest at a single size", f": {named}")] if named else []
 
 
 def _stretch_line(stretch: Stretch, grade: str) -> Line:
@@ -128,7 +135,8 @@ def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = F
     def text(factor: float) -> str:
         return f"more than {MOST_FACTOR}" if factor > MOST_FACTOR and grade != GOOD else three_digits(factor)
 
-    rival = f"{advantage.rival}, the second fastest" if is_second else advantage.rival
+    second = "the second fastest" if advantage.rival else "the second fastest at each size"
+    rival = ", ".join(filter(None, [advantage.rival, second])) if is_second or not advantage.rival else advantage.rival
     factors = [printed_factor(*times_s) for times_s in advantage.times_s]
     times = " to ".join(dict.fromkeys((text(min(factors)), text(max(factors)))))
     worst = f"{text(min(advantage.worst, *factors))} in the worst of {advantage.launches} launches"

@@ -96,6 +96,32 @@ def test_without_a_winner_the_reason_is_a_fact(options, reason):
     assert found.reason == reason and not found.stretches and not found.hand_overs
 
 
+def test_equal_sizes_do_not_part_the_sizes_of_a_winner_and_unclear_ones_do():
+    equal = ranked_rows(
+        {
+            (name, n): [s] * 5
+            for n, ring_s in ((8, 2.0), (64, 1.02), (512, 2.0))
+            for name, s in (("native", 1.0), ("ring", ring_s))
+        }
+    )
+    (won,) = verdicts(equal)[0].stretches
+    assert (won.low, won.high, won.exceptions, won.is_won) == (8, 512, (64,), True)
+    noisy = {("ring", 64): [0.5, 2.0, 0.5, 2.0, 1.1], ("native", 64): [1.0] * 5}
+    parted = verdicts(
+        ranked_rows({(row["competitor"], row["size_bytes"]): [row["time_s"]] * 5 for row in equal} | noisy)
+    )
+    assert not parted[0].stretches[0].is_won
+
+
+def test_the_second_fastest_may_be_another_one_at_each_size():
+    times_s = {8: {"native": 1.0, "ring": 1.3, "tree": 2.5}, 64: {"native": 1.0, "ring": 2.0, "tree": 1.2}}
+    (found,) = verdicts(
+        ranked_rows({(name, n): [s] * 5 for n, of_size in times_s.items() for name, s in of_size.items()})
+    )
+    assert found.stretches[0].advantage.rival == ""
+    assert found.stretches[0].advantage.times_s == ((1.3, 1.0), (1.2, 1.0))
+
+
 def test_few_launches_say_who_is_probably_the_fastest():
     def factor(name, n):
         return {"native": 1 + n / 1000, "ring": 3 + n / 3000}.get(name, 20 + n)
@@ -104,6 +130,8 @@ def test_few_launches_say_who_is_probably_the_fastest():
     assert found.reason == reasons.FEW_LAUNCHES
     assert found.probable == (Probable("native", 8, 512), Probable("ring", SIZES[5], SIZES[-1]))
     assert verdict_of(factor, launches=1).probable == ()
+    alone = verdict_of(lambda name, n: 0.5 if (name, n) == ("ring", SIZES[3]) else 1.0, launches=2)
+    assert alone.probable == ()  # at one size of several it is often chance
 
 
 def test_the_fastest_at_one_of_many_sizes_has_no_stretch_but_at_the_only_one_it_has():
@@ -151,7 +179,7 @@ def test_who_has_no_time_at_a_size_may_be_the_fastest_there_and_hands_over_to_no
     assert (stretch.leaders, stretch.low, stretch.high, stretch.exceptions) == (("ring",), 8, SIZES[-1], (SIZES[4],))
     assert won.hand_overs == ()
     last = verdict_of(lambda name, n: None if name == "ring" and n == SIZES[-1] else factor(name, n))
-    assert last.hand_overs == () and last.stretches[0].high == SIZES[-2] and last.unclear == (SIZES[-1],)
+    assert last.hand_overs == () and last.stretches[0].high == SIZES[-2] and last.single == ((SIZES[-1], "native"),)
 
 
 def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few():

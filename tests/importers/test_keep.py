@@ -453,3 +453,11 @@ def test_the_command_that_import_proposes_reads_its_run(folder, word, tmp_path, 
     command = said.splitlines()[-1].partition("next: allreduce-bench ")[2]
     assert shlex.split(command) == ["report", word]
     assert "19 of 19 cells done" in run("show", word)
+
+
+def test_names_that_look_like_numbers_stay_names(tmp_path):
+    rows = [f"{name},2,8,{launch},{time_us}" for launch in (1, 2) for name, time_us in (("3", 2.0), ("04", 4.0))]
+    log = write(tmp_path / "log.csv", "\n".join(["algorithm,ranks,size_bytes,launch,time_us", *rows, ""]))
+    run("import", log, "-o", tmp_path / "run")
+    names = frames.read_calls(RunFolder(tmp_path / "run"))["competitor"]
+    assert set(names) == {"3", "04"}

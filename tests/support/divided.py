@@ -11,7 +11,8 @@ SIZE = r"\d+ (?:B|KiB|MiB|GiB)"
 FACTOR = re.compile(
     rf"^ *(?P<lead>\S.*?) (?:at|from) (?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?"
     r"(?:|[, ].*; (?P<leader>\S+) is|:) ?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
-    r"(?P<rival>[^\s,]+)(?:, the second fastest)?(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
+    r"(?P<rival>the second fastest at each size|[^\s,]+)(?:, the second fastest)?"
+    r"(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
     re.MULTILINE,
 )
 COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  \(?(?:slower|faster|same|undecided)")
@@ -56,6 +57,13 @@ def _times(first: str, second: str, rows: list[str]) -> Times:
     return times
 
 
+def _rival_of(times: Times, size: int, rival: str, leader: str) -> float | None:
+    """The time that a leader is compared with at a size."""
+    if rival.startswith("the second"):
+        return min(time for (at, name), time in times.items() if at == size and name != leader)
+    return times.get((size, rival))
+
+
 def factors_of(text: str) -> list[Said]:
     """Both ends of every factor that is said below a table of the text, beside those that the table's times give."""
     found = []
@@ -65,7 +73,7 @@ def factors_of(text: str) -> list[Said]:
             ends = [parse_size((match[end] or match["low"]).replace(" ", "")) for end in ("low", "high")]
             but = {parse_size(size.replace(" ", "")) for size in (match["but"] or "").split(", ") if size}
             sizes = sorted({size for size, _ in times if ends[0] <= size <= ends[1]} - but)
-            both = [(times.get((size, match["rival"])), times.get((size, leader))) for size in sizes]
+            both = [(_rival_of(times, size, match["rival"], leader), times.get((size, leader))) for size in sizes]
             known = [rival / own for rival, own in both if rival and own]
             assert known, (match[0], times)
             least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"] or 0)
