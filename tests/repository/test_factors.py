@@ -32,7 +32,7 @@ def assert_divides(text: str) -> int:
 @pytest.mark.parametrize("page", PAGES)
 def test_factors_of_pages_divide(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    of_factors = re.compile(r"\d times as fast as .*(worst of|, [\d.]+ [mu]?s at )")
+    of_factors = re.compile(r"\d times as fast as .*worst of")
     said = [line for line in text.splitlines() if of_factors.search(line)]
     assert len({one.sentence for one in factors_of(text)}) == len(said)
     assert_divides(text)

@@ -12,7 +12,7 @@ FACTOR = re.compile(
     rf"^ *(?P<lead>\S.*?) (?:at|from) (?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?"
     r"(?:|[, ].*; (?P<leader>\S+) is|:) ?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
     r"(?P<rival>the second fastest at each size|[^\s,]+)(?:, the second fastest)?"
-    r"(?: \((?P<worst>[\d.]+) in the worst of \d+ launches\)|, )",
+    r" \((?P<worst>[\d.]+) in the worst of \d+ launches\)",
     re.MULTILINE,
 )
 COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  \(?(?:slower|faster|same|undecided)")
@@ -76,7 +76,7 @@ def factors_of(text: str) -> list[Said]:
             both = [(_rival_of(times, size, match["rival"], leader), times.get((size, leader))) for size in sizes]
             known = [rival / own for rival, own in both if rival and own]
             assert known, (match[0], times)
-            least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"] or 0)
+            least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"])
             found.append(Said(match[0], least, three_digits(min(known)), worst, float(most)))
             found.append(Said(match[0], most, three_digits(max(known)), float(least), float(most)))
     return found
