@@ -74,14 +74,14 @@ def _place(mark: Row) -> tuple[str, int, int]:
 
 
 def valid_calls(calls: pd.DataFrame) -> pd.DataFrame:
-    """Return those of the calls that count: valid, and no warm-ups."""
+    """Return the calls that count: valid ones, without warm-ups."""
     return calls[~calls["warmup"] & calls["valid"]]
 
 
 def medians_of(calls: pd.DataFrame, marks: Iterable[Row]) -> pd.DataFrame:
     """Return a row for each finished cell of a launch, indexed by CELL_OF_LAUNCH.
 
-    `calls` are those of `read_calls`, `marks` those of `RunFolder.marks`. Columns: OF_MARK; SUMS, of the calls that
+    `calls` come from `read_calls`, `marks` from `RunFolder.marks`. Columns: OF_MARK; SUMS, of the calls that
     count, of which `calls` is the number; `low_s` and `high_s`, the interval of `time_s`; `outliers`, `lag1`, `drift`;
     `first_penalty`, the first call of all, a warm-up where there are any, over `time_s`; `invalid`, the calls that are.
     """
@@ -91,13 +91,15 @@ def medians_of(calls: pd.DataFrame, marks: Iterable[Row]) -> pd.DataFrame:
     first_s = calls[(calls["call"] == 0) & calls["valid"]].groupby(CELL_OF_LAUNCH, observed=True)["time_s"].first()
     invalid = calls[~calls["warmup"] & ~calls["valid"]].groupby(CELL_OF_LAUNCH, observed=True).size()
     medians = (
-        _finished(marks).join(by_launch.agg(**SUMS)).join(_frame(within, CELL_OF_LAUNCH, WITHIN).astype("float64"))
+        _select_finished(marks)
+        .join(by_launch.agg(**SUMS))
+        .join(_frame(within, CELL_OF_LAUNCH, WITHIN).astype("float64"))
     )
     medians = medians.assign(first_penalty=first_s / medians["time_s"], invalid=invalid)
     return medians.fillna({"calls": 0, "invalid": 0}).astype({"calls": "int64", "invalid": "int64"})
 
 
-def _finished(marks: Iterable[Row]) -> pd.DataFrame:
+def _select_finished(marks: Iterable[Row]) -> pd.DataFrame:
     """Return OF_MARK of the marks of finished cells, indexed by CELL_OF_LAUNCH."""
     columns = [*CELL_OF_LAUNCH, *OF_MARK]
     done = pd.DataFrame([[mark[name] or None for name in columns] for mark in marks if mark["state"] == "done"])
@@ -126,7 +128,7 @@ def cells_of(medians: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     by_cell = medians[medians["calls"] > 0].groupby(CELL, sort=False)
     timed = by_cell.agg(**OF_CELL).assign(outliers=by_cell["outliers"].sum(min_count=1))
     launches = by_cell[["time_s", "low_s", "high_s", "calls", "time_definition"]].agg(list)
-    intervals = {row[0]: (*_interval(*row[1:5]), _joined(row[5])) for row in launches.itertuples()}
+    intervals = {row[0]: (*_interval(*row[1:5]), _join_definitions(row[5])) for row in launches.itertuples()}
     timed = timed.join(_frame(intervals, CELL, [*INTERVAL, "time_definition"])).join(
         _quantiles(calls).mul(timed["time_s"], axis="index")
     )
@@ -161,7 +163,7 @@ def _interval(
     return (lowest_s, highest_s, *spread_s, kind)
 
 
-def _joined(definitions: Iterable[str]) -> str:
+def _join_definitions(definitions: Iterable[str]) -> str:
     return join_values(sorted({part for text in definitions for part in split_values(text)}))
 
 

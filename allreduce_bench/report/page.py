@@ -109,7 +109,7 @@ def answer(
     winner = _winner(asked, stretch, size_bytes)
     who = f"{winner} is the fastest" if winner else "No algorithm is shown to be the fastest"
     how_much = ", but at this size alone" if winner and not stretch else _how_much(asked, stretch, at_size)
-    return Answer(f"{who} at {place}{_at_this_size(winner, at_size)}{how_much}.", level, advice)
+    return Answer(f"{who} at {place}{_format_winner(winner, at_size)}{how_much}.", level, advice)
 
 
 def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Verdict, int, list[SummaryRow]]:
@@ -144,7 +144,7 @@ def _winner(verdict: Verdict, stretch: Stretch | None, size_bytes: int) -> str:
     return dict(verdict.single).get(size_bytes, "")
 
 
-def _at_this_size(winner: str, at_size: Sequence[SummaryRow]) -> str:
+def _format_winner(winner: str, at_size: Sequence[SummaryRow]) -> str:
     """Return ` (127 ms, 1.96 times as fast as native)`: the winner at the size itself."""
     row = next((row for row in at_size if row["competitor"] == winner), None)
     if not row or not row["time_s"]:
