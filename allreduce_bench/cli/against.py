@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..launching.this_start import Run
 from ..machine.node import drop_values, is_stored
 from ..runs.conditions import CONDITIONS, conditions_of
 from ..runs.folder import RunFolder, alternated_names
@@ -17,19 +18,15 @@ from ..runs.recorder import create_alternated_runs, is_taken
 from ..runs.rows import RunError
 from ..units import shell_word
 from .options import OPTIONS
-from .request import Request, begin_run, default_output, kept_plan, planned_run, request_of, tell_unstored
+from .request import Request, begin_run, default_output, planned_run, tell_unstored
+from .resumed import kept_plan
 from .types import LAUNCHER_TEXTS, OneLineError, kept_command
 
-Runs = Sequence[tuple[RunFolder, Plan]]
 
-
-def alternated_requests(
-    command: click.Command, request: Request, options: Mapping[str, Any], against: Sequence[str]
-) -> list[Request]:
+def alternated_requests(command: click.Command, request: Request, against: Sequence[str]) -> list[Request]:
     """Return the requests of the command as given and of each of its --against; alone, if there is none.
 
-    `options` are those of the command, and `request` is theirs. In a folder that is resumed, the requests of its runs.
-    Raises OneLineError, PlanError, RunError.
+    In a folder that is resumed, the requests of its runs. Raises OneLineError, PlanError, RunError.
     """
     output = request.control.output
     names = alternated_names(output) if output and request.control.resume else []
@@ -44,15 +41,15 @@ def alternated_requests(
         return _place_runs(output, [request, *[others] * (len(names) - 1)])
     if len(against) >= len(ascii_lowercase):
         raise PlanError(f"--against: at most {len(ascii_lowercase) - 1} in one run, found {len(against)}")
-    options = {**options, "seed": options["seed"] if "seed" in request.asked else random_seed()}
-    request = request_of(options, {*request.asked})
-    plan = request.make_plan()
-    options, requests, plans = {**options, "sizes": plan.sizes}, [request], [plan]
+    if "seed" not in request.asked:
+        request = request.deciding(seed=random_seed())
+    plan = request.plan()
+    requests, plans = [request], [plan]
     for text in against:
-        asked = _conditions(command, text, options)
-        other = request_of({**options, **asked}, {*request.asked, *asked})
+        asked = _conditions(command, text, request.options)
+        other = replace(request.deciding(sizes=plan.sizes, **asked), asked=request.asked | asked.keys())
         try:
-            other_plan = other.make_plan()
+            other_plan = other.plan()
         except (ValueError, RuntimeError) as error:
             raise OneLineError(f"{_quote(text)}: {error}") from error
         _refuse_equal(text, other_plan, plans)
@@ -62,10 +59,7 @@ def alternated_requests(
 
 
 def _place_runs(path: Path, requests: Sequence[Request]) -> list[Request]:
-    return [
-        replace(request, control=replace(request.control, output=path / name))
-        for name, request in zip(ascii_lowercase, requests)
-    ]
+    return [request.deciding(output=path / name) for name, request in zip(ascii_lowercase, requests)]
 
 
 def _quote(text: str) -> str:
@@ -142,21 +136,25 @@ def _refuse_equal(text: str, plan: Plan, plans: Sequence[Plan]) -> None:
             )
 
 
-def begin_runs(runs: Runs, requests: Sequence[Request]) -> Runs:
-    """Write the plans of new runs, all at once; existing runs are not changed. Raises as `begin_run`."""
+def begin_runs(runs: Sequence[Run], requests: Sequence[Request]) -> None:
+    """Write the plans of new runs, all at once; existing runs are not changed. Raises as `begin_run`.
+
+    Where another job begins them at the same time, its plans are taken.
+    """
     if len(runs) == 1:
-        return [begin_run(*runs[0], requests[0])]
-    path = runs[0][0].path.parent
-    if not is_taken(path):
-        try:
-            plans = {folder.path.name: kept_plan(plan) for folder, plan in runs}
-            create_alternated_runs(path, plans, kept_command())
-            tell_unstored(runs[0][1])
-        except RunError:
-            if not requests[0].control.resume:
-                raise
-            return list(map(planned_run, requests))
-    return runs
+        runs[0].plan = begin_run(runs[0].folder, runs[0].plan, requests[0])
+        return
+    path = runs[0].folder.path.parent
+    if is_taken(path):
+        return
+    try:
+        create_alternated_runs(path, {run.folder.path.name: kept_plan(run.plan) for run in runs}, kept_command())
+        tell_unstored(runs[0].plan)
+    except RunError:
+        if not requests[0].control.resume:
+            raise
+        for run, request in zip(runs, requests):
+            run.plan = planned_run(request)[1]
 
 
 def next_commands(folders: Sequence[RunFolder]) -> list[str]:

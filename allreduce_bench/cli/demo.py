@@ -11,12 +11,11 @@ from ..launching.find import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
 from ..runs.competitor import NATIVE
-from ..runs.control import Control
 from ..runs.folder import RunFolder
-from ..runs.plan import Plan
 from ..wings import load_offers
 from .options import click_option
-from .request import Request, algorithm_fields
+from .request import Request
+from .run import run
 from .run_from_outside import run_from_outside
 from .sections import examples
 from .terminal import screen
@@ -46,9 +45,15 @@ def demo(ranks, within, output, wait_idle_s, here, lab) -> None:
             f"this looks like a login node ({scheduler} exists, not inside a job): the demo would load it for "
             "minutes; run it inside a job, or add --here"
         )
-    plan = Plan(sizes=SIZES, ranks=ranks or ranks_within(cores()), **algorithm_fields((NATIVE, *USUAL)))
-    control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s)
-    folder, failure = run_from_outside([Request(lambda **_: plan, control)], show_interim_table)
+    options = run.make_context("run", []).params | {
+        "competitors": (NATIVE, *USUAL),
+        "sizes": SIZES,
+        "ranks": ranks or ranks_within(cores()),
+        "within_s": within,
+        "wait_idle_s": wait_idle_s,
+        "output": output,
+    }
+    folder, failure = run_from_outside([Request(options)], show_interim_table)
     if folder.summary_csv.is_file():
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
         over_links = [measure(lab_folder) for measure in (load_offers("demo") if lab else ())]

@@ -1,8 +1,10 @@
-"""The end of a run: write and print its summary, and check the limits of the user."""
+"""The end of a run: write and print its summary, check the limits of the user, and say what is left and why."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -10,17 +12,23 @@ from ..evaluation.acceptance import judge
 from ..evaluation.agreement import broken_promise
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
+from ..launching.this_start import Run, ThisStart
+from ..launching.watched_launch import LaunchRefused
+from ..machine.node import cores
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
-from ..runs.plan import Plan
-from ..runs.recorder import kind_of
+from ..runs.plan import Launch, Plan
+from ..runs.recorder import discard_run, kind_of
 from ..runs.rows import RunError
 from ..units import shell_word
 from ..watching.lifeline import WarningFlag
 from ..wings import load_offers
+from .against import next_commands
+from .in_job import InJob
 from .terminal import echo_result, echo_wrapped
-from .types import talk
+from .types import INTERRUPTED, OneLineError, talk
 
 NOTHING_MEASURED = "nothing was measured"
 
@@ -77,3 +85,84 @@ def end_of_run(control: Control, warning: WarningFlag, folder: RunFolder, plan: 
         if warning.is_set:
             return ""
         raise
+
+
+def end_runs(start: ThisStart, job: InJob, ended_by: LaunchRefused | KeyboardInterrupt | None) -> OneLineError | None:
+    """Print the tables, and record how the runs ended; return the error, if any.
+
+    `ended_by` is what ended the launches before their end.
+    """
+    runs, warning, only = start.runs, start.warning, start.control.only
+    if isinstance(ended_by, LaunchRefused):
+        return _stopped(start, job, str(ended_by), 2, "refused")
+    if ended_by is not None:
+        return _stopped(start, job, "interrupted", INTERRUPTED)
+    place = runs[0].folder.resumed_path
+    left_out = "" if warning.is_set else _joined(runs, _left_out)
+    if left_out:
+        talk(f"{left_out}; {to_continue(runs[0].folder, only)}")
+    if any(run.failed for run in runs):
+        return _stopped(start, job, _joined(runs, _failed), 1)
+    failures = _joined(runs, partial(_print_table, start))
+    for command in next_commands([run.folder for run in runs]):
+        talk(f"{place}      next: {command}")
+    left = job.end_warned() if warning.is_set else ""
+    if left:
+        return OneLineError("; ".join(filter(None, [left, failures])), exit_code=1)
+    job.ends("done", failures or left_out or None)
+    return OneLineError(f"{failures}; results in {place}", exit_code=1) if failures else None
+
+
+def _joined(runs: Sequence[Run], sentence_of: Callable[[Run], str]) -> str:
+    """Join what is said of each run; of several each with the name of its run."""
+    sentences = [(run.folder.path.name, sentence_of(run)) for run in runs]
+    if len(runs) == 1:
+        return sentences[0][1]
+    return "; ".join(f"{name}: {sentence}" for name, sentence in sentences if sentence)
+
+
+def _print_table(start: ThisStart, run: Run) -> str:
+    """Print the table of a run; return what failed, empty: nothing."""
+    if start.warning.is_set or any(run.folder.launches.glob("*.cells.csv")):
+        return end_of_run(start.control, start.warning, run.folder, run.plan)
+    return NOTHING_MEASURED
+
+
+def _left_out(run: Run) -> str:
+    """Return the launches for which --within left no time, or too little, with advice; empty: none."""
+    if not (run.left_out or run.in_vain):
+        return ""
+    words = f"not measured: launches {_names([*run.in_vain, *run.left_out])}: time ran out (--within)"
+    if run.in_vain:
+        ranks = max(launch.ranks for launch in run.in_vain)
+        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(run.in_vain)}"
+        words = f"{words}; {start}: use fewer ranks or a longer --within"
+    return words
+
+
+def _failed(run: Run) -> str:
+    """Return why launches failed, and which were not started because of it; empty: none failed."""
+    if not run.failed:
+        return ""
+    number, reasons = len(run.failed), "; ".join(run.failed.values())
+    words = f"{number} launches failed: {reasons}" if number > 1 else reasons
+    return f"{words}; not started after that: {_names(run.given_up)}" if run.given_up else words
+
+
+def _names(launches: Sequence[Launch]) -> str:
+    return ", ".join(launch.name for launch in launches)
+
+
+def _stopped(start: ThisStart, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
+    """Return the error of runs that were refused, failed or were interrupted; print the table of finished cells."""
+    first, control = start.runs[0].folder, start.control
+    job.ends(end, reason)
+    if not control.resume and not any(any(run.folder.launches.iterdir()) for run in start.runs):
+        discard_run(RunFolder(first.resumed_path))  # no rank wrote anything: nothing to resume
+        return OneLineError(reason, exit_code=status)
+    for run in start.runs:
+        with suppress(OSError, RunError):  # a full disk has no space for the summary either
+            finish(control, run.folder, run.plan)
+    if end == "refused":
+        return OneLineError(reason, exit_code=status)
+    return OneLineError(f"{reason}; finished cells are kept; {to_continue(first, control.only)}", exit_code=status)

@@ -16,7 +16,8 @@ from ..runs.control import Control
 from ..runs.start import CHECKPOINT_VARIABLE, Start
 from ..wings import load_offers
 from .options import start_options
-from .request import on_hosts_around, refuse_short_timeout
+from .plan_of_options import on_hosts_around
+from .request import refuse_short_timeout
 from .sections import examples
 from .types import DURATION, OneLineError, errors_in_one_line, talk
 from .work_limit import refuse_many_ranks

@@ -2,30 +2,25 @@
 
 import os
 import signal
-from collections.abc import Sequence
 
+from ..launching.this_start import ThisStart
 from ..runs.command_of_plan import to_continue
-from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
-from ..runs.plan import Launch, Plan
 from ..slurm.commands import SlurmError, allocation, refuse_few_nodes, requeue, switches_of_nodes
 from ..slurm.job_files import JobRecord
 from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import switch_variables
 from .types import talk
 
-Runs = Sequence[tuple[RunFolder, Plan]]  # one, or several whose launches alternate
-
 
 class InJob:
-    """The job that contains a run, if any; as a context manager it records how the run ended, whatever the cause."""
+    """The job that contains this start, if any; as a context manager it records how the runs ended, by any cause."""
 
-    def __init__(self, control: Control):
-        self.control, self.allocation = control, allocation(os.environ)
+    def __init__(self, start: ThisStart):
+        self.start, self.control, self.allocation = start, start.control, allocation(os.environ)
         self.records: list[JobRecord] = []  # of each run
-        self.launches: list[Launch] = []  # for this start
-        self._planned_cells = self._cells_left = 0  # of these launches, when this start began
+        self._planned_cells = self._cells_left = 0  # of its launches, when this start began
         self._ended = False
 
     def __enter__(self) -> "InJob":
@@ -41,22 +36,26 @@ class InJob:
             self.records = [JobRecord(output, self.allocation, self.control.only)]
         self.ends("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
 
-    def choose(self, runs: Runs) -> None:
+    def choose_launches(self) -> None:
         """Choose the launches of each run for this start. Raises PlanError; RunError if the job is too small."""
-        self.launches, skip_hung = chosen_launches(runs[0][1], self.control.only), self.control.skip_hung
+        start, skip_hung = self.start, self.control.skip_hung
+        start.launches = chosen_launches(start.runs[0].plan, self.control.only)
         self._planned_cells = self._cells_left = 0
-        for folder, plan in runs:
-            missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
-            refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
-            self._planned_cells += sum(len(plan.cells(launch)) for launch in missing)
+        for run in start.runs:
+            missing = {launch: run.folder.cells_left(run.plan, launch, skip_hung) for launch in start.launches}
+            refuse_few_nodes(self.allocation, run.plan, [launch for launch, cells in missing.items() if cells])
+            self._planned_cells += sum(len(run.plan.cells(launch)) for launch in missing)
             self._cells_left += sum(missing.values())
 
-    def begin(self, runs: Runs) -> None:
-        """Record that the job is at work; tell the ranks which switches are above their nodes. Raises as `choose`."""
-        self.choose(runs)  # meanwhile another job may have begun the run, by another plan
+    def begin(self) -> None:
+        """Record that the job is at work; tell the ranks which switches are above their nodes.
+
+        Raises as `choose_launches`.
+        """
+        self.choose_launches()  # meanwhile another job may have begun the run, by another plan
         if self.allocation is None:
             return
-        self.records = [JobRecord(folder.path, self.allocation, self.control.only) for folder, _ in runs]
+        self.records = [JobRecord(run.folder.path, self.allocation, self.control.only) for run in self.start.runs]
         switches = tell_switches()
         for record in self.records:
             record.add(switches=switches)
@@ -67,14 +66,14 @@ class InJob:
         for record in self.records:
             record.end(end, reason, requeued)
 
-    def end_warned(self, runs: Runs) -> str:
+    def end_warned(self) -> str:
         """Return a sentence after the warning: number of missing cells and what happens next; empty: none is missing.
 
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
         """
-        skip_hung = self.control.skip_hung
-        left = sum(folder.cells_left(plan, launch, skip_hung) for folder, plan in runs for launch in self.launches)
+        runs, launches, skip_hung = self.start.runs, self.start.launches, self.control.skip_hung
+        left = sum(run.folder.cells_left(run.plan, launch, skip_hung) for run in runs for launch in launches)
         if not left:
             return ""
         cells = f"{left} of {self._planned_cells} cells left"
@@ -82,7 +81,7 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
-        sentence = f"the job is near its time limit: {why}; {to_continue(runs[0][0], self.control.only)}"
+        sentence = f"the job is near its time limit: {why}; {to_continue(runs[0].folder, self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 
@@ -102,18 +101,18 @@ class InJob:
             return str(refusal)
         return None
 
-    def report(self, folder: RunFolder) -> None:
-        """Write the report if requested; a failure is a warning."""
-        requeued = any(record.facts["requeued"] for record in self.records)
-        if not self.control.report or requeued or not folder.path.exists():
+    def report(self) -> None:
+        """Write the reports if requested, unless the job was requeued; a failure is a warning."""
+        if not self.control.report or any(record.facts["requeued"] for record in self.records):
             return
-        try:
-            from ..report.page import write_report  # after measuring, since it loads much
+        for folder in (run.folder for run in self.start.runs if run.folder.path.exists()):
+            try:
+                from ..report.page import write_report  # after measuring, since it loads much
 
-            page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
-            talk(f"report: {page}")
-        except Exception as error:  # whatever it is, the times are kept, and a report can be written later
-            talk(f"warning: no report: {error}")
+                page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
+                talk(f"report: {page}")
+            except Exception as error:  # whatever it is, the times are kept, and a report can be written later
+                talk(f"warning: no report: {error}")
 
 
 def tell_switches() -> dict[str, str]:

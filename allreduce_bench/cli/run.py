@@ -9,7 +9,7 @@ from ..measuring.startup import under_launcher
 from ..runs.option import Section
 from ..wings import load_offers
 from .options import job_options, measuring_options
-from .request import refuse_short_timeout, request_of
+from .request import Request, refuse_short_timeout
 from .sections import Sectioned, examples
 from .types import OneLineError, PlacedOption, color_option, errors_in_one_line, given_options
 
@@ -60,13 +60,13 @@ def run(context: click.Context, against: tuple[str, ...], **options) -> None:
     launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
     refuse_short_timeout(options["timeout_s"])
-    request = request_of(options, given_options(context))
+    request = Request(options, frozenset(given_options(context)))
     if under_launcher(os.environ):
         from .run_as_rank import run_as_rank
 
         if against:
             raise OneLineError("--against under a launcher: these ranks are one launch; let run start its own")
-        run_as_rank(request, options["interface"], options["thread_level"], options["variables"])
+        run_as_rank(request)
     else:
         from .against import alternated_requests
         from .run_from_outside import run_from_outside
@@ -77,6 +77,6 @@ def run(context: click.Context, against: tuple[str, ...], **options) -> None:
         for run_there in places:
             if (status := run_there(options, sys.argv[1:])) is not None:
                 context.exit(status)
-        _, failure = run_from_outside(alternated_requests(context.command, request, options, against))
+        _, failure = run_from_outside(alternated_requests(context.command, request, against))
         if failure:
             raise failure

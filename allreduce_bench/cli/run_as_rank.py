@@ -6,13 +6,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
+from ..launching.unattended import fuse, guard
 from ..machine.mpi import library_name
 from ..machine.node import drop_values
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
@@ -27,7 +27,6 @@ from ..runs.start import split_variables
 from ..units import counted, in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
-from ..watching.unattended import fuse
 from .request import Request, open_run, refuse_under_launcher
 from .types import INTERRUPTED, talk
 
@@ -39,15 +38,12 @@ SPEAKING_S = 1.0  # time for rank 0 to print its line
 WAKING_S = 0.1  # time for a stopped rank 0 to learn that another rank was named, and to stay silent
 
 
-def run_as_rank(request: Request, interface: str, level: str, variables: Sequence[str]) -> None:
-    """Measure as one of the ranks that were started, then exit.
-
-    `interface`, `level` and `variables` are those of --interface, --thread-level and -x. Raises OneLineError,
-    PlanError.
-    """
+def run_as_rank(request: Request) -> None:
+    """Measure as one of the ranks that were started, then exit. Raises OneLineError, PlanError."""
     refuse_under_launcher(request.asked)
-    os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
-    os.environ.update(split_variables(variables))
+    options = request.options
+    os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
+    os.environ.update(split_variables(options["variables"]))
     warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
@@ -60,7 +56,7 @@ def run_as_rank(request: Request, interface: str, level: str, variables: Sequenc
 
     last_words.listen()  # the fuse is lit
     with asked_transport() as transport:
-        start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
+        start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
     refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
@@ -75,7 +71,7 @@ def run_as_rank(request: Request, interface: str, level: str, variables: Sequenc
         skip_hung=control.skip_hung,
         transport=transport.words,
         warning=warning,
-        timeout_s=control.timeout_s,
+        guard=partial(guard, control.timeout_s),
         look=None if control.identify == "never" else partial(_identify, deadline, control.timeout_s, warning),
     )
     sys.exit(take_part(task))
@@ -117,8 +113,8 @@ def _open_as_rank(
 ) -> tuple[RunFolder, Plan, Launch | None]:
     """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
-    decided = {"ranks": (ranks,), "library": partial(library_name, version), **one_launch}
-    request = replace(request, make_plan=partial(request.make_plan, **decided))
+    request = request.deciding(ranks=(ranks,), **one_launch)
+    request = replace(request, library=partial(library_name, version))
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:

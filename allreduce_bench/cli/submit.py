@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,8 @@ from ..tables import columns_of, fitted
 from ..units import nearest, parse_counts, shell_word
 from .options import OPTIONS, measuring_options
 from .removed_options import ADVICE
-from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
+from .request import Request, planned_run, refuse_short_timeout
+from .resumed import kept_plan
 from .sections import Sectioned, examples
 from .types import (
     DURATION,
@@ -99,10 +99,10 @@ class SubmissionRequest:
 
 def submission_request(options: Mapping[str, Any], asked: set[str]) -> SubmissionRequest:
     """Return the request of `options` of the command line, of which the user gave `asked`."""
-    run = request_of(options, asked).loading(loaded_library)
+    run = Request(options, frozenset(asked)).starting(loaded_library)
     if not options["resume"] and not options["output"]:
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
-        run = replace(run, control=replace(run.control, output=Path("results") / name))
+        run = run.deciding(output=Path("results") / name)
     arguments = check_sbatch_words(options["words"])
     _refuse_values("the options of sbatch", drop_values(arguments) != list(arguments))
     return SubmissionRequest(
@@ -139,9 +139,8 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
     for ranks_per_node in rank_counts:
         name = name_of_run(ranks_per_node, several=len(rank_counts) > 1)
         ranks = tuple(ranks_per_node * nodes for nodes in asked.nodes)
-        plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
-        control = replace(asked.run.control, output=asked.output / name)
-        runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
+        run = asked.run.deciding(ranks=ranks, ranks_per_node=ranks_per_node, output=asked.output / name, **site)
+        runs.append((RunFolder(sweep / name), planned_run(run)[1]))
         _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(runs[-1][1]) != runs[-1][1])
     _warn_of_forced(runs[0][1], max(asked.nodes))
     return sweep, choices, runs
@@ -176,12 +175,9 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
     if asked.system is not None or not submissions:
         system = find_system(asked.system or GENERIC)
         last = replace(last, system=str(system.path.absolute()))
-    run = Request(
-        partial(asked.run.make_plan, ranks=None, ranks_per_node=None),
-        asked.run.control,
-        asked.run.asked - {"nodes", "ranks_per_node"},
-    )
-    runs = [planned_run(replace(run, control=replace(run.control, output=folder.path))) for folder in folders]
+    given = asked.run.asked - {"nodes", "ranks_per_node"}
+    run = Request({**asked.run.options, "ranks": None, "ranks_per_node": None}, given)
+    runs = [planned_run(run.deciding(output=folder.path)) for folder in folders]
     return sweep, _updated(last, asked), runs
 
 

@@ -245,6 +245,6 @@ def display() -> Callable[[LaunchPosition], ProgressLines]:
     """Return a live line on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         return ProgressLines
-    from ..watching.live_line import on_stderr  # late: rich is large, and few runs have a terminal
+    from ..launching.live_line import on_stderr  # late: rich is large, and few runs have a terminal
 
     return on_stderr()

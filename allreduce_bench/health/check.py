@@ -1,7 +1,6 @@
 """The check of nodes in pairs: a launch with a rank per node, restarted without a pair that hangs or fails; judged."""
 
 import os
-import shlex
 import sys
 import threading
 from collections import deque
@@ -10,22 +9,21 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
-from typing import TYPE_CHECKING
 
-from ..cli.request import on_hosts_around
+from ..cli.plan_of_options import on_hosts_around
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
+from ..identifying.launch import LEVEL
 from ..launching.find import find_launcher, mpirun_command, silent_hosts
 from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
-from ..launching.supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, LaunchRefused, how_it_ended
-from ..launching.tied_process import end_process, interrupt_when_asked_to_end, interrupts_put_off, start_tied
-from ..machine.node import drop_values
+from ..launching.patience import Rank
+from ..launching.supervisor import Supervisor
+from ..launching.tied_process import how_it_ended, interrupt_when_asked_to_end, interrupts_put_off
+from ..launching.watched_launch import LaunchFailed, LaunchRefused, WatchedLaunch
 from ..measuring.startup import thread_level, under_launcher
 from ..runs.start import Start, expand, slots_of
 from ..units import counted, format_rate, shell_word
-from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE, WarningFlag
-from ..watching.patience import Rank
-from ..watching.supervisor import Supervisor, names_of_this_node
+from ..watching.lifeline import LAB_VARIABLE, WarningFlag
 from .judgement import Health, PairTable, confirmed, health_of, pairs_to_repeat, tables_of_rows
 from .pairs import (
     MOST_FOR_ALL,
@@ -42,10 +40,6 @@ from .pairs import (
     rounds_left,
     whole_pairs,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 PROGRAM = "allreduce_bench.health.rank"
 MOST_RESTARTS = 5  # each may have waited for a timeout
@@ -109,7 +103,6 @@ class _PairLaunch:
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self.pairs: Collection[Sequence[str]] = ()  # of the round in progress
         self.round = order.first_round
-        self.names_dead_rank = False
         self.supervisor = Supervisor(
             len(order.nodes),
             2 * check.timeout_s,  # the ranks themselves notice a silent partner earlier
@@ -121,57 +114,38 @@ class _PairLaunch:
 
     def measure(self) -> None:
         """Start the launch, wait for its end, and record failures. Raises LaunchFailed, LaunchRefused."""
-        check, process = self.check, None
+        check, watched = self.check, None
         failed_before = failed_pairs(check.folder.rows())
         self.order.write(check.folder.rounds_json)
         try:
             with interrupts_put_off():
-                process = self._start()
+                watched = self._start()
             check.warning.forward_to(self.supervisor.warn)
             self.woken.wait()
             if self.supervisor.patience.all_over:
-                self._await(process, check.timeout_s)
-            status = process.poll()
-            if status is not None:
-                self.forwarding.join(1)  # its last output
-            ended_by_term = ENDED_BY_TERM.get(check.launcher.kind)
-            if status and status > 0 and (self.names_dead_rank or status != ended_by_term):
-                self.supervisor.settle()
-            self._end(process)
+                self._await(watched.process, check.timeout_s)
+            status = watched.status(check.launcher.kind)
+            watched.end()
             if failed_pairs(check.folder.rows()) == failed_before:  # rank 0 has not recorded any
                 self._conclude(status)
         finally:
-            if process is not None:
-                self._end(process)
+            if watched is not None:
+                watched.end()
             check.warning.forward_to(None)
             self.supervisor.close()
 
-    def _start(self) -> Popen:
+    def _start(self) -> WatchedLaunch:
         check, ranks = self.check, len(self.order.nodes)
         start = replace(check.start, hosts=tuple(self.order.nodes))
         program = [sys.executable, "-m", PROGRAM, str(check.folder.path.resolve())]
         level = thread_level("auto", ranks_on_same_cores(ranks, start))
-        address = self.supervisor.address(names_of_this_node())
         command = mpirun_command(check.launcher, ranks, start, program)
-        variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address}
-        process = start_tied(command, {**os.environ, **variables, "MPI4PY_RC_THREAD_LEVEL": level})
-        self.forwarding = threading.Thread(target=self._note, args=(process,), daemon=True)
-        self.forwarding.start()
-        threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
-        return process
+        return WatchedLaunch(self.supervisor, command, {LEVEL: level}, self._keep_line, self.woken.set)
 
-    def _note(self, process: Popen) -> None:
-        """Keep the output of mpirun: it matters only if nothing else shows what failed."""
-        for line in process.stdout or ():
-            if match := DEAD_PROCESS.search(line):
-                self.supervisor.patience.suspect(int(match[1]))
-                self.names_dead_rank = True
-            if line.strip(" \n\t-=*"):
-                self.last_lines.append(line.strip())
-
-    def _await_end(self, process: Popen) -> None:
-        process.wait()
-        self.woken.set()
+    def _keep_line(self, line: str) -> None:
+        """Keep a line of mpirun: it matters only if nothing else shows what failed."""
+        if line.strip(" \n\t-=*"):
+            self.last_lines.append(line.strip())
 
     def _await(self, process: Popen, timeout_s: float) -> None:
         try:
@@ -191,13 +165,6 @@ class _PairLaunch:
     def _written_nbytes(self) -> int:
         path = self.check.folder.pairs_csv
         return path.stat().st_size if path.exists() else 0
-
-    def _end(self, process: Popen) -> None:
-        """End mpirun and, through it and through the supervisor, all ranks."""
-        if process.poll() is not None:
-            return
-        self.supervisor.end_ranks()
-        end_process(process)
 
     def _conclude(self, status: int | None) -> None:
         """Record the pair of a rank that died or hangs as failed. Raises LaunchFailed, LaunchRefused."""

@@ -5,14 +5,14 @@ those that are timed. No failure of it fails the run: a sentence says why someth
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 
 import numpy as np
 
 from ..launching import layout
-from ..launching.supervision import SupervisedRun
+from ..launching.this_start import Run, ThisStart
 from ..runs.competitor import NATIVE
 from ..runs.identified import Identified, Ran, file_of, keep_identified
 from ..runs.library_algorithms import NAMES, NotForced, own_name, variables_at_start
@@ -48,27 +48,25 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     return asked._replace(bisects=True, share=NEAR, bisecting_s=BISECTING_S)
 
 
-def identify(
-    run: SupervisedRun, failed: Collection[int] = (), tell: Callable[[str], object] = lambda words: None
-) -> list[str]:
-    """Look at each number of ranks of the run's launches that no file tells of; return why some are not identified.
+def identify(start: ThisStart, run: Run, tell: Callable[[str], object] = lambda words: None) -> list[str]:
+    """Look at each number of ranks of the launches that no file tells of; return why some are not identified.
 
-    `failed`: numbers of ranks over which launches failed, which are not tried again. `tell` is called before each look.
+    Those over which launches failed are not tried again. `tell` is called before each look.
     """
     ranks_of: dict[str, list[int]] = {}
-    counts = sorted({launch.ranks for launch in run.launches} - {*failed})
+    counts = sorted({launch.ranks for launch in start.launches} - {launch.ranks for launch in run.failed})
     for ranks in counts:
-        asked = asked_of(run.plan, ranks, SHARE * run.control.timeout_s)
-        if asked is None or file_of(run.folder, ranks).exists() or run.warning.is_set:
+        asked = asked_of(run.plan, ranks, SHARE * start.control.timeout_s)
+        if asked is None or file_of(run.folder, ranks).exists() or start.warning.is_set:
             continue
         start_s = _expected_start_s(run, ranks)
-        if run.control.identify == "auto" and not asked.forced:
-            left_s = OF_RUN * (time.time() - run.started) / len(counts) / 2 - start_s  # of each of two launches
+        if start.control.identify == "auto" and not asked.forced:
+            left_s = OF_RUN * (time.time() - start.started) / len(counts) / 2 - start_s  # of each of two launches
             if left_s < 0:
                 continue  # whoever starts a short run waits for its times
             asked = asked._replace(bisecting_s=left_s)
         try:
-            why = _identify(run, ranks, asked, start_s, tell)
+            why = _identify(start, run, ranks, asked, start_s, tell)
         except (RuntimeError, ValueError, OSError) as error:
             why = str(error)
         if why:
@@ -79,18 +77,20 @@ def identify(
     ]
 
 
-def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float, tell: Callable[[str], object]) -> str:
+def _identify(
+    start: ThisStart, run: Run, ranks: int, asked: Asked, start_s: float, tell: Callable[[str], object]
+) -> str:
     """Look at one number of ranks and keep what is found; return why that is not done, empty: it is."""
 
     def left_s() -> float:
         """Return the seconds left once a launch has started."""
-        within_s = run.control.within_s
-        return inf if within_s is None else run.started + within_s - time.time() - start_s
+        within_s = start.control.within_s
+        return inf if within_s is None else start.started + within_s - time.time() - start_s
 
     if left_s() <= 0:
         return "no time was left"
     tell(f"looking at which algorithm the library runs on {in_ranks([ranks])}, in launches that are not timed")
-    timeout_s = run.control.timeout_s + 2 * start_s
+    timeout_s = start.control.timeout_s + 2 * start_s
     launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level)
     asked = asked._replace(within_s=min(asked.within_s or inf, left_s()))
     keep_identified(run.folder, identified(_find(launches, asked, lambda: left_s() > 0), run.launcher.library))
@@ -115,7 +115,7 @@ def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Fin
     return found._replace(forced={**found.forced, **own})
 
 
-def _expected_start_s(run: SupervisedRun, ranks: int) -> float:
+def _expected_start_s(run: Run, ranks: int) -> float:
     """Return the seconds that a launch over so many ranks takes to start: as the longest did, else as estimated."""
     with_ranks = (attempt for attempt in run.folder.attempts() if attempt["ranks"] == ranks)
     took = [sum(s for s in attempt.get("startup", {}).values() if isinstance(s, float)) for attempt in with_ranks]

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ..machine.node import drop_values
 from ..runs.start import Start, without_domain
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
-from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
+from .supervisor import Supervisor, is_stopped, names_of_this_node
 from .tied_process import (
     ENDING_S,
     end_orphans,

@@ -56,8 +56,8 @@ class Task:
     skip_hung: bool
     transport: str | None  # reported by the MPI; rank 0 only
     warning: WarningFlag  # the launch ends after the current cell; rank 0's flag decides
-    watch: Watch | None = None  # None: rank 0 has to watch
-    timeout_s: float = 0.0  # of a launch watched by rank 0
+    watch: Watch | None = None  # None: the ranks have to watch themselves, by `guard`
+    guard: Callable[[MPI.Comm, RunFolder, Launch, bool], Watch] | None = None  # the last: all are on one node
     look: Callable[[MPI.Comm, RunFolder, Plan], object] | None = None  # all ranks call it after the last cell
 
 
@@ -109,11 +109,9 @@ def take_part(task: Task) -> int:
 
 
 def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> Watch:
-    """Start a watch by rank 0, because no parent process watches."""
-    from ..watching.unattended import guard  # late: most ranks have a watch
-
-    is_one_node = len(nodes_of(comm).nodes) == 1
-    return guard(comm, task.timeout_s, folder, launch, is_one_node)
+    """Start the watch of ranks that no parent process watches."""
+    assert task.guard
+    return task.guard(comm, folder, launch, len(nodes_of(comm).nodes) == 1)
 
 
 def _one_line(error: BaseException) -> str:

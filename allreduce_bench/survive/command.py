@@ -11,7 +11,7 @@ import click
 
 from ..algorithms import find
 from ..cli.options import start_options
-from ..cli.request import on_hosts_around
+from ..cli.plan_of_options import on_hosts_around
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, NAMES, SIZES, OneLineError, errors_in_one_line, parsed, talk

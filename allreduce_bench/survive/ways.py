@@ -8,12 +8,10 @@ waited for without a deadline; what ULFM does not notice in time, or does not en
 import contextlib
 import os
 import queue
-import shlex
 import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,15 +22,14 @@ from ..identifying.launch import LEVEL
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.layout import ranks_on_same_cores
-from ..launching.supervision import OF_STARTING
-from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off, start_tied
+from ..launching.patience import Rank
+from ..launching.supervisor import Supervisor
+from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off
+from ..launching.watched_launch import OF_STARTING, WatchedLaunch
 from ..machine import OPEN_MPI
-from ..machine.node import drop_values
 from ..measuring.startup import thread_level
 from ..runs.start import Start, slots_of
-from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE
-from ..watching.patience import Rank
-from ..watching.supervisor import Supervisor, names_of_this_node
+from ..watching.lifeline import LAB_VARIABLE
 from . import BY_RESTART, BY_ULFM, LINK, ON_HOSTS, Failure, Request
 from .checkpoint import CheckpointError, newest
 
@@ -145,14 +142,13 @@ class Launch:
         try:
             command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
             level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
-            address = self.supervisor.address(names_of_this_node())
-            variables = {COMMAND_VARIABLE: shlex.join(drop_values(command)), MONITOR_VARIABLE: address, LEVEL: level}
             with interrupts_put_off():
-                self.process = start_tied(command, {**os.environ, **variables})
+                self.process = WatchedLaunch(
+                    self.supervisor, command, {LEVEL: level}, self.said.append, self._note_end
+                ).process
         except BaseException:
             self.supervisor.close()
             raise
-        threading.Thread(target=self._forward, daemon=True).start()
 
     def wait(self, is_there: Callable[[], bool], within_s: float) -> bool:
         """Wait until `is_there`, looking at every event; return False after so long, or where no event can come."""
@@ -228,9 +224,7 @@ class Launch:
     def _put(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._queue.put(Event(kind, time.time(), facts))
 
-    def _forward(self) -> None:
-        self.said.extend(self.process.stdout or ())
-        self.process.wait()
+    def _note_end(self) -> None:
         ended = time.time()
         time.sleep(HEARD_S)
         self._queue.put(Event("ended", ended, {}))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..algorithms import is_builtin, why_unknown
+from ..cli.plan_of_options import on_hosts_around
 from ..cli.predict import BANDWIDTHS, PRICE
-from ..cli.request import on_hosts_around
 from ..cli.sections import examples
 from ..cli.terminal import screen
 from ..cli.types import (

@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 from ..cli.options import start_options
-from ..cli.request import on_hosts_around, refuse_short_timeout
+from ..cli.plan_of_options import on_hosts_around
+from ..cli.request import refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parsed, talk

@@ -4,17 +4,18 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from asked_runs import asked_run
 from interpreters import in_turn, interpreters
 from measured_runs import LONG_RUN, bench, done, here, one_line_error, wait_for_cells, wait_until_nobody_measures
 
 from allreduce_bench.cli import against
 from allreduce_bench.cli.against import begin_runs
 from allreduce_bench.cli.request import Request, planned_run
-from allreduce_bench.runs.control import Control
+from allreduce_bench.launching.this_start import Run
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.rows import RunError
 
 RUN = ["run", "-n", "2", "-a", "native,ring", "--sizes", "8,64K"]
@@ -90,19 +91,21 @@ def test_under_a_launcher_there_is_but_one_launch(monkeypatch):
     assert "--against under a launcher" in one_line_error(here(*RUN, "--against", "--cache cold"))
 
 
-def plan_of(**conditions) -> Plan:
-    return Plan(("native", "ring"), (8,), (2,), seed=5, **conditions)
+WORDS = ("-n", 2, "-a", "native,ring", "--sizes", 8, "--seed", 5)
+
+
+def planned_runs(requests: list[Request]) -> list[Run]:
+    """The runs of requests as they are before anything is written."""
+    return [Run(*planned_run(request), SimpleNamespace()) for request in requests]
 
 
 @pytest.fixture
 def alternated(tmp_path) -> Path:
     """A folder with runs, of which nothing is measured yet."""
     path = tmp_path / "P"
-    requests = [
-        Request(lambda plan=plan: plan, Control(output=path / name))
-        for name, plan in (("a", plan_of()), ("b", plan_of(cache="cold")), ("c", plan_of(check="bits")))
-    ]
-    begin_runs(list(map(planned_run, requests)), requests)
+    conditions = {"a": (), "b": ("--cache", "cold"), "c": ("--check", "bits")}
+    requests = [asked_run(*WORDS, *words, "-o", path / name) for name, words in conditions.items()]
+    begin_runs(planned_runs(requests), requests)
     return path
 
 
@@ -124,20 +127,20 @@ def test_the_folder_itself_is_no_run_and_says_how_to_compare_its_runs(alternated
 
 
 def test_a_run_by_itself_does_not_become_several(tmp_path):
-    request = Request(plan_of, Control(output=tmp_path / "P"))
-    begin_runs([planned_run(request)], [request])
+    request = asked_run(*WORDS, "-o", tmp_path / "P")
+    begin_runs(planned_runs([request]), [request])
     line = one_line_error(here(*RUN, "--against", "--cache cold", "--resume", "-o", tmp_path / "P"))
     assert "already exists; choose another folder with -o for the runs of --against" in line
 
 
 def test_jobs_that_begin_at_once_make_one_folder(alternated, monkeypatch):
-    late = [(RunFolder(alternated / name), plan_of(op="max")) for name in "ab"]
+    plan = asked_run(*WORDS, "--op", "max").plan()
+    late = [Run(RunFolder(alternated / name), plan, SimpleNamespace()) for name in "ab"]
     monkeypatch.setattr(against, "is_taken", lambda path: False)  # as it was when they looked
-    requests = [Request(plan_of, Control(output=alternated / name)) for name in "ab"]
     with pytest.raises(RunError, match=f"{alternated}: already exists"):
-        begin_runs(late, requests)
-    resuming = [Request(plan_of, Control(output=alternated / name, resume=True)) for name in "ab"]
-    assert [plan.cache for _, plan in begin_runs(late, resuming)] == ["warm", "cold"]
+        begin_runs(late, [asked_run(*WORDS, "-o", alternated / name) for name in "ab"])
+    begin_runs(late, [asked_run("-o", alternated / name, "--resume") for name in "ab"])
+    assert [run.plan.cache for run in late] == ["warm", "cold"]
     assert [path.name for path in alternated.parent.iterdir()] == ["P"]
 
 

@@ -5,13 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from asked_runs import asked_run
 from click.testing import CliRunner
 from hand_models import hand_model
 from made_runs import build_run
 
 from allreduce_bench.algorithms import naive
 from allreduce_bench.cli import own_algorithms
-from allreduce_bench.cli.request import algorithm_fields, planned_run, request_of
+from allreduce_bench.cli.plan_of_options import algorithm_fields
+from allreduce_bench.cli.request import planned_run
 from allreduce_bench.cli.run import run
 from allreduce_bench.machine.mpi import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
@@ -27,7 +29,7 @@ OWN = Path(naive.__file__).read_text()
 
 def plan_of(*words: str) -> Plan:
     usual = ["-n", "2", "-a", "ring,two_tree,native", "--sizes", "8,16M", "--seed", "1"]
-    return request_of(run.make_context("run", [*usual, *words]).params, set()).make_plan()
+    return asked_run(*usual, *words).plan()
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_prices_come_from_a_machine_file(tmp_path):
 @pytest.mark.parametrize("words", [[], ["--segment", "64K"], ["--window", "2"]])
 def test_the_command_that_repeats_a_run_asks_for_the_same_plan(words):
     plan = plan_of("--executor", "pipelined", *words)
-    again = request_of(run.make_context("run", repeat_command(plan)[2:]).params, set()).make_plan()
+    again = asked_run(*repeat_command(plan)[2:]).plan()
     assert replace(again, bounded=plan.bounded) == plan
 
 
@@ -147,8 +149,7 @@ def test_a_resumed_run_takes_the_ways_it_has(tmp_path):
     words = ["-o", str(tmp_path / "run"), "--resume"]
 
     def resumed(*more: str) -> Plan:
-        options = run.make_context("run", [*words, *more]).params
-        return planned_run(request_of(options, {"executors"}))[1]
+        return planned_run(asked_run(*words, *more))[1]
 
     assert resumed("--executor", "pipelined").competitors == ("native", "ring@pipelined")
     with pytest.raises(ValueError, match="uses the run's executors pipelined, found compiled"):

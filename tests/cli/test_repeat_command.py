@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from asked_runs import asked_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import by_default
-from allreduce_bench.cli.request import planned_run, request_of
-from allreduce_bench.cli.run import run
+from allreduce_bench.cli.request import planned_run
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.injected import digest_of_trace
 from allreduce_bench.runs.plan import Plan
@@ -25,8 +25,7 @@ STARTS = (
 
 def parsed(words: list[str]) -> Plan:
     assert words[:2] == ["allreduce-bench", "run"]
-    options = run.make_context("run", words[2:]).params
-    return planned_run(request_of(options, set()))[1]
+    return planned_run(asked_run(*words[2:]))[1]
 
 
 @pytest.mark.parametrize("start", STARTS)

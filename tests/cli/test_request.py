@@ -3,24 +3,20 @@
 from pathlib import Path
 
 import pytest
+from asked_runs import asked_run
 
-from allreduce_bench.cli.request import Request, algorithm_fields, request_of
-from allreduce_bench.cli.run import run
+from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
 from allreduce_bench.runs.start import Start
 
 
-def asked(*words: str) -> Request:
-    return request_of(run.make_context("run", list(words)).params, {"words"})
-
-
 def test_what_is_not_said_is_the_default_of_plan_and_control():
-    request = asked("-n", "4", "--seed", "7")
+    request = asked_run("-n", "4", "--seed", "7")
     sizes = geometric_sizes(8, 16 << 20, 4.0)
-    assert request.make_plan() == Plan(sizes=sizes, ranks=(4,), seed=7, **algorithm_fields())
-    assert (request.control, request.asked) == (Control(), {"words"})
+    assert request.plan() == Plan(sizes=sizes, ranks=(4,), seed=7, **algorithm_fields())
+    assert (request.control, request.asked) == (Control(), {"ranks", "seed"})
 
 
 def test_what_is_said_is_in_the_plan_or_in_the_control():
@@ -38,8 +34,8 @@ def test_what_is_said_is_in_the_plan_or_in_the_control():
     ]
     words += ["--within", "2m", "--timeout", "5s", "--only", "4r", "--min-busbw", "1K:20", "--max-time", "8:15us"]
     words += ["--wait-idle", "10m"]
-    request = asked("-n", "2,4", "--seed", "1", "-o", "x", *words, "--format", "csv", "--report", "--skip-hung")
-    assert request.make_plan() == Plan(
+    request = asked_run("-n", "2,4", "--seed", "1", "-o", "x", *words, "--format", "csv", "--report", "--skip-hung")
+    assert request.plan() == Plan(
         ("native", "ring"),
         (8, 1024),
         (2, 4),
@@ -68,10 +64,10 @@ def test_what_is_said_is_in_the_plan_or_in_the_control():
 
 
 def test_what_is_decided_meanwhile_replaces_what_was_said():
-    request = asked("-n", "4", "--pretend-ranks-per-node", "4")
+    request = asked_run("-n", "4", "--pretend-ranks-per-node", "4")
     with pytest.raises(PlanError, match="4 ranks.*node holds.*4 ranks"):
-        request.make_plan()
-    plan = request.make_plan(ranks=(8,), launches=1, ranks_per_node=8)
+        request.plan()
+    plan = request.deciding(ranks=(8,), launches=1, ranks_per_node=8).plan()
     assert (plan.ranks, plan.launches, plan.start.ranks_per_node) == ((8,), 1, 8)
 
 
@@ -89,7 +85,7 @@ def test_guidelines_are_native_and_all_mock_ups_and_one_mock_up_brings_native():
 
 def test_the_calls_that_a_profile_counted_are_what_is_measured():
     words = "-n 4 --sizes 8,8000,4M --dtype MPI_DOUBLE --op MPI_SUM -a native"
-    plan = asked(*words.split()).make_plan()
+    plan = asked_run(*words.split()).plan()
     launch = plan.planned_launches()[0]
     calls = {(launch.ranks, plan.element_count(cell)) for cell in plan.cells(launch) if cell.algorithm == "native"}
     assert calls == {(4, 1), (4, 1000), (4, 524288)} and (plan.dtype, plan.op) == ("float64", "sum")

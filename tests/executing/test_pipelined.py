@@ -8,7 +8,7 @@ import pytest
 from interpreters import FULL, in_turn, interpreters
 from rank_programs import mpirun
 
-from allreduce_bench.watching.patience import Report, blame
+from allreduce_bench.launching.patience import Report, blame
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asked_runs import asked_run
 from click.testing import CliRunner, Result
 from made_runs import build_run, identified, launch_facts
 from read_calls import calls_of
 from rechecked import change_json
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.request import planned_run, request_of
-from allreduce_bench.cli.run import run as run_command
+from allreduce_bench.cli.request import planned_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise
 from allreduce_bench.evaluation.summary import summarise
@@ -174,8 +174,7 @@ def test_the_command_names_the_new_run(tmp_path):
 def test_what_is_missing_is_measured_by_resuming(tmp_path):
     a, b = build(tmp_path / "a", ranks=(2,), launches=2), build(tmp_path / "b", ranks=(4,), launches=3)
     new = merge([a, b], tmp_path / "new", [])
-    options = run_command.make_context("run", ["--resume", "-o", str(new.path)]).params
-    folder, plan = planned_run(request_of(options, {"resume", "output"}))
+    folder, plan = planned_run(asked_run("--resume", "-o", new.path))
     assert [launch.name for launch in folder.pending(plan)] == ["2r-3"]
     recorder = Recorder(folder, "2r-3", {"ranks": 2, "oversubscribed": False, "mpi": {}, "findings": []})
     assert recorder.attempt == 1

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from allreduce_bench.launching.supervision import SupervisedLaunch
+from allreduce_bench.launching.launch import _MeasuredLaunch
 from allreduce_bench.runs.control import Control
 
 OF_DAEMONS = [
@@ -14,13 +14,13 @@ OF_DAEMONS = [
 OF_RANKS = ["rank 0: a word", "the ssh key of n1 is gone"]
 
 
-def launch_with(verbose: bool) -> tuple[SupervisedLaunch, list[str]]:
+def launch_with(verbose: bool) -> tuple[_MeasuredLaunch, list[str]]:
     """A launch that is not started, and the list of what it says."""
     said: list[str] = []
-    launch = SupervisedLaunch.__new__(SupervisedLaunch)
-    launch.run = SimpleNamespace(control=Control(verbose=verbose))
+    launch = _MeasuredLaunch.__new__(_MeasuredLaunch)
+    launch.start = SimpleNamespace(control=Control(verbose=verbose))
     launch.lines = SimpleNamespace(say=said.append)
-    launch.is_muted, launch.names_dead_rank, launch.held_back = False, False, []
+    launch.is_muted, launch.held_back = False, []
     return launch, said
 
 
@@ -28,12 +28,14 @@ def launch_with(verbose: bool) -> tuple[SupervisedLaunch, list[str]]:
 def test_lines_about_daemons_are_held_back_unless_asked_for(verbose):
     launch, said = launch_with(verbose)
     lines = [OF_RANKS[0], *OF_DAEMONS, OF_RANKS[1]]
-    launch._forward(SimpleNamespace(stdout=[f"{line}\n" for line in lines]))
+    for line in lines:
+        launch._read_line(f"{line}\n")
     assert said == (lines if verbose else OF_RANKS)
 
 
 def test_a_launch_that_fails_says_what_it_held_back():
     launch, said = launch_with(False)
-    launch._forward(SimpleNamespace(stdout=[f"{line}\n" for line in OF_DAEMONS]))
+    for line in OF_DAEMONS:
+        launch._read_line(f"{line}\n")
     launch._say_held_back()
     assert said == OF_DAEMONS

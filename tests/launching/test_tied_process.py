@@ -23,7 +23,7 @@ from allreduce_bench.launching.tied_process import (
 STRUCK_AFTER_FORK = """
 import os, signal, sys
 from allreduce_bench.cli import main
-from allreduce_bench.launching import supervision
+from allreduce_bench.launching import watched_launch
 
 def strike():
     if is_starting:
@@ -34,7 +34,7 @@ def start(*arguments):
     is_starting.append(True)
     return start_tied(*arguments)
 
-is_starting, start_tied, supervision.start_tied = [], supervision.start_tied, start
+is_starting, start_tied, watched_launch.start_tied = [], watched_launch.start_tied, start
 os.register_at_fork(after_in_parent=strike)
 main()
 """

@@ -10,8 +10,8 @@ import pytest
 from interpreters import in_turn, interpreters
 from measured_runs import bench
 
-from allreduce_bench.launching import supervision
-from allreduce_bench.launching.supervision import LOOK_S, SAY_AGAIN_S, SHORT_LOOK_S, IdleWait
+from allreduce_bench.launching import idle_wait
+from allreduce_bench.launching.idle_wait import LOOK_S, SAY_AGAIN_S, SHORT_LOOK_S, IdleWait
 from allreduce_bench.machine.core_load import Glance, Program
 
 BUSY, QUIET = Glance(2, 1.9, (Program("python", 7, 0.95),)), Glance(2, 0.0, ())
@@ -22,7 +22,7 @@ class PlayedMachine:
 
     def __init__(self, seen: list[Glance | None], monkeypatch):
         self.seen, self.now_s, self.looks, self.said = seen, 0.0, [], []
-        monkeypatch.setattr(supervision.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(idle_wait.time, "monotonic", lambda: self.now_s)
 
     def look(self, seconds: float) -> Glance | None:
         self.now_s += seconds

@@ -25,9 +25,9 @@ def main() -> None:
             measure()
         else:
             from allreduce_bench.cli import main as command
-            from allreduce_bench.launching import supervision
+            from allreduce_bench.launching import launch
 
-            supervision.own_command = lambda: [sys.executable, os.path.abspath(__file__)]
+            launch.own_command = lambda: [sys.executable, os.path.abspath(__file__)]
             command()
 
 

@@ -27,7 +27,7 @@ from shown_commands import (
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
-from allreduce_bench.watching.patience import Report, blame
+from allreduce_bench.launching.patience import Report, blame
 
 DOCS = ROOT / "docs"
 MARKDOWN = [

@@ -11,17 +11,16 @@ from errno import EIO, ESTALE
 from pathlib import Path
 
 import pytest
+from asked_runs import asked_run
 from interpreters import in_turn, interpreters
 from made_runs import build_run, launch_facts
 from measured_runs import bench, done
 from read_calls import calls_of
 
 from allreduce_bench.cli import request
-from allreduce_bench.cli.request import Request
 from allreduce_bench.evaluation.frames import medians_of, read_calls
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs import kept
-from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
@@ -106,10 +105,10 @@ def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path,
     monkeypatch.setattr(request, "planned_run", lambda request: (folder, folder.plan()))
     create_run(folder, other, [])
     monkeypatch.setattr(request, "is_taken", lambda path: next(answers, True))
-    assert request.begin_run(folder, mine, Request(lambda: mine, Control(resume=True))) == (folder, other)
+    assert request.begin_run(folder, mine, asked_run("-o", folder.path, "--resume")) == other
     answers = iter([False, True])
     with pytest.raises(RunError, match="already exists"):
-        request.begin_run(folder, mine, Request(lambda: mine, Control()))
+        request.begin_run(folder, mine, asked_run("-o", folder.path))
 
 
 def test_jobs_that_write_at_once_lose_nothing(tmp_path):

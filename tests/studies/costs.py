@@ -164,8 +164,8 @@ def mpirun_of(interpreter: str, ranks: int, program: list[str]) -> tuple[str, li
 @contextmanager
 def watched_by(ranks: int):
     """The variable that tells ranks where a monitor listens, as in every run: to be seen in no time."""
+    from allreduce_bench.launching.supervisor import Supervisor
     from allreduce_bench.watching.lifeline import MONITOR_VARIABLE
-    from allreduce_bench.watching.supervisor import Supervisor
 
     monitor = Supervisor(ranks, 60.0, local=True)
     yield {MONITOR_VARIABLE: monitor.address([])}

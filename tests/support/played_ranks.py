@@ -4,7 +4,7 @@ import json
 import socket
 import time
 
-from allreduce_bench.watching.supervisor import Supervisor
+from allreduce_bench.launching.supervisor import Supervisor
 
 CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"competitor": "ring"}}
 

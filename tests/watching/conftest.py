@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from allreduce_bench.watching.supervisor import Supervisor
+from allreduce_bench.launching.supervisor import Supervisor
 
 
 @pytest.fixture

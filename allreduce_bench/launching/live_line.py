@@ -9,7 +9,7 @@ from rich.table import Column
 from rich.text import Text
 
 from ..units import format_duration
-from .progress import LaunchPosition, ProgressLines
+from ..watching.progress import LaunchPosition, ProgressLines
 
 WIDE = 110  # columns, from which there is room for a bar
 REFRESHES_PER_S = 2  # the ranks may need this processor

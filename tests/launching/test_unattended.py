@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 FUSE = """import sys, time
-from allreduce_bench.watching.unattended import fuse
+from allreduce_bench.launching.unattended import fuse
 put_out = fuse(0.1, int(sys.argv[1]))
 if sys.argv[2] == "starts":
     put_out()

@@ -10,7 +10,7 @@ import pytest
 from interpreters import interpreters
 from rich.console import Console
 
-from allreduce_bench.watching.live_line import LiveLine
+from allreduce_bench.launching.live_line import LiveLine
 from allreduce_bench.watching.progress import LaunchPosition
 
 

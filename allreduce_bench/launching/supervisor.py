@@ -21,7 +21,7 @@ from typing import Any
 
 from ..machine import kernel
 from ..machine.interfaces import interfaces
-from .lifeline import LAB_VARIABLE
+from ..watching.lifeline import LAB_VARIABLE
 from .patience import ANSWER_S, Patience, Question, Rank, Trouble
 
 LONGEST_LINE = 1 << 20  # bytes

@@ -14,7 +14,7 @@ from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import mark_unfinished_cell
-from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
+from ..watching.watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
     from mpi4py import MPI  # importing it would start MPI, before `fuse`
@@ -47,7 +47,7 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
     return put_out
 
 
-def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch, local: bool) -> Watch:
+def guard(timeout_s: float, comm: "MPI.Comm", folder: RunFolder, launch: Launch, local: bool) -> Watch:
     """Start to watch the ranks of `comm`; if they hang, one of them prints the cause, and all end with status 1.
 
     `local`: all of them are on one node.

@@ -11,9 +11,9 @@ import time
 import pytest
 from played_ranks import CELL, Rank, enter, until
 
-from allreduce_bench.watching import patience
-from allreduce_bench.watching import supervisor as of_supervisor
-from allreduce_bench.watching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
+from allreduce_bench.launching import patience
+from allreduce_bench.launching import supervisor as of_supervisor
+from allreduce_bench.launching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
 BETWEEN_CALLS = "between calls"
 

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ..units import counted, few
-from .watch import START_FACTOR
+from ..watching.watch import START_FACTOR
 
 ANSWER_S = 3.0  # until an answer arrives; also until a launcher ends the ranks left behind by a death
 AHEAD = [["~"]]  # the place of a rank that has ended: after every other
