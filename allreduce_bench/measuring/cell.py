@@ -1,8 +1,8 @@
 """One cell on all ranks: decide whether it runs, prove its schedule, bind, check and measure it."""
 
 import time
-from collections.abc import Callable
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -38,65 +38,60 @@ class CellOutcome(NamedTuple):
     times: CellTimes | None = None
 
 
+class CellEnded(Exception):
+    """The end of a cell before it is timed, on all ranks alike; `facts` say its state and the reason."""
+
+    def __init__(self, facts: dict):
+        super().__init__(facts)
+        self.facts = facts
+
+
 def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time left."""
-    if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
-        return CellOutcome(facts_of_skipped)
-    if cell.competitor.is_reference:
-        return _outcome_of_floor(context, cell, cells_left)
+    facts: dict = {}
     try:
+        if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
+            raise CellEnded(facts_of_skipped)
+        if cell.competitor.is_reference:
+            return _measure_floor(context, cell, cells_left)
         context = context._replace(approach=_approach(context, cell))
-    except Unsupported as error:
+        return _measure_all_reduce(context, cell, cells_left, facts)
+    except CellEnded as end:
+        return CellOutcome(facts | end.facts)
+    except Unsupported as error:  # on all ranks
         return CellOutcome({"state": "skipped", "reason": str(error)})
-    if cell.competitor.is_forced:
-        return _outcome_of_forced(context, cell, cells_left)
-    if is_of_library(cell.algorithm):
-        return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
-    steps, facts = proved_steps(context, cell)
-    if facts.get("state") == "refused":
-        return CellOutcome(facts)
-    if facts.get("run_whole"):
-        cell = replace(cell, window=1)  # posting whole messages ahead would need as many vectors of scratch
-    return _outcome_of_all_reduce(context, cell, steps, facts, cells_left)
 
 
-def _outcome_of_all_reduce(
-    context: Context,
-    cell: Cell,
-    steps: list[Step] | None,
-    facts: dict,
-    cells_left: int,
-    of_calls: MPI.Comm | None = None,
-) -> CellOutcome:
-    """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce.
-
-    `of_calls` is the communicator of the measured calls; None: that of the party.
-    """
+def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: dict) -> CellOutcome:
+    """Prove, bind, check, warm up and time, and check again; `facts` are filled on the way. Raises CellEnded."""
     comm, party, plan = context.comm, context.party.comm, context.plan
-    memory = memory_of(plan.placement)
-    count = plan.element_count(cell)
-    sendbuf, recvbuf = memory.sendbuf(count, plan.dtype), memory.recvbuf(count, plan.dtype)
-    if cell.competitor.is_compiled and (reason := _compiled(context)):
-        return CellOutcome({**facts, "state": "skipped", "reason": reason})
-    bind = partial(_bind, cell, steps, of_calls or party, plan.op, memory.scratch)
-    sent = recvbuf if plan.in_place else sendbuf
-    call, unsupported = _bind_or_explain(bind, sent, recvbuf)
-    if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
-        return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
-    facts["offsets"] = offsets_of([Place(call, sent, recvbuf)], party)
-    if plan.in_place:
-        call = with_input(call, sendbuf, recvbuf)
-    wait = comm.Barrier if context.crowded else None
-    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), wait)
-    try:
-        first_s = checks.call()
-        if wrong := comm.allreduce(checks.wrong):
-            return CellOutcome({**facts, "state": "wrong", "wrong": wrong, "checks": checks.calls})
-        if facts_of_skipped := comm.bcast(after_first_call(context, cell, first_s)):
-            return CellOutcome(facts | facts_of_skipped)
-        facts |= _checked_further(context, checks, call, sendbuf, recvbuf)
-        if facts.get("wrong"):
-            return CellOutcome({**facts, "state": "wrong"})
+    with ExitStack() as stack:
+        # prove: its steps; none are those of the library's own all-reduce
+        steps, of_calls = None, party
+        if cell.competitor.is_forced:
+            of_calls = stack.enter_context(_forced(context, cell))
+        elif not is_of_library(cell.algorithm):
+            steps, cell = _prove(context, cell, facts)
+
+        # bind
+        memory, count = memory_of(plan.placement), plan.element_count(cell)
+        sendbuf, recvbuf = memory.sendbuf(count, plan.dtype), memory.recvbuf(count, plan.dtype)
+        sent = recvbuf if plan.in_place else sendbuf
+        if cell.competitor.is_compiled and (reason := _compiled(context)):
+            raise CellEnded({"state": "skipped", "reason": reason})
+        bind = partial(_bind, cell, steps, of_calls, plan.op, memory.scratch)
+        call = _bind_together(context, bind, sent, recvbuf)
+        stack.callback(call.close)
+        facts["offsets"] = offsets_of([Place(call, sent, recvbuf)], party)
+        if plan.in_place:
+            call = with_input(call, sendbuf, recvbuf)
+
+        # check
+        wait = comm.Barrier if context.crowded else None
+        checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), wait)
+        facts |= _check_before(context, cell, checks, call, sendbuf, recvbuf)
+
+        # warm up, time and check
         with _rotation(context, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
                 facts["offsets"] = offsets_of(rotation.places, party)
@@ -109,31 +104,77 @@ def _outcome_of_all_reduce(
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             if not rotation:  # a loop would be warm
                 facts |= _back_to_back(context, call, checks, times)
-    finally:
-        call.close()
-    facts |= {"wrong": comm.allreduce(checks.wrong), "checks": checks.calls}
-    if facts.get("state") == "wrong":
-        return CellOutcome({**_done_or_skipped(facts, times).facts, **facts}, times)
-    if facts["wrong"]:
-        reason = f"{facts['wrong']} wrong elements after timed calls, none after the {checked} before them"
-        return CellOutcome({**_done_or_skipped(facts, times).facts, "state": "wrong", "reason": reason}, times)
-    return _done_or_skipped(facts, times)
+    return _outcome_of_checks(context, checks, checked, facts, times)
 
 
-def _outcome_of_forced(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
-    """Measure the library by an algorithm that it is told to use, on a communicator of its own."""
+def _prove(context: Context, cell: Cell, facts: dict) -> tuple[list[Step], Cell]:
+    """Return the proved steps of this rank, and the cell as it is run. Raises CellEnded for a refused schedule."""
+    steps, found = proved_steps(context, cell)
+    facts |= found
+    if facts.get("state") == "refused":
+        raise CellEnded({})
+    if facts.get("run_whole"):
+        cell = replace(cell, window=1)  # posting whole messages ahead would need as many vectors of scratch
+    return steps, cell
+
+
+@contextmanager
+def _forced(context: Context, cell: Cell) -> Iterator[MPI.Comm]:
+    """Yield a communicator on which the library uses the algorithm of `cell`. Raises Unsupported."""
     from ..executing.forced import forced_to  # late: few runs have any
 
-    try:
-        with forced_to(cell.algorithm, context.party.comm, len({*context.real.node_of})) as comm:
-            return _outcome_of_all_reduce(context, cell, None, {}, cells_left, comm)
-    except Unsupported as error:
-        return CellOutcome({"state": "skipped", "reason": str(error)})
+    ended = None
+    with forced_to(cell.algorithm, context.party.comm, len({*context.real.node_of})) as comm:
+        try:
+            yield comm
+        except CellEnded as end:  # on all ranks alike, so that the communicator can be freed
+            ended = end
+    if ended:
+        raise ended
 
 
-def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
-    """Measure a floor like any cell; it has no schedule to prove and no result to check."""
+def _check_before(
+    context: Context, cell: Cell, checks: repeat.Checks, call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray
+) -> dict:
+    """Check calls before any is timed, on exact inputs and on random floats; return facts about their bits.
+
+    Raises CellEnded for a wrong result, or if the cell is not repeated.
+    """
     comm, plan = context.comm, context.plan
+    first_s = checks.call()
+    _refuse_wrong(comm, checks)
+    if facts_of_skipped := comm.bcast(after_first_call(context, cell, first_s)):
+        raise CellEnded(facts_of_skipped)
+    left_s = inf if context.deadline is None else max(0.0, context.deadline - time.time())
+    for _ in range(comm.bcast(checks.further_calls(min(plan.cell_time_s, repeat.SHARE * left_s)))):
+        checks.call()
+    _refuse_wrong(comm, checks)
+    return _compared_bits(context, call, sendbuf, recvbuf) if is_float(plan.dtype) else {}
+
+
+def _refuse_wrong(comm: MPI.Comm, checks: repeat.Checks) -> None:
+    """Raise CellEnded if a check found wrong elements on any rank."""
+    if wrong := comm.allreduce(checks.wrong):
+        raise CellEnded({"state": "wrong", "wrong": wrong, "checks": checks.calls})
+
+
+def _outcome_of_checks(
+    context: Context, checks: repeat.Checks, checked: int, facts: dict, times: CellTimes
+) -> CellOutcome:
+    """Return the outcome of timed calls: wrong if any check says so, of which `checked` came before them."""
+    facts = {**facts, "wrong": context.comm.allreduce(checks.wrong), "checks": checks.calls}
+    outcome = _done_or_skipped(facts, times)
+    if facts.get("state") == "wrong":  # as a loop of calls has shown
+        return CellOutcome({**outcome.facts, **facts}, times)
+    if facts["wrong"]:
+        reason = f"{facts['wrong']} wrong elements after timed calls, none after the {checked} before them"
+        return CellOutcome({**outcome.facts, "state": "wrong", "reason": reason}, times)
+    return outcome
+
+
+def _measure_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
+    """Measure a floor like any cell; it has no schedule to prove and no result to check."""
+    plan = context.plan
     memory = PAGES  # wherever others lie: a slow copy would be no reference
     vectors = memory.sendbuf, memory.recvbuf
     count = plan.element_count(cell)
@@ -141,9 +182,7 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     asks_for_compiled = any(Competitor(name).is_compiled for name in plan.competitors)
     is_compiled = asks_for_compiled and not _compiled(context)  # gives the lowest
     bind = partial(_bind_floor, cell.algorithm.removeprefix(FLOOR_PREFIX), plan.op, is_compiled)
-    call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
-    if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
-        return CellOutcome({"state": "skipped", "reason": reasons[0]})
+    call = _bind_together(context, bind, sendbuf, recvbuf)
     with _rotation(context, bind, memory, sendbuf, 1) as rotation:
         turn, loop = (rotation.turn, rotation.loop) if rotation else (call.turn, call.timed_calls)
         times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
@@ -176,17 +215,6 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 def _seed_of_party(context: Context) -> int:
     """Return the seed for checks: each group has its own inputs, so that a leak between groups is detected."""
     return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
-
-
-def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf) -> dict:
-    """Run further checks before the timing, on exact inputs and on random floats; `wrong` only if some elements are."""
-    comm, plan = context.comm, context.plan
-    left_s = inf if context.deadline is None else max(0.0, context.deadline - time.time())
-    for _ in range(comm.bcast(checks.further_calls(min(plan.cell_time_s, repeat.SHARE * left_s)))):
-        checks.call()
-    if wrong := comm.allreduce(checks.wrong):
-        return {"wrong": wrong, "checks": checks.calls}
-    return _compared_bits(context, call, sendbuf, recvbuf) if is_float(plan.dtype) else {}
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
@@ -286,11 +314,16 @@ def _compiled(context: Context) -> str | None:
     return compile_in_turns(context.comm, context.real, context.plan.dtype)
 
 
-def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepared, str | None]:
-    """Bind the call to its buffers; on failure return an empty call and the reason."""
+def _bind_together(context: Context, bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
+    """Bind the call to its buffers on all ranks. Raises CellEnded on all of them if one cannot."""
+    call, unsupported = None, None
     try:
-        return bind(sendbuf, recvbuf), None
+        call = bind(sendbuf, recvbuf)
     except Unsupported as error:
-        return Prepared(lambda: None, lambda: None), str(error)
+        unsupported = str(error)
     except MemoryError as error:  # of scratch: the vectors' memory was checked before
-        return Prepared(lambda: None, lambda: None), f"no memory for its scratch: {error}"
+        unsupported = f"no memory for its scratch: {error}"
+    if reasons := [reason for reason in context.comm.allgather(unsupported) if reason]:
+        raise CellEnded({"state": "skipped", "reason": reasons[0]})
+    assert call is not None
+    return call

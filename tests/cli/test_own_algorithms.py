@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from allreduce_bench.cli import main, own_algorithms, work_limit
 from allreduce_bench.cli.own_algorithms import refuse_own_algorithms
-from allreduce_bench.cli.request import algorithm_fields
+from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.launching.launcher import Launcher
 from allreduce_bench.runs.plan import Plan

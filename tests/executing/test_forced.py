@@ -7,7 +7,7 @@ import pytest
 from interpreters import interpreters
 from measured_runs import bench, done, mpirun, one_line_error
 
-from allreduce_bench.cli.request import algorithm_fields
+from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.evaluation.doubts import REFERENCE
 from allreduce_bench.runs.library_algorithms import NAMES, NotForced, least_count, settings_of, variables_at_start
 
