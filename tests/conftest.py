@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mpi4py
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from interpreters import answers, mark_of
 
 from allreduce_bench.lab.lab import why_no_lab
+from allreduce_bench.launching.supervisor import Supervisor
 from allreduce_bench.watching import progress
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
@@ -141,3 +142,17 @@ def needs_lab() -> None:
     """Virtual hosts; where none can be made, tests that use this are skipped with the reason."""
     if reason := why_no_lab():
         pytest.skip(reason)
+
+
+@pytest.fixture
+def supervise() -> Iterator[Callable[..., Supervisor]]:
+    """Supervisors that a test starts, closed at its end."""
+    made = []
+
+    def make(size: int, timeout_s: float = 0.4, **options) -> Supervisor:
+        made.append(Supervisor(size, timeout_s, local=True, **options))
+        return made[-1]
+
+    yield make
+    for supervisor in made:
+        supervisor.close()
