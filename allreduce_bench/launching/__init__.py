@@ -1,8 +1,11 @@
-"""Start and stop of ranks, and their nodes.
+"""Start, supervision and stop of ranks, and their nodes.
 
 In: a plan with launches that have cells left. Out: commands of mpirun or srun, run one after the other and watched.
-Read in this order: `supervision` (the launches of a run, each from mpirun's start to its end), `tied_process` (its
-mpirun), `own_program` and `wrapped_rank` (programs of users), `restarts` (of these, without lost ranks), `find`
-(reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file per family),
-`layout` (ranks per node); `check_mpi` (the lines of `doctor` about MPIs and launchers).
+Read in this order: `this_start` (what belongs to one start of `run`), `launches` (which of its launches are worth the
+time, one after the other), `launch` (one of them, from the launcher's start to its end), `watched_launch` (its process,
+also of `health` and `survive`), `supervisor` (sockets to the ranks), `patience` (detects trouble and its cause: no
+sockets), `tied_process` (processes that end with this one); `idle_wait`, `live_line` (a terminal); `own_program` and
+`wrapped_rank` (programs of users), `restarts` (of these, without lost ranks), `unattended` (ranks that another program
+started); `find` (reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file per
+family), `layout` (ranks per node); `check_mpi` (the lines of `doctor` about MPIs and launchers).
 """

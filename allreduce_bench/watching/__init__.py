@@ -1,7 +1,6 @@
-"""The connection between the ranks and their starter: liveness, warnings, and which rank caused a hang.
+"""What ranks tell their starter: that they live, where in the code they are, how far they have come.
 
-In: messages of the ranks over a socket. Out: the rank that blocks the others, and the end of all ranks.
-Read in this order: `lifeline` (variables, signals), `watch` (the rank's side of the connection), `whereabouts` (the
-position of a rank in the code), `supervisor` (the other side: sockets), `patience` (detects trouble and its cause: no
-sockets), `unattended` (ranks started by another program), `progress` and `live_line` (user output).
+In: the address of a supervisor (`launching`). Out: messages over a socket, and the end of this rank where nobody is
+left. Read in this order: `lifeline` (variables, signals), `watch` (the rank's side of the connection), `whereabouts` (the
+position of a rank in the code), `progress` (lines on stderr).
 """
