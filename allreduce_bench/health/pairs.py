@@ -24,7 +24,6 @@ from ..runs.typed_json import Natural, Positive, read_as
 from ..units import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
-FORMER_SCHEMA = "allreduce-bench-health-1"
 LONGEST_FAILURE = 300  # characters
 SMALL, LARGE = 8, 4 << 20  # bytes of a message
 
@@ -106,7 +105,7 @@ class PairFolder:
         """Read the settings. Raises RunError if they are damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))
-            if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
+            if kept.pop("schema") != SCHEMA:
                 raise ValueError("another version")
             return read_as(Asked, kept)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

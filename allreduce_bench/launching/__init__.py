@@ -6,6 +6,6 @@ time, one after the other), `launch` (one of them, from the launcher's start to 
 also of `health` and `survive`), `supervisor` (sockets to the ranks), `patience` (detects trouble and its cause: no
 sockets), `tied_process` (processes that end with this one); `idle_wait`, `live_line` (a terminal); `own_program` and
 `wrapped_rank` (programs of users), `restarts` (of these, without lost ranks), `unattended` (ranks that another program
-started); `find` (reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file per
-family), `layout` (ranks per node); `check_mpi` (the lines of `doctor` about MPIs and launchers).
+started); `find` (reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file
+per family), `layout` (ranks per node); `check_mpi` (the lines of `doctor` about MPIs and launchers).
 """

@@ -10,10 +10,9 @@ from ..runs.files import open_kept
 from ..runs.rows import RunError
 
 DATE, MACHINE, MPI, WHAT = "date", "machine", "mpi", "what"
-FORMER = (DATE, MACHINE, MPI, WHAT, "ratio", "low", "high", "launches", "goal", "met", "by", "thread_level")
-COLUMNS = (*FORMER, "placement", "estimator")
+HOW = ("thread_level", "placement", "estimator")
+COLUMNS = (DATE, MACHINE, MPI, WHAT, "ratio", "low", "high", "launches", "goal", "met", "by", *HOW)
 PAGE, UNKNOWN = "page", "unknown"  # placements
-FORMER_ESTIMATOR = "median; 95% interval of the geometric mean by Student's t on logarithms"
 
 
 class Ratio(NamedTuple):
@@ -31,8 +30,8 @@ class Ratio(NamedTuple):
     met: bool | None
     by: str  # the best of ours
     thread_level: str
-    placement: str = UNKNOWN  # of the vectors: page, numpy, MPI_Alloc_mem or unknown
-    estimator: str = FORMER_ESTIMATOR
+    placement: str  # of the vectors: page, numpy, MPI_Alloc_mem or unknown
+    estimator: str
 
 
 class RatioLine(NamedTuple):
@@ -51,9 +50,9 @@ def read_ratios(path: Path) -> list[Ratio]:
         raise RunError(
             f"{path}: {error.strerror}; expected a history of make ratios, such as results/ratios.csv"
         ) from error
-    if not lines or tuple(lines[0]) not in (COLUMNS, FORMER):
+    if not lines or tuple(lines[0]) != COLUMNS:
         raise RunError(f"{path}, line 1: expected the columns {','.join(COLUMNS)}")
-    return [_ratio(path, number, lines[0], fields) for number, fields in enumerate(lines[1:], start=2)]
+    return [_ratio(path, number, fields) for number, fields in enumerate(lines[1:], start=2)]
 
 
 def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
@@ -69,18 +68,18 @@ def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
     ]
 
 
-def _ratio(path: Path, number: int, columns: Sequence[str], fields: Sequence[str]) -> Ratio:
+def _ratio(path: Path, number: int, fields: Sequence[str]) -> Ratio:
     """Return one row. Raises RunError."""
-    row = {"placement": UNKNOWN, "estimator": FORMER_ESTIMATOR, **dict(zip(columns, fields))}
+    row = dict(zip(COLUMNS, fields))
     try:
-        if len(fields) != len(columns) or row["met"] not in ("", "0", "1"):
+        if len(fields) != len(COLUMNS) or row["met"] not in ("", "0", "1"):
             raise ValueError
         ratio, low, high = (float(row[name]) if row[name] else None for name in ("ratio", "low", "high"))
         if not all(value is None or isfinite(value) and value > 0 for value in (ratio, low, high)):
             raise ValueError
         met = bool(int(row["met"])) if row["met"] else None
         words = row[DATE], row[MACHINE], row[MPI], row[WHAT]
-        how = row["by"], row["thread_level"], row["placement"], row["estimator"]
+        how = (row[name] for name in ("by", *HOW))
         return Ratio(*words, ratio, low, high, int(row["launches"]), row["goal"], met, *how)
     except ValueError as error:
         raise RunError(f"{path}, line {number}: not a row of a history of make ratios; remove it") from error
