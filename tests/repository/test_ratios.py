@@ -27,6 +27,7 @@ from ratio_rows import (
 
 from allreduce_bench.report.ratio_table import read_ratios
 from allreduce_bench.runs.library_algorithms import variables_at_start
+from allreduce_bench.runs.rows import RunError
 
 UNMET = everywhere(Goal(low=1e9))
 
@@ -211,16 +212,14 @@ def test_sizes_make_a_geometric_mean_and_a_worst_one(monkeypatch):
     assert worst.ratio == pytest.approx(2.0) and worst.by == "4 KiB: ours"
 
 
-def test_a_history_of_former_columns_gets_those_of_now(tmp_path):
-    former = tmp_path / "ratios.csv"
-    former.write_text(
-        "date,machine,mpi,what,ratio,low,high,launches,goal,met,by,thread_level\n"
-        '2026-11-22 23:01,"2 cores, AMD EPYC",MPICH,a ratio,2,1,3,5,>= 1.8,1,ring/sendrecv,single\n'
-    )
-    ratios.append(former, [ratios.judged(MPICH, "a ratio", SHOWN, ratios.Measured([1.5, 1.5], "ring/sendrecv"))])
-    kept = read_ratios(former)
-    assert [(row.ratio, row.placement) for row in kept] == [(2.0, "unknown"), (1.5, "page")]
-    assert "median" in kept[0].estimator and "geometric mean" in kept[1].estimator.partition(";")[0]
+def test_rows_are_added_to_a_history_and_to_nothing_else(tmp_path):
+    history, other = tmp_path / "ratios.csv", tmp_path / "other.csv"
+    for _ in range(2):
+        ratios.append(history, [ratios.judged(MPICH, "a ratio", SHOWN, ratios.Measured([1.5, 1.5], "ring/sendrecv"))])
+    assert [(row.ratio, row.placement) for row in read_ratios(history)] == [(1.5, "page")] * 2
+    other.write_text("a,b\n")
+    with pytest.raises(RunError, match="expected the columns"):
+        ratios.append(other, [])
 
 
 def test_goals_say_what_they_are():

@@ -279,10 +279,11 @@ def line_of(ratio: Ratio) -> str:
 
 
 def append(history: Path, found: Sequence[Ratio]) -> None:
-    """Add rows at the end; a new file gets its header, one of former columns those of now."""
-    if not history.exists() or not history.read_text().startswith(f"{','.join(COLUMNS)}\n"):
-        former = read_ratios(history) if history.exists() else []
-        write(history, "w", [COLUMNS, *former])
+    """Add rows at the end; a new file gets its header. Raises RunError for another one."""
+    if history.exists():
+        read_ratios(history)
+    else:
+        write(history, "w", [COLUMNS])
     write(history, "a", found)
 
 
