@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -43,7 +42,6 @@ from .pairs import (
 
 PROGRAM = "allreduce_bench.health.rank"
 MOST_RESTARTS = 5  # each may have waited for a timeout
-LAST_LINES = 20  # of the launcher's output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +98,6 @@ class _PairLaunch:
     def __init__(self, check: PairCheck, order: Order):
         self.check, self.order = check, order
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
-        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self.pairs: Collection[Sequence[str]] = ()  # of the round in progress
         self.round = order.first_round
         self.supervisor = Supervisor(
@@ -127,7 +124,7 @@ class _PairLaunch:
             status = watched.status(check.launcher.kind)
             watched.end()
             if failed_pairs(check.folder.rows()) == failed_before:  # rank 0 has not recorded any
-                self._conclude(status)
+                self._conclude(status, watched.first_words)
         finally:
             if watched is not None:
                 watched.end()
@@ -140,12 +137,7 @@ class _PairLaunch:
         program = [sys.executable, "-m", PROGRAM, str(check.folder.path.resolve())]
         level = thread_level("auto", ranks_on_same_cores(ranks, start))
         command = mpirun_command(check.launcher, ranks, start, program)
-        return WatchedLaunch(self.supervisor, command, {LEVEL: level}, self._keep_line, self.woken.set)
-
-    def _keep_line(self, line: str) -> None:
-        """Keep a line of mpirun: it matters only if nothing else shows what failed."""
-        if line.strip(" \n\t-=*"):
-            self.last_lines.append(line.strip())
+        return WatchedLaunch(self.supervisor, command, {LEVEL: level}, on_end=self.woken.set)
 
     def _await(self, process: Popen, timeout_s: float) -> None:
         try:
@@ -166,7 +158,7 @@ class _PairLaunch:
         path = self.check.folder.pairs_csv
         return path.stat().st_size if path.exists() else 0
 
-    def _conclude(self, status: int | None) -> None:
+    def _conclude(self, status: int | None, first_words: str) -> None:
         """Record the pair of a rank that died or hangs as failed. Raises LaunchFailed, LaunchRefused."""
         patience, trouble = self.supervisor.patience, self.supervisor.trouble
         if patience.refusal:
@@ -176,7 +168,7 @@ class _PairLaunch:
                 self._blame(rank, trouble.reason)
         elif trouble or (status and not patience.all_over):
             why = trouble.sentence if trouble else patience.failure or how_it_ended(status or 0)
-            said = f"; it said: {self.last_lines[0]}" if self.last_lines and not trouble else ""
+            said = f"; it said: {first_words}" if first_words and not trouble else ""
             raise LaunchFailed(f"the launch of {len(self.order.nodes)} ranks failed: {why}{said}")
 
     def _blame(self, rank: Rank, reason: str) -> None:

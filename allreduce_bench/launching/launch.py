@@ -74,7 +74,7 @@ class _MeasuredLaunch:
             self._end(watched)
             if status:
                 self._say_held_back()
-            self._conclude(status)
+            self._conclude(status, watched.first_words)
             return bool(self.run.folder.finished(self.launch))
         finally:
             if watched is not None:
@@ -148,7 +148,7 @@ class _MeasuredLaunch:
         self.is_muted = True
         watched.end()
 
-    def _conclude(self, status: int | None) -> None:
+    def _conclude(self, status: int | None, first_words: str) -> None:
         """Record unfinished cells, and raise the cause of a bad end.
 
         Raises LaunchFailed unless the launch ended well or by its time limit, LaunchRefused if its ranks refused it.
@@ -168,7 +168,9 @@ class _MeasuredLaunch:
             failure = self.patience.failure
             first = f"; the first rank lost was {self.patience.first_to_go}" if self.patience.first_to_go else ""
             ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
-            raise LaunchFailed(f"launch {self.launch.name} {ending}", chance=bool(self.patience.ranks))
+            has_begun = bool(self.patience.ranks)
+            said = "" if has_begun or not first_words else f"; its launcher said: {first_words}"
+            raise LaunchFailed(f"launch {self.launch.name} {ending}{said}", chance=has_begun)
         elif missing := self._missing():
             reason = f"its launcher reported success, but without {counted(missing, 'cell')}: a node may have failed"
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")

@@ -16,6 +16,7 @@ from .tied_process import end_process, start_tied
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
 # Open MPI talks of how it starts its daemons, also where all goes well
 OF_STARTING = re.compile(r"\bplm[:_ ](ssh|rsh)\b|\bsetpgid\b")
+PLACE_IN_SOURCE = re.compile(r"^\[\S+@\S+\] \S+ \(\S+:\d+\): ")  # of Hydra, before what it says
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # exit status of an mpirun that ended its ranks on SIGTERM
 
 
@@ -39,7 +40,7 @@ class WatchedLaunch:
         supervisor: Supervisor,
         command: Sequence[str],
         variables: Mapping[str, str],
-        read_line: Callable[[str], object],
+        read_line: Callable[[str], object] = lambda line: None,
         on_end: Callable[[], object] = lambda: None,
     ):
         """Start `command` with further environment `variables`, while interrupts are put off. Raises OSError.
@@ -48,6 +49,7 @@ class WatchedLaunch:
         """
         self.supervisor, self.names_dead_rank = supervisor, False  # whether the launcher said which rank died
         self._read_line, self._on_end = read_line, on_end
+        self._explaining: list[str] = []  # the first line with words, and the next
         told = {
             COMMAND_VARIABLE: shlex.join(drop_values(command)),
             MONITOR_VARIABLE: supervisor.address(names_of_this_node()),
@@ -70,6 +72,15 @@ class WatchedLaunch:
             self.supervisor.settle()
         return status
 
+    @property
+    def first_words(self) -> str:
+        """Return what explains a start that failed: the first line with words, with the next one after a colon.
+
+        Without values of variables, since it is kept.
+        """
+        first, *others = [*drop_values(self._explaining), ""]
+        return f"{first} {others[0]}".strip() if first.endswith(":") else first
+
     def end(self) -> None:
         """End the launcher and, through it and through the supervisor, all ranks."""
         if self.process.poll() is None:
@@ -81,6 +92,8 @@ class WatchedLaunch:
             if match := DEAD_PROCESS.search(line):
                 self.supervisor.patience.suspect(int(match[1]))
                 self.names_dead_rank = True
+            if len(self._explaining) < 2 and line.strip(" \n\t-=*") and not OF_STARTING.search(line):
+                self._explaining.append(PLACE_IN_SOURCE.sub("", line.strip()))
             self._read_line(line)
 
     def _await_end(self) -> None:

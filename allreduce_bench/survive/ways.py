@@ -25,7 +25,7 @@ from ..launching.layout import ranks_on_same_cores
 from ..launching.patience import Rank
 from ..launching.supervisor import Supervisor
 from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off
-from ..launching.watched_launch import OF_STARTING, WatchedLaunch
+from ..launching.watched_launch import WatchedLaunch
 from ..machine import OPEN_MPI
 from ..measuring.startup import thread_level
 from ..runs.start import Start, slots_of
@@ -122,7 +122,6 @@ class Launch:
     def __init__(self, settings: Settings, request: Request, ranks: int, hosts: Sequence[str]):
         """Start the ranks. Raises LaunchError, InterfaceError, OSError."""
         self.ranks, self.events = ranks, list[Event]()
-        self.said: list[str] = []  # lines of the launcher and of its ranks
         self._queue: queue.Queue[Event] = queue.Queue()
         start = replace(settings.start, hosts=tuple(hosts))
         self.local = on_one_node(settings.launcher, ranks, start, os.environ)
@@ -143,9 +142,7 @@ class Launch:
             command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
             level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
             with interrupts_put_off():
-                self.process = WatchedLaunch(
-                    self.supervisor, command, {LEVEL: level}, self.said.append, self._note_end
-                ).process
+                self.watched = WatchedLaunch(self.supervisor, command, {LEVEL: level}, on_end=self._note_end)
         except BaseException:
             self.supervisor.close()
             raise
@@ -186,7 +183,7 @@ class Launch:
     def end(self) -> float:
         """End the launch, with all ranks of this machine, stopped ones included; return when that was done."""
         self._kill(self.lost)
-        end_process(self.process)
+        end_process(self.watched.process)
         self._kill({rank.rank for rank in self.known})
         ended = time.time()
         self.supervisor.close()
@@ -196,16 +193,16 @@ class Launch:
         """Let ranks that have finished end by themselves, and end what has not."""
         self._kill(self.lost)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(ENDED_S)
+            self.watched.process.wait(ENDED_S)
         self.end()
 
     def why(self) -> str:
         """Return in words why a launch does not go on."""
-        status = self.process.poll()
+        status = self.watched.process.poll()
         reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
-        lines = [line.strip() for line in self.said if line.strip(" \t\n-=*") and not OF_STARTING.search(line)]
+        said = [self.watched.first_words] if self.watched.first_words else []
         ended = how_it_ended(status) if status is not None else "no progress in time"
-        return " ".join([*reasons, *lines[:1], ended][0].split())
+        return " ".join([*reasons, *said, ended][0].split())
 
     def _kill(self, ranks: set[int]) -> None:
         """Kill ranks of this machine, which the launcher may not reach."""

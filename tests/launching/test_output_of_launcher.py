@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from allreduce_bench.launching.launch import _MeasuredLaunch
+from allreduce_bench.launching.watched_launch import WatchedLaunch
+from allreduce_bench.machine.node import NOT_STORED
 from allreduce_bench.runs.control import Control
 
 OF_DAEMONS = [
@@ -39,3 +41,20 @@ def test_a_launch_that_fails_says_what_it_held_back():
         launch._read_line(f"{line}\n")
     launch._say_held_back()
     assert said == OF_DAEMONS
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([*OF_DAEMONS, "-----", "", "There is no such option:", "", "  Option: --nonsense", "more"], "--nonsense"),
+        (["[mpiexec@n1] match_arg (lib/args.c:166): unrecognized argument x", "more"], "unrecognized argument x"),
+        (["unknown: TOKEN=hunter2"], f"unknown: TOKEN={NOT_STORED}"),
+        ([], ""),
+    ],
+)
+def test_what_explains_a_failed_start_is_its_first_line_with_words(supervise, lines, words):
+    watched = WatchedLaunch(supervise(1, 60.0), ["printf", "%s\\n", *lines], {})
+    watched.process.wait()
+    watched.status("mpich")
+    assert watched.first_words.endswith(words) and "more" not in watched.first_words
+    assert watched.first_words.startswith(("There is no such option:", words))
