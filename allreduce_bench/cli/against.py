@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..launching.this_start import Run
-from ..machine.node import drop_values, is_stored
+from ..machine.variables import drop_values, is_stored
 from ..runs.conditions import CONDITIONS, conditions_of
 from ..runs.folder import RunFolder, alternated_names
 from ..runs.plan import Plan, PlanError, random_seed

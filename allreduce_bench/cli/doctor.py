@@ -7,7 +7,7 @@ from itertools import chain
 import click
 
 from ..launching.check_mpi import mpi_checks
-from ..machine.findings import node_checks, node_of_this_process
+from ..machine.checks import node_checks, node_of_this_process
 from ..measuring.startup import under_launcher
 from ..slurm.check_site import checks_of_slurm
 from .sections import examples

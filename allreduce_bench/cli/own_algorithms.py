@@ -14,7 +14,7 @@ from typing import Any
 
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
-from ..machine.mpi import why_not_compiled
+from ..machine.compiler import why_not_compiled
 from ..runs.cell import CutPrices
 from ..runs.competitor import COMPILED, PIPELINED, WAYS, Competitor
 from ..runs.option_values import AUTO

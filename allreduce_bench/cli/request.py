@@ -10,7 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..machine.node import host, is_stored
+from ..machine.node import host
+from ..machine.variables import is_stored
 from ..runs.control import Control
 from ..runs.dtypes import teach_numpy
 from ..runs.folder import RunFolder

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..algorithms import find_planned
-from ..machine.node import NOT_STORED, drop_values, stored_setting
+from ..machine.variables import NOT_STORED, drop_values, stored_setting
 from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan, PlanError

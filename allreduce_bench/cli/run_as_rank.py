@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..launching.launcher import interface_variables
 from ..launching.unattended import fuse, guard
 from ..machine.mpi import library_name
-from ..machine.node import drop_values
+from ..machine.variables import drop_values
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..runs.command_of_plan import to_continue

@@ -12,7 +12,7 @@ import click
 
 from ..evaluation.acceptance import OPTION
 from ..launching.find import loaded_library
-from ..machine.node import drop_values
+from ..machine.variables import drop_values
 from ..runs.folder import RunFolder
 from ..runs.library_algorithms import NAMES, NotForced, settings_of
 from ..runs.option import Section

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..algorithms import FILES, find
-from ..machine.node import drop_values, stored_setting
+from ..machine.variables import drop_values, stored_setting
 from ..measuring.startup import rank_of
 from ..runs import option_values
 from ..runs.option import Section, Whole, Words

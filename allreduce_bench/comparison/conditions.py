@@ -79,7 +79,10 @@ FACTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # word of --despite -> i
 DETAILS = {"late-by": "arrival", "work": "compute"}  # conditions that say more of another one
 OF_TIME = ("sync", "compute", "arrival", "groups", *STARTING)  # conditions from which another timing method follows
 DESPITE = (*FACTS, "time", *map(name_of, CONDITIONS.values()))
-NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
+NOTED = (
+    *("kernel", "libc", "transparent_huge_pages", "container", "governors", "memory"),
+    *("python", *PACKAGES, "allreduce_bench"),
+)
 LABELS = {field.key: field.label for field in FIELDS} | {
     "oversubscribed": "oversubscription",
     "link": "link between nodes",

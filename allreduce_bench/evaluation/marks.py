@@ -5,7 +5,7 @@ Pure; standard library only.
 
 from collections.abc import Iterable, Sequence
 
-from ..machine import interfaces
+from ..machine.traffic import format_traffic, parse_traffic
 from ..runs.rows import Row
 from ..runs.schema import FINAL, join_values
 from ..stats import median
@@ -57,10 +57,10 @@ def _described_columns(mark: Row) -> SummaryRow:
 
 def _median_wire(marks: Sequence[Row]) -> str | None:
     """Return the median count of every interface over the launches that have it."""
-    counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
+    counts = [parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
-    return interfaces.format_traffic(middle) or None
+    return format_traffic(middle) or None
 
 
 def _checked_columns(marks: Sequence[Row]) -> SummaryRow:

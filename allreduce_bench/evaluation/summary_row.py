@@ -54,7 +54,7 @@ class Reason(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """The time that the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
+    """The time that the machine took from a fixed work quantum, see `measuring.noise`."""
 
     quantum_s: float  # the quantum of work without noise
     lost: float  # share of its time that the rank lost that lost most, median over launches

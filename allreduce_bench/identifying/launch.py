@@ -96,7 +96,7 @@ class Launches(NamedTuple):
             said = words[0].rstrip(",:; ") if words else f"exit status {process.returncode}"
             raise ProbeFailed(f"the launch of {self.ranks} ranks failed: {said}")
         look = from_json(found)
-        for finding in singletons(self.ranks, len(look.hosts)):
+        if finding := singletons(self.ranks, len(look.hosts)):
             raise ProbeFailed(f"{finding['text']}; {finding['advice']}")
         return look
 

@@ -14,7 +14,7 @@ from ..cli.sections import examples
 from ..cli.types import RATES, OneLineError, errors_in_one_line, talk
 from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
-from ..machine.node import bucket_nbytes, describe
+from ..machine.virtual_hosts import bucket_nbytes, describe
 from ..measuring.startup import thread_level
 from ..models.model import Model
 from ..models.words import series_label

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..machine.node import ETHERNET, MTU, bucket_nbytes, describe
+from ..machine.virtual_hosts import ETHERNET, MTU, bucket_nbytes, describe
 from ..runs.start import SSH, Start, slots_of
 from ..units import format_rate, parse_rates, shell_word
 from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent

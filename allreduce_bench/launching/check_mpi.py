@@ -18,13 +18,13 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..machine import findings
-from ..machine.findings import Check, from_findings
-from ..machine.interfaces import way_between
-from ..machine.node import drop_values
+from ..machine.checks import Check, as_check
+from ..machine.findings import pypi_finding, singletons
+from ..machine.interfaces import likely_way, reachable
+from ..machine.variables import drop_values
 from ..measuring.hello import MARK
 from ..runs.start import AUTO, Start
-from ..units import format_time, shell_word
+from ..units import format_time
 from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command, reinstallation
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
@@ -43,6 +43,7 @@ HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
 PATIENCE_S = 60.0  # seconds, for the library to load, and for two ranks
 SLOW_IMPORT_S = 5.0  # of mpi4py
 BY_HAND = "run it by hand to see more: "
+AN_UNKNOWN = "an unknown transport"
 
 
 # Launchers
@@ -74,7 +75,7 @@ class Way(NamedTuple):
 
 
 def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
-    """Yield checks of the library, its launcher and, if `launch`, two ranks; `node`: `checks.node_of_this_process`."""
+    """Yield checks of the library, its launcher and, if `launch`, two ranks; `node` as for `machine.checks`."""
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
@@ -93,7 +94,7 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
         text = f"not started: this looks like a login node ({scheduler} exists, not inside a job)"
         yield Check("info", "ranks", text, "transport and start-up time are unknown", "run doctor inside a job")
     else:
-        yield from _rank_checks(launcher, node)
+        yield from _rank_checks(launcher)
 
 
 def library() -> dict | Check:
@@ -118,11 +119,11 @@ def _no_mpi(reason: str, advice: str) -> Check:
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
-    """Check where the library comes from; `mpi` is of `library`, `node` of `checks.node_of_this_process`."""
+    """Check where the library comes from; `mpi` is of `library`, `node` as for `machine.checks`."""
     path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
-    if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
-        yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
+    if mpi["from_pypi"] and (node["port_rates_bytes_per_s"] or idle_scheduler(os.environ)):
+        yield as_check("MPI", pypi_finding(mpi["library"], "on a cluster", [node]))
 
 
 def no_launcher(error: LaunchError) -> Check:
@@ -130,47 +131,26 @@ def no_launcher(error: LaunchError) -> Check:
     return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
 
 
-def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
+def _rank_checks(launcher: Launcher) -> Iterator[Check]:
     """Start two ranks that say hello."""
     command = mpirun_command(launcher, 2, Start(), HELLO)
-    by_hand = BY_HAND + shlex.join(drop_values(command))
     outcome = say_hello(command, PATIENCE_S)
-    if outcome.hung:
-        interface = way_between([node])
-        advice = f"an unreachable interface is a common cause: --interface {shell_word(interface or 'NAME')}; {by_hand}"
-        yield Check(
-            "severe",
-            "ranks",
-            f"two ranks were started: {outcome.why}",
-            "a run would hang",
-            advice,
-        )
-        return
     if outcome.why:
-        yield Check(
-            "severe",
-            "ranks",
-            f"two ranks were started: {outcome.why}",
-            "a run would fail",
-            by_hand,
-        )
-        return
-    (hello, *_) = outcome.hellos
-    singletons = findings.singletons(2, hello["seen"])
-    if singletons:
-        yield from from_findings("ranks", singletons)
+        effect, advice = "a run would fail", BY_HAND + shlex.join(drop_values(command))
+        if outcome.hung:
+            effect = "a run would hang"
+            advice = f"an unreachable interface is a common cause: --interface {likely_way(reachable())}; {advice}"
+        yield Check("severe", "ranks", f"two ranks were started: {outcome.why}", effect, advice)
+    elif alone := singletons(2, outcome.hellos[0]["seen"]):
+        yield as_check("ranks", alone)
     else:
-        yield from _hello_checks(hello)
+        yield from _hello_checks(outcome.hellos[0])
 
 
 def _hello_checks(hello: dict) -> Iterator[Check]:
     """Yield the transport and the times that two ranks reported."""
-    transport = hello["transport"] or "an unknown transport"
-    yield Check(
-        "ok",
-        "ranks",
-        f"two ranks communicate over {transport}; thread level {hello['thread_level']}",
-    )
+    text = f"two ranks communicate over {hello['transport'] or AN_UNKNOWN}; thread level {hello['thread_level']}"
+    yield Check("ok", "ranks", text)
     times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
     start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
     if hello["import_s"] > SLOW_IMPORT_S:
@@ -265,22 +245,17 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     took = format_time(time.perf_counter() - begun)
     by_hand = BY_HAND + shlex.join(drop_values(command))
     if outcome.why:
-        return Check(
-            "severe",
-            way.name,
-            f"started, and {outcome.why}",
-            f"a run with {way.options} would fail",
-            by_hand,
-        )
+        effect = f"a run with {way.options} would fail"
+        return Check("severe", way.name, f"started, and {outcome.why}", effect, by_hand)
     hello = outcome.hellos[0]
-    for check in from_findings(way.name, findings.singletons(ranks, hello["seen"])):
-        return check
+    if alone := singletons(ranks, hello["seen"]):
+        return as_check(way.name, alone)
     hosts = sorted(set(hello["hosts"]))
     if nodes > 1 and len(hosts) < 2:
         text = f"2 ranks were requested on two nodes, but both are on {hosts[0]}"
         return Check("severe", way.name, text, "a run would report a wrong layout", by_hand)
-    transport = hello["transport"] or "an unknown transport"
-    met = f"2 ranks on {', '.join(hosts)} communicate over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
+    over = hello["transport"] or AN_UNKNOWN
+    met = f"2 ranks on {', '.join(hosts)} communicate over {over}" if ranks > 1 else f"1 rank on {hosts[0]}"
     return Check("ok", way.name, f"{met}; {took} from start to end")
 
 

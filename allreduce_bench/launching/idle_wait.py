@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from ..machine.core_load import Glance, glance
+from ..machine.at_work import Glance, glance
 from ..units import format_time
 
 LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # seconds; shorter before later launches, as the run itself keeps the node quiet

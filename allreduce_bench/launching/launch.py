@@ -7,8 +7,9 @@ import threading
 import time
 from dataclasses import asdict
 
-from ..machine.interfaces import interfaces, reachable, way_between
-from ..machine.node import drop_values, small_shared_memory
+from ..machine.interfaces import likely_way, reachable
+from ..machine.shared_memory import small_shared_memory
+from ..machine.variables import drop_values
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
 from ..runs.cell import ALL_FORCED
@@ -16,7 +17,7 @@ from ..runs.competitor import FORCED_PREFIX
 from ..runs.library_algorithms import variables_at_start
 from ..runs.plan import TIME_USED_UP, Launch
 from ..runs.recorder import mark_unfinished_cell
-from ..units import counted, shell_word
+from ..units import counted
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.watch import START_FACTOR
 from .find import mpirun_command, own_command
@@ -209,7 +210,7 @@ class _MeasuredLaunch:
 
 
 def _suggested_interface() -> str:
-    """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
-    node = {"interfaces": [interface._asdict() for interface in interfaces()]}
-    ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
-    return f"interfaces here: {', '.join(ways) or 'none'}: try --interface {shell_word(way_between([node]) or 'NAME')}"
+    """Return `interfaces here: eth0 10.0.0.1: try --interface eth0` for this node."""
+    ways = reachable()
+    named = ", ".join(f"{way.name} {way.address}" for way in ways) or "none"
+    return f"interfaces here: {named}: try --interface {likely_way(ways)}"

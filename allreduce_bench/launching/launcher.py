@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..machine.node import drop_values
+from ..machine.variables import drop_values
 from ..runs.start import SSH, UNASKED, Start, split_variables
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
 

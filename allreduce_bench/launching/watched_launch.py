@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from subprocess import Popen
 
-from ..machine.node import drop_values
+from ..machine.variables import drop_values
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE
 from .supervisor import Supervisor, names_of_this_node
 from .tied_process import end_process, start_tied

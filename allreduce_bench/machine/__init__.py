@@ -1,18 +1,21 @@
 """Facts about a node, and findings about what disturbs measurements on it.
 
 In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the
-times, advice. Read in this order: `kernel` (files of the kernel; containers, caches), `node` (all facts of a node;
-virtual hosts), `interfaces` (links between nodes, their traffic and errors), `mpi` (the library); `findings` (of the
-nodes of a launch; the lines of `doctor` about the node); `core_load` (during a launch, and who is busy now);
+times, advice. Read in this order: `kernel` (its files), `container`, `caches`, `interfaces`, `node` (all facts of a
+node), `mpi`, `variables`; `findings` of the nodes of a launch, `virtual_hosts`; `core_load`, `ports`, `traffic`
+(counted during a launch); `at_work`, `copies`, `shared_memory`, `checks` (this node now, for `doctor` and launchers);
 `forks` (work by all cores).
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..units import few
+
 OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"  # names of libraries, before their versions
 PAGE_NBYTES = 4096  # processors compare addresses modulo it
 LEVELS = ("info", "caution", "severe")  # severe: times are misleading or missing
+MOST_NAMED = 4  # nodes in one sentence
 
 
 class Reading(NamedTuple):
@@ -33,10 +36,9 @@ def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:
 
 def on_nodes(concerned: Sequence[dict], machines: Sequence[dict]) -> str:
     """Return ` on n1, n2` for those of `machines` that are `concerned`; empty if there is one node only."""
-    return f" on {first_hosts(concerned)}" if len(machines) > 1 else ""
+    return f" on {hosts_of(concerned)}" if len(machines) > 1 else ""
 
 
-def first_hosts(machines: Sequence[dict]) -> str:
+def hosts_of(machines: Sequence[dict]) -> str:
     """Return their host names, at most the first four."""
-    hosts = [str(machine.get("host")) for machine in machines]
-    return ", ".join(hosts[:4]) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")
+    return few((machine.get("host") for machine in machines), MOST_NAMED)

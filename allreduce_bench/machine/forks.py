@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from signal import SIGKILL
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from .node import affinity
 
@@ -23,19 +23,10 @@ MOST_ITEMS = 4096  # whose numbers every pipe holds at once
 MOST_PROCESSES = 8  # each takes memory, and a login node has other users
 
 
-class _Child(NamedTuple):
-    pid: int
-    answer: int  # descriptor: its results, pickled, by number
-
-
-def _unsaid(item: object) -> None:
-    """Take no notice of an item."""
-
-
 def in_forks(
     work: Callable[[Item], Result],
     items: Sequence[Item],
-    before: Callable[[Item], None] = _unsaid,
+    before: Callable[[Item], object] = lambda item: None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> list[Result]:
     """Return what `work` makes of each item; this process calls `before` with each of those that it takes itself.
@@ -43,30 +34,35 @@ def in_forks(
     `meanwhile` is called in this process before it takes any. An error is the one that `work` raises here: what a child
     could not do, or send, is done again.
     """
+
+    def do_here(number: int) -> Result:
+        before(items[number])
+        return work(items[number])
+
     processes = min(cores(), len(items), MOST_PROCESSES)
     if processes < 2 or len(items) > MOST_ITEMS or not _may_fork():
         meanwhile()
-        return [_told(work, before, item) for item in items]
+        return [do_here(number) for number in range(len(items))]
     numbers, fill = os.pipe()
     os.write(fill, b"".join(number.to_bytes(NUMBER_NBYTES, "little") for number in range(len(items))))
     os.close(fill)
-    children: list[_Child] = []
-    done = {}
+    children: list[tuple[int, int]] = []  # process, and the pipe of its results
+    done: dict[int, Result] = {}
     try:
         with suppress(OSError):  # without further processes fewer do
             while len(children) < processes - 1:
-                children.append(_begun(work, items, numbers))
+                children.append(_begin(work, items, numbers))
         meanwhile()
-        for number in _taken(numbers):
-            done[number] = _told(work, before, items[number])
-        for child in children:
-            done |= _answer(child)
+        done = {number: do_here(number) for number in _taken(numbers)}
+        for _, answer in children:
+            with open(answer, "rb", closefd=False) as file, suppress(EOFError, pickle.UnpicklingError):
+                done |= {number: pickle.loads(result) for number, result in pickle.load(file).items()}
     finally:
         os.close(numbers)
-        for child in children:
-            os.close(child.answer)
-            os.kill(child.pid, SIGKILL)  # it has ended, but after an error here
-            os.waitpid(child.pid, 0)
+        for child, answer in children:
+            os.close(answer)
+            os.kill(child, SIGKILL)  # it has ended, but after an error here
+            os.waitpid(child, 0)
     return [done[number] if number in done else work(item) for number, item in enumerate(items)]
 
 
@@ -80,28 +76,24 @@ def _may_fork() -> bool:
     return threading.active_count() == 1 and "mpi4py.MPI" not in sys.modules
 
 
-def _told(work: Callable[[Item], Result], before: Callable[[Item], None], item: Item) -> Result:
-    before(item)
-    return work(item)
-
-
 def _taken(numbers: int) -> Iterator[int]:
     """Yield numbers of items until none is left."""
     while number := os.read(numbers, NUMBER_NBYTES):
         yield int.from_bytes(number, "little")
 
 
-def _begun(work: Callable[[Item], Result], items: Sequence[Item], numbers: int) -> _Child:
+def _begin(work: Callable[[Item], Result], items: Sequence[Item], numbers: int) -> tuple[int, int]:
+    """Fork a child; return its number, and the pipe with its results, pickled, by number of the item."""
     answer, tell = os.pipe()
     try:
-        pid = os.fork()
+        child = os.fork()
     except OSError:
         os.close(answer)
         os.close(tell)
         raise
-    if pid:
+    if child:
         os.close(tell)
-        return _Child(pid, answer)
+        return child, answer
     done = {}
     with suppress(BaseException), os.fdopen(tell, "wb") as file:
         for number in _taken(numbers):
@@ -109,10 +101,3 @@ def _begun(work: Callable[[Item], Result], items: Sequence[Item], numbers: int) 
                 done[number] = pickle.dumps(work(items[number]), pickle.HIGHEST_PROTOCOL)
         pickle.dump(done, file)
     os._exit(0)
-
-
-def _answer(child: _Child) -> dict:
-    """Return the results of a child, by number; none if it failed."""
-    with os.fdopen(os.dup(child.answer), "rb") as file, suppress(EOFError, pickle.UnpicklingError):
-        return {number: pickle.loads(result) for number, result in pickle.load(file).items()}
-    return {}

@@ -1,4 +1,4 @@
-"""MPI library of this process (name, standard, thread level, file), and whether Python can compile here.
+"""MPI library of this process: name, standard, thread level, file.
 
 mpi4py is imported only by functions for ranks: on some login nodes its import kills the interpreter.
 """
@@ -6,13 +6,10 @@ mpi4py is imported only by functions for ranks: on some login nodes its import k
 import os
 import re
 import sys
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from . import INTEL, MPICH, OPEN_MPI, kernel
 
-INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
 VERSIONS = {  # name -> pattern of the version in its version text
     OPEN_MPI: r"Open MPI v?(\S+?),",
     MPICH: r"MPICH Version:\s*(\S+)",
@@ -63,26 +60,3 @@ def library_file() -> dict:
     wheels = tuple(f"{wheel}-" for wheel in WHEELS.values())
     has_wheel = any(name.startswith(wheels) and name.endswith(".dist-info") for name in names)
     return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
-
-
-@cache
-def why_not_compiled() -> str | None:
-    """Return what compiled executors lack here, worded to follow their name; None: nothing visible.
-
-    Loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls shows
-    only in ranks: they raise Unsupported.
-    """
-    if sys.platform != "linux":
-        return f"needs Linux, whose clock its loop reads; this is {sys.platform}"
-    try:
-        numba = import_module("numba")
-    except Exception as error:  # noqa: BLE001  # whatever a broken installation raises
-        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
-            return f"needs numba: {INSTALL}"
-        return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
-    if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
-        version = getattr(numba, "__version__", "without a version")
-        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
-    if numba.config.DISABLE_JIT:
-        return "needs numba's compiler, which NUMBA_DISABLE_JIT switches off; unset it"
-    return None

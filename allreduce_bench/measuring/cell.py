@@ -15,7 +15,7 @@ from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import PAGES, Allocate, Memory, filled, memory_of
 from ..executing.places import offsets_of
-from ..machine.interfaces import format_traffic, per_call, total_traffic
+from ..machine.traffic import format_traffic, per_call, total_traffic
 from ..runs.cell import splitmix64
 from ..runs.competitor import FLOOR_PREFIX, Competitor
 from ..runs.dtypes import is_float

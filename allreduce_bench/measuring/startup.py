@@ -91,15 +91,10 @@ def age_of_process(stat: str | None = None) -> float | None:
     return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
 
 
-def slowest(phases_of_ranks: Sequence[dict[str, float]]) -> dict:
-    """Return every phase's maximum over ranks, seconds, and its rank under `slowest_rank`; phases[rank]."""
+def slowest(phases_of_ranks: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return every phase's maximum over ranks, seconds."""
     names = dict.fromkeys(name for phases in phases_of_ranks for name in phases)
-    ranks = {name: _slowest_rank(phases_of_ranks, name) for name in names}
-    return {**{name: phases_of_ranks[rank][name] for name, rank in ranks.items()}, "slowest_rank": ranks}
-
-
-def _slowest_rank(phases_of_ranks: Sequence[dict[str, float]], name: str) -> int:
-    return max(range(len(phases_of_ranks)), key=lambda rank: phases_of_ranks[rank].get(name, -1.0))
+    return {name: max(phases[name] for phases in phases_of_ranks if name in phases) for name in names}
 
 
 def hold_back_mpi() -> None:

@@ -7,18 +7,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import ceil
-from time import perf_counter, process_time
+from time import process_time
 
 from mpi4py import MPI
 
 from ..algorithms import find_planned
-from ..machine import mpi as mpi_library
-from ..machine import node
-from ..machine.core_load import counts_of_nodes, findings_of_nodes, watch_node
+from ..machine.core_load import cores_of_ranks, load_findings, watch_cores
 from ..machine.findings import FullestNode, findings, fullest_node, oversubscribed, singletons
-from ..machine.interfaces import sent_bytes
-from ..machine.kernel import cache_findings, caches, cold_region
+from ..machine.mpi import mpi_facts
+from ..machine.node import affinity, free_memory, host, node_facts
+from ..machine.traffic import sent_bytes
+from ..machine.variables import allowed_variables
 from ..runs.dtypes import arithmetic_findings, teach_numpy
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
@@ -26,14 +25,12 @@ from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
 from ..units import counted, few, format_ranges
 from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
-from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
+from .noise import noise_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
-ADDITIONS = 5000  # in a quantum of `noise_of`: about 50 us on a core of 2024, the same in all launches and ranks
-QUANTA, NOISE_S = 1000, 50e-3  # at most; total seconds at most
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
@@ -43,10 +40,9 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     real = nodes_of(comm)
     ranks_per_node = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, ranks_per_node) if ranks_per_node else real
-    local_size = len(real.nodes[real.node_of[comm.rank]])
-    machine = node.node_facts() if _leads(comm, real) else None
-    free = machine["free_memory_nbytes"] if machine else node.free_memory()
-    shares = [share for share in comm.allgather(None if free is None else free // local_size) if share is not None]
+    leads = comm.rank == _ranks_of_node(comm, real)[0]
+    free = free_memory() if leads else None
+    shares = comm.allgather(None if free is None else free // len(_ranks_of_node(comm, real)))
     own_comm = comm.Dup()
     context = Context(
         comm=own_comm,
@@ -55,16 +51,16 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         real=real,
         topology=topology,
         algorithms=algorithms,
-        memory_per_rank=min(shares, default=None),
+        memory_per_rank=min((share for share in shares if share is not None), default=None),
         deadline=deadline,
-        counters=_counters(comm, real),
+        counters=sent_bytes if leads else lambda: None,
         first_calls={},
         given_up=set(),
         begun=set(),
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.cache == "warm" else _cold_region(comm, real),
-        node=Node(machine, _watched(comm, real)),
+        node=Node(node_facts() if leads else None, _watched(leads, len(real.nodes) > 1)),
     )
     if not plan.groups and not plan.order:
         return context
@@ -75,15 +71,17 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     """Return the bytes to touch between two uses of a buffer: the maximum over nodes."""
-    region_nbytes = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
-    return comm.allreduce(region_nbytes, MPI.MAX)
+    from ..machine.caches import caches, cold_region  # late: few runs are cold
+
+    ranks = _ranks_of_node(comm, real)
+    return comm.allreduce(cold_region(caches(), len(ranks)) if comm.rank == ranks[0] else 0, MPI.MAX)
 
 
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
     """Return the facts for the launch's JSON file; None on all but rank 0."""
     real = context.real
     machines, virtual_rates = comm.gather(context.node.facts), context.plan.start.virtual_rates_bytes_per_s
-    hosts_and_cpus = comm.gather((node.host(), node.affinity()))
+    hosts_and_cpus = comm.gather((host(), affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
         return None
@@ -104,7 +102,7 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         "switches": _switches_of_hosts(hosts),
         "mpi": mpi,
         "transport": transport,
-        "variables": node.allowed_variables(os.environ),
+        "variables": allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
         "in_haste": context.deadline is not None,
@@ -118,12 +116,17 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
 @cache  # finding the library's file reads the folder of all packages
 def own_mpi() -> dict:
     """Return the MPI library of this process, see `machine.mpi`."""
-    return mpi_library.mpi_facts()
+    return mpi_facts()
 
 
 def _findings_of_rank_0(context: Context) -> list[dict]:
     """Return findings about rank 0's arithmetic, and about its caches if calls are cold."""
-    return [*arithmetic_findings(context.plan.dtype), *(cache_findings(caches()) if context.cold_nbytes else ())]
+    found = [*arithmetic_findings(context.plan.dtype)]
+    if context.cold_nbytes:
+        from ..machine.caches import caches, unknown_caches  # late: few runs are cold
+
+        found += [] if caches() else [unknown_caches()]
+    return found
 
 
 def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
@@ -135,51 +138,6 @@ def _facts_of_groups(context: Context) -> dict:
     if context.plan.order:
         return {"order": groups[0]}
     return {"groups": {"ranks": groups}} if groups else {}
-
-
-def noise_of(comm: MPI.Comm) -> dict | None:
-    """Measure the machine's noise by a fixed work quantum (FWQ), as netgauge does: repeated equal additions.
-
-    All ranks repeat them at the same time (Hoefler, Schneider and Lumsdaine, SC 2010). Time of a quantum beyond its
-    rank's shortest was taken by others: interrupts, other processes, the hypervisor. Not visible: what slows every
-    quantum alike, such as a low clock; and the frequency of a source, which fixed work does not measure (Sottile and
-    Minnich, CLUSTER 2004).
-
-    {"additions": of a quantum; "quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a rank;
-    "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each the maximum over ranks; "lost": the largest
-    share
-    of time lost by a rank, "rank": that rank; "lost_median": that of the median rank}; None on all but rank 0.
-    Collective,
-    each rank on a core of its own; takes about 50 ms.
-    """
-    comm.Barrier()
-    quanta_s = sorted(_quanta(range(ADDITIONS)))
-    number, shortest_s = len(quanta_s), quanta_s[0]
-    quantiles = [quanta_s[ceil(share * number) - 1] for share in (0.5, 0.99, 0.999, 1.0)]
-    of_ranks = comm.gather((shortest_s, number, 1 - number * shortest_s / sum(quanta_s), *quantiles))
-    if of_ranks is None:
-        return None
-    shortest, numbers, lost, *slowest_quantiles = zip(*of_ranks)
-    return {
-        "additions": ADDITIONS,
-        "quantum_s": sorted(shortest)[comm.size // 2],
-        "quanta": min(numbers),
-        **dict(zip(("median_s", "p99_s", "p99_9_s", "max_s"), map(max, slowest_quantiles))),
-        "lost": max(lost),
-        "rank": lost.index(max(lost)),
-        "lost_median": sorted(lost)[comm.size // 2],
-    }
-
-
-@doing("measuring the noise of the machine")
-def _quanta(numbers: range) -> list[float]:
-    """Return the time of each quantum, without gaps between them; seconds, above 0."""
-    stamps = [perf_counter()]
-    end = stamps[0] + NOISE_S
-    while len(stamps) <= QUANTA and stamps[-1] < end:
-        sum(numbers)
-        stamps.append(perf_counter())
-    return [max(after - before, 1e-9) for before, after in zip(stamps, stamps[1:])]
 
 
 def start_together(context: Context, facts: dict | None) -> Context:
@@ -220,15 +178,25 @@ def end_together(context: Context, recorder: Recorder | None) -> None:
 
 def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
     """Keep the kernel's counts of each node during the launch, and the findings about them."""
-    counted = counts_of_nodes(context.real.nodes, of_ranks, bool(context.plan.start.virtual_rates_bytes_per_s))
+    counted = []
+    for ranks in context.real.nodes:
+        # virtual nodes of one machine each count the whole kernel: all ranks are theirs
+        own = of_ranks if context.plan.start.virtual_rates_bytes_per_s else [of_ranks[rank] for rank in ranks]
+        cpus = frozenset().union(*(rank["cpus"] for rank in own))
+        counted.append(cores_of_ranks(of_ranks[ranks[0]]["node"], cpus, sum(rank["own_s"] for rank in own)))
     recorder.keep(counted=counted)
-    for finding in findings_of_nodes(counted):
+    found = load_findings(counted)
+    if any(node.get("ports") for node in counted):
+        from ..machine.ports import port_findings  # late: few launches have any
+
+        found += port_findings(counted)
+    for finding in found:
         recorder.found(finding)
 
 
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
     """Raise RunError if MPI sees another number of ranks than the launch has: each rank would run alone."""
-    for finding in singletons(launch.ranks, seen):
+    if finding := singletons(launch.ranks, seen):
         raise RunError(f"launch {launch.name}: {finding['text']}: {finding['effect']}; {finding['advice']}")
 
 
@@ -247,22 +215,27 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     )
 
 
-def _leads(comm: MPI.Comm, real: Topology) -> bool:
-    """Return whether this is the first rank of its node."""
-    return comm.rank == real.nodes[real.node_of[comm.rank]][0]
+def _ranks_of_node(comm: MPI.Comm, real: Topology) -> Sequence[int]:
+    """Return the ranks of this rank's node; the first one reads what the node shows."""
+    return real.nodes[real.node_of[comm.rank]]
 
 
-def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
-    """Start counting; return a function for this rank's processor time and affinity, and its node's counts."""
-    watched: Callable[[], dict] = watch_node(several=len(real.nodes) > 1) if _leads(comm, real) else dict
+def _watched(leads: bool, several: bool) -> Callable[[], dict]:
+    """Start counting; return a function for this rank's processor time and affinity, and its node's counts.
+
+    Ports are counted only in launches on `several` nodes: inside of one no message takes a port.
+    """
+    watched: list[Callable[[], dict]] = [watch_cores()] if leads else []
+    if leads and several:
+        from ..machine.ports import watch_ports  # late: one node has none to watch
+
+        watched.append(watch_ports())
     begun_s = process_time()
-    return lambda: {
-        "own_s": process_time() - begun_s,
-        "cpus": node.affinity() or frozenset(),
-        "node": watched(),
-    }
 
+    def since() -> dict:
+        facts = {"host": host()} if leads else {}
+        for facts_since in watched:
+            facts |= facts_since()
+        return {"own_s": process_time() - begun_s, "cpus": affinity() or frozenset(), "node": facts}
 
-def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
-    """Return a function that reads the counters of this node's interfaces on one of its ranks, None on others."""
-    return sent_bytes if _leads(comm, real) else lambda: None
+    return since

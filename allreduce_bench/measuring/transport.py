@@ -5,8 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from time import perf_counter
+from contextlib import contextmanager
 
 from .startup import rank_of, size_of
 
@@ -26,52 +25,47 @@ class TransportAnswer:
     """Result of asking; complete at the end of `asked_transport`."""
 
     words: str | None = None  # e.g. `sm on a node, tcp between nodes`; None: not asked, not rank 0, or no answer
-    init_s: float | None = None  # duration of the body
 
 
 @contextmanager
 def asked_transport() -> Iterator[TransportAnswer]:
     """Have the MPI report its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
 
-    All ranks must enter; only the time is taken for one rank, for more than MOST_RANKS, and if the launcher does not
-    tell their number. Other output of the MPI reaches stdout when the body has ended, stderr at once. Variables set by
-    the user are kept, and the answer is then printed, too.
+    All ranks must enter; nothing is asked of one rank, of more than MOST_RANKS, and if the launcher does not tell their
+    number. Other output of the MPI reaches stdout when the body has ended, stderr at once. Variables set by the user
+    are kept, and the answer is then printed, too.
     """
     answer, size = TransportAnswer(), size_of(os.environ)
-    asks = size is not None and 1 < size <= MOST_RANKS
-    added = {name: value for name, value in QUESTIONS.items() if asks and name not in os.environ}
+    if size is None or not 1 < size <= MOST_RANKS:
+        yield answer
+        return
+    added = {name: value for name, value in QUESTIONS.items() if name not in os.environ}
     os.environ.update(added)
-    capture = _CapturedStdout.begin() if asks and rank_of(os.environ) == 0 else None
-    begun = perf_counter()
+    captured = _capture_stdout() if rank_of(os.environ) == 0 else None
     try:
         yield answer
     finally:
-        answer.init_s = perf_counter() - begun
         for name in added:
             os.environ.pop(name, None)
-        if capture is not None:
-            printed = capture.end()
+        if captured is not None:
+            printed = _release_stdout(*captured)
             answer.words, rest = split_answer(printed)
-            _print(rest if len(added) == len(QUESTIONS) else printed)
+            os.write(1, (rest if len(added) == len(QUESTIONS) else printed).encode(errors="surrogateescape"))
 
 
 def split_answer(text: str) -> tuple[str | None, str]:
     """Return the transport in a few words, and `text` without the MPI's answer; (None, `text`) without an answer."""
-    if match := OPEN_MPI.search(text):
-        return _transport_of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
-    if match := MPICH.search(text):
-        return _transport_of_mpich(match[0]), text[: match.start()] + text[match.end() :]
-    if match := INTEL.search(text):
-        return _transport_of_intel(match[0]), text[: match.start()] + text[match.end() :]
+    for pattern, words in ((OPEN_MPI, _open_mpi_words), (MPICH, _mpich_words), (INTEL, _intel_words)):
+        if match := pattern.search(text):
+            return words(match), text[: match.start()] + text[match.end() :]
     return None, text
 
 
-def _transport_of_open_mpi(on_host: str, off_host: str) -> str | None:
-    within, between = _method(on_host), _method(off_host)
-    if within == between:
+def _open_mpi_words(answer: re.Match[str]) -> str | None:
+    within, between = _method(answer["on"]), _method(answer["off"])
+    if within == between or between is None:
         return within
-    methods = [(within, "on a node"), (between, "between nodes")]
-    return within if between is None else ", ".join(f"{method} {where}" for method, where in methods if method)
+    return f"{within} on a node, {between} between nodes" if within else f"{between} between nodes"
 
 
 def _method(sentence: str) -> str | None:
@@ -85,55 +79,49 @@ def _method(sentence: str) -> str | None:
     return f"mostly {name}" if match[1] == "most" else name
 
 
-def _transport_of_mpich(block: str) -> str | None:
-    if provider := re.search(r"^libfabric provider: (\S+)", block, re.MULTILINE):
-        return f"libfabric {provider[1]}"
-    netmod = re.search(r"^==== (\w+) netmod ", block, re.MULTILINE)
-    return f"{netmod[1]} netmod" if netmod else None
+def _mpich_words(answer: re.Match[str]) -> str | None:
+    netmod = re.search(r"^==== (\w+) netmod ", answer[0], re.MULTILINE)
+    return _provider(answer) or (f"{netmod[1]} netmod" if netmod else None)
 
 
-def _transport_of_intel(block: str) -> str:
-    """Return the transport of Intel MPI: without a network it loads no provider, and its ranks share memory."""
-    provider = re.search(r"libfabric provider: (\S+)", block)
-    return f"libfabric {provider[1]}" if provider else "shm"
+def _intel_words(answer: re.Match[str]) -> str:
+    return _provider(answer) or "shm"  # without a network it loads no provider, and its ranks share memory
 
 
-class _CapturedStdout:
-    """Output to file descriptor 1 between `begin` and `end`, by Python or by a library."""
+def _provider(answer: re.Match[str]) -> str | None:
+    provider = re.search(r"libfabric provider: (\S+)", answer[0])
+    return f"libfabric {provider[1]}" if provider else None
 
-    def __init__(self, stdout: int, file: int):
-        self.stdout, self.file = stdout, file
 
-    @classmethod
-    def begin(cls) -> "_CapturedStdout | None":
-        """Begin to capture; None if there is no standard output."""
-        try:
-            _flush()
-            stdout = os.dup(1)
-        except OSError:
-            return None
-        file = _nameless_file()
-        os.dup2(file, 1)
-        return cls(stdout, file)
+def _capture_stdout() -> tuple[int, int] | None:
+    """Send file descriptor 1, of Python and of libraries, to a nameless file; return what it was, and the file.
 
-    def end(self) -> str:
+    None: there is no standard output.
+    """
+    try:
         _flush()
-        os.dup2(self.stdout, 1)
-        os.close(self.stdout)
-        with open(self.file, "rb") as file:
-            file.seek(0)
-            return file.read().decode(errors="surrogateescape")
+        stdout = os.dup(1)
+    except OSError:
+        return None
+    if hasattr(os, "memfd_create"):
+        file = os.memfd_create("stdout")
+    else:
+        import tempfile  # late: where there are no files in memory
+
+        file, path = tempfile.mkstemp()
+        os.unlink(path)
+    os.dup2(file, 1)
+    return stdout, file
 
 
-def _nameless_file() -> int:
-    """Return a file in memory if the system supports it, else a removed one."""
-    with suppress(AttributeError, OSError):
-        return os.memfd_create("stdout")
-    import tempfile  # late: where there are no files in memory
-
-    number, path = tempfile.mkstemp()
-    os.unlink(path)
-    return number
+def _release_stdout(stdout: int, file: int) -> str:
+    """Restore file descriptor 1; return what was written to it."""
+    _flush()
+    os.dup2(stdout, 1)
+    os.close(stdout)
+    with open(file, "rb") as captured:
+        captured.seek(0)
+        return captured.read().decode(errors="surrogateescape")
 
 
 def _flush() -> None:
@@ -141,9 +129,3 @@ def _flush() -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)
-
-
-def _print(text: str) -> None:
-    if text:
-        with open(1, "wb", closefd=False) as stdout:
-            stdout.write(text.encode(errors="surrogateescape"))

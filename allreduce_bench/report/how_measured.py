@@ -12,7 +12,7 @@ from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
-from ..machine.interfaces import parse_traffic, total_traffic
+from ..machine.traffic import parse_traffic, total_traffic
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors import CALLS, EXPONENTS, chance
 from ..runs.command_of_plan import repeat_command

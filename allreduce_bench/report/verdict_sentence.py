@@ -283,7 +283,7 @@ def _per_cent(share: float) -> str:
 def _too_many_ranks(reason: Reason) -> str:
     if reason.limit is None:
         return f"{_count(reason.value, 'rank')}, more than the number of cores"
-    return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
+    return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'usable core')}"
 
 
 def _launches(reason: Reason) -> str:
@@ -297,7 +297,7 @@ def _more_launches(reason: Reason) -> str:
 
 
 def _fewer_ranks(reason: Reason) -> str:
-    return "start fewer ranks" if reason.limit is None else f"start at most {reason.limit:g} per node"
+    return "start fewer ranks" if reason.limit is None else f"start at most {max(1, int(reason.limit))} per node"
 
 
 def _median_interval(reason: Reason) -> str:

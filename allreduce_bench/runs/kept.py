@@ -133,12 +133,6 @@ Seconds = Annotated[float, at_least(-LONGEST_S, LONGEST_S)]
 
 
 @dataclass(frozen=True)
-class _Timer:
-    step_s: Seconds | None = None
-    resolution_s: Seconds | None = None
-
-
-@dataclass(frozen=True)
 class _Interface:
     name: Shown = None
     rate_bytes_per_s: NotNegative | None = None
@@ -148,16 +142,19 @@ class _Interface:
 class _Machine:
     host: str = ""
     processor: Shown = None
+    processor_family: Shown = None
     cores: Natural | None = None
     threads: Natural | None = None
     cpus_of_ranks: Natural | None = None
     governors: tuple[str, ...] | None = None
     memory_nbytes: Natural | None = None
+    cpu_quota: NotNegative | None = None
     container: Shown = None
     kernel: Shown = None
+    libc: Shown = None
+    transparent_huge_pages: Shown = None
     python: Shown = None
     allreduce_bench: Shown = None
-    timer: _Timer | None = None
     port_rates_bytes_per_s: dict[str, NotNegative | None] = None  # type: ignore[assignment]  # absent, but never null
     interfaces: tuple[_Interface, ...] = ()
     packages: dict[str, Shown] = None  # type: ignore[assignment]
@@ -226,6 +223,7 @@ class _Noise:
 @dataclass(frozen=True)
 class _Mpi:
     library: str | None = None
+    path: Shown = None
     mpi_standard: str | None = None
     thread_level: str | None = None
 

@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
-from ..machine.node import drop_values
+from ..machine.variables import drop_values
 from ..units import spans, unknown_word
 from .files import read_given
 from .option import STARTED, Section, Words, option

@@ -16,7 +16,7 @@ from typing import IO
 
 from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
-from ..machine.findings import Check
+from ..machine.checks import Check
 from ..units import counted
 from . import commands
 from .commands import Partition, SlurmError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..machine import INTEL, MPICH, OPEN_MPI, Reading
-from ..machine.node import allowed_variables
+from ..machine.variables import allowed_variables
 from ..runs.library_algorithms import ADJUST, INTRA, MEANINGS, VALUES
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
 

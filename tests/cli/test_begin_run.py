@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.request import open_run, planned_run, refuse_short_timeout, refuse_under_launcher
-from allreduce_bench.machine.node import NOT_STORED
+from allreduce_bench.machine.variables import NOT_STORED
 from allreduce_bench.runs.plan import Plan, PlanError
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start

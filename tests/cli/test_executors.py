@@ -15,7 +15,7 @@ from allreduce_bench.cli import own_algorithms
 from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.cli.request import planned_run
 from allreduce_bench.cli.run import run
-from allreduce_bench.machine.mpi import INSTALL
+from allreduce_bench.machine.compiler import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.competitor import MOCKUPS, competitor

@@ -85,7 +85,6 @@ def test_each_criterion_of_the_rows_alone(facts, expected):
         (node(stolen_s=5.0), ("stolen", NOT_RELIABLE)),
         (node(throttled=2), ("throttled", PROVISIONAL)),
         (node(ports={"mlx5_0:1": {"counted": {"symbol_error": 1}}}), ("port_errors", PROVISIONAL)),
-        (node(ports={"mlx5_0:1": {"counted": {"port_xmit_wait": 9}}}), None),
         (node(ports={"mlx5_0:1": {"degraded": ["has one lane"]}}), ("degraded", PROVISIONAL)),
         (node(others_s=9.0, cpus=200, worked_s=1999.0, own_s=1990.0), ("others", PROVISIONAL)),  # and no core is free
     ],

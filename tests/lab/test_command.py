@@ -13,7 +13,7 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench, nobody_is_left, one_line_error, wait_for_cells, with_package
 
 from allreduce_bench.cli import main
-from allreduce_bench.machine.node import bucket_nbytes
+from allreduce_bench.machine.virtual_hosts import bucket_nbytes
 from allreduce_bench.runs.folder import RunFolder
 
 MIB = 1 << 20

@@ -8,7 +8,7 @@ from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.lab.command import Ping, measure, ping_sentence
 from allreduce_bench.lab.lab import Lab
 from allreduce_bench.launching.launcher import Launcher
-from allreduce_bench.machine.node import bucket_nbytes
+from allreduce_bench.machine.virtual_hosts import bucket_nbytes
 
 
 def test_the_sentence_has_latency_rate_and_share():

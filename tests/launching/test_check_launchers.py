@@ -7,7 +7,8 @@ from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher, LaunchError
-from allreduce_bench.machine.findings import Check, singletons
+from allreduce_bench.machine.checks import Check
+from allreduce_bench.machine.findings import singletons
 
 NO_PMIX = "srun: error: can not load PMIx library"  # as srun says it
 
@@ -85,7 +86,7 @@ def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
         "srun pmix": "caution",
         "launcher": "severe",
     }
-    assert found[1].text == singletons(2, 1)[0]["text"]
+    assert found[1].text == singletons(2, 1)["text"]
     assert "selects mpirun" in found[4].text and "srun pmi2 works" in found[4].text
     assert found[4].advice == "use --launcher srun --launcher-args --mpi=pmi2"
 

@@ -6,10 +6,11 @@ import pytest
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher
-from allreduce_bench.machine import findings
+from allreduce_bench.machine.checks import Check
 from allreduce_bench.machine.findings import pypi_finding, singletons
 
-NODE = {"interfaces": [], "fabric_devices": []}
+NODE: dict = {"port_rates_bytes_per_s": {}}
+FABRIC = {"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}
 HELLO = (
     'print(\'noise\\nallreduce-bench hello: {"seen": SEEN, "transport": null, "thread_level": "single", '
     '"import_s": IMPORT, "init_s": 1, "first_s": 1, "call_s": 1e-7, "sendrecv_s": 1e-6}\')'
@@ -25,7 +26,7 @@ def ranks(monkeypatch):
     monkeypatch.setattr(check_mpi, "find_launcher", lambda: Launcher("mpirun", "X", "plain"))
     monkeypatch.setattr(check_mpi, "idle_scheduler", lambda environ: None)
 
-    def run(program: str) -> list[findings.Check]:
+    def run(program: str) -> list[Check]:
         monkeypatch.setattr(check_mpi, "mpirun_command", lambda *_: [sys.executable, "-c", program])
         return [check for check in check_mpi.mpi_checks(NODE, True) if check.name in ("ranks", "start", "calls")]
 
@@ -34,7 +35,7 @@ def ranks(monkeypatch):
 
 def test_ranks_that_are_alone_are_named(ranks):
     (check,) = ranks(HELLO.replace("SEEN", "1").replace("IMPORT", "1"))
-    assert (check.level, check.text) == ("severe", singletons(2, 1)[0]["text"])
+    assert (check.level, check.text) == ("severe", singletons(2, 1)["text"])
 
 
 def test_a_slow_import_is_named(ranks):
@@ -58,6 +59,7 @@ def test_ranks_that_fail_are_quoted(ranks, program, why):
 
 def test_ranks_that_hang_are_ended_and_the_interface_is_suspected(ranks, monkeypatch):
     monkeypatch.setattr(check_mpi, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(check_mpi, "reachable", list)
     (check,) = ranks("import time; time.sleep(600)")
     assert check.level == "severe" and "no response within" in check.text and "--interface NAME" in check.advice
 
@@ -65,9 +67,7 @@ def test_ranks_that_hang_are_ended_and_the_interface_is_suspected(ranks, monkeyp
 def test_an_mpi_from_pypi_on_a_cluster_is_named(ranks, monkeypatch):
     wheel = {"library": "Open MPI 5", "standard": "3.1", "path": "/v/lib/libmpi.so", "from_pypi": True}
     monkeypatch.setattr(check_mpi, "library", lambda: wheel)
-    lines = [
-        check for check in check_mpi.mpi_checks({**NODE, "fabric_devices": ["mlx5_0"]}, False) if check.name == "MPI"
-    ]
+    lines = [check for check in check_mpi.mpi_checks({**NODE, **FABRIC}, False) if check.name == "MPI"]
     assert [check.level for check in lines] == ["ok", "severe"]
-    assert lines[1].text == pypi_finding("Open MPI 5", "on a cluster", ["mlx5_0"])["text"]
+    assert lines[1].text == pypi_finding("Open MPI 5", "on a cluster", [FABRIC])["text"]
     assert [check.level for check in check_mpi.mpi_checks(NODE, False) if check.name == "MPI"] == ["ok"]

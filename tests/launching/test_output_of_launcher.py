@@ -6,7 +6,7 @@ import pytest
 
 from allreduce_bench.launching.launch import _MeasuredLaunch
 from allreduce_bench.launching.watched_launch import WatchedLaunch
-from allreduce_bench.machine.node import NOT_STORED
+from allreduce_bench.machine.variables import NOT_STORED
 from allreduce_bench.runs.control import Control
 
 OF_DAEMONS = [

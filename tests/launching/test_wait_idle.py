@@ -12,7 +12,7 @@ from measured_runs import bench
 
 from allreduce_bench.launching import idle_wait
 from allreduce_bench.launching.idle_wait import LOOK_S, SAY_AGAIN_S, SHORT_LOOK_S, IdleWait
-from allreduce_bench.machine.core_load import Glance, Program
+from allreduce_bench.machine.at_work import Glance, Program
 
 BUSY, QUIET = Glance(2, 1.9, (Program("python", 7, 0.95),)), Glance(2, 0.0, ())
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from allreduce_bench.machine import core_load
-from allreduce_bench.machine.core_load import MOST_NAMED, Glance, Program, glance
+from allreduce_bench.machine import at_work
+from allreduce_bench.machine.at_work import MOST_NAMED, Glance, Program, glance
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -31,7 +31,7 @@ def kernel_of(put, monkeypatch):
         monkeypatch.setattr(time, "process_time", lambda: 0.0)
         return glance(1.0)
 
-    monkeypatch.setattr(core_load, "affinity", lambda: frozenset({0, 1}))
+    monkeypatch.setattr(at_work, "affinity", lambda: frozenset({0, 1}))
     return change
 
 

@@ -2,47 +2,35 @@
 
 import pytest
 
-from allreduce_bench.machine import kernel
-from allreduce_bench.machine.kernel import UNKNOWN, Cache, cache_findings, caches, cold_region
+from allreduce_bench.machine.caches import UNKNOWN, Cache, caches, cold_region, unknown_caches
 
 KIB, MIB = 1024, 1024**2
 
 
-@pytest.fixture
-def node(tmp_path, monkeypatch):
-    """Writes the caches of a processor: (level, type, size, who shares it)."""
-    monkeypatch.setattr(kernel, "ROOT", tmp_path)
-
-    def write(cpu: int, *found: tuple[int, str, str, str]) -> None:
-        for index, values in enumerate(found):
-            folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
-            folder.mkdir(parents=True)
-            for name, value in zip(("level", "type", "size", "shared_cpu_list"), values):
-                (folder / name).write_text(f"{value}\n")
-
-    return write
+def put_caches(put, cpu: int, *found: tuple) -> None:
+    """Write the caches of a processor: (level, type, size, who shares it)."""
+    for index, values in enumerate(found):
+        for name, value in zip(("level", "type", "size", "shared_cpu_list"), values):
+            put(f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{name}", value)
 
 
-def test_each_level_from_the_second_on_is_counted_once_a_cache(node):
+def test_each_level_from_the_second_on_is_counted_once_a_cache(put):
     for cpu in range(4):
         last = "0-1" if cpu < 2 else "2-3"
         first = ((1, "Data", "32K", cpu), (1, "Instruction", "32K", cpu), (2, "Unified", "1024K", cpu))
-        node(cpu, *first, (2, "Instruction", "64K", cpu), (3, "Unified", "32768K", last))
+        put_caches(put, cpu, *first, (2, "Instruction", "64K", cpu), (3, "Unified", "32768K", last))
     assert caches() == [Cache(2, MIB, 4), Cache(3, 32 * MIB, 2)]
 
 
 @pytest.mark.parametrize("size", ["", "0K", "large"])
-def test_a_size_that_cannot_be_read_is_unknown_and_not_zero(node, size):
-    node(0, (3, "Unified", size, "0"))
+def test_a_size_that_cannot_be_read_is_unknown_and_not_zero(put, size):
+    put_caches(put, 0, (3, "Unified", size, "0"))
     assert caches() == []
 
 
-def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
-    assert caches() == [] and UNKNOWN.size_bytes == 64 * MIB
+def test_where_the_system_does_not_tell_a_default_is_supposed_and_said():
+    assert UNKNOWN.size_bytes == 64 * MIB and "assume 64 MiB per node" in unknown_caches()["text"]
     assert cold_region([], 1) == 128 * MIB and cold_region([], 4) == 32 * MIB
-    (finding,) = cache_findings([])
-    assert finding["level"] == "caution" and "assume 64 MiB per node" in finding["text"]
-    assert cache_findings([Cache(3, MIB, 1)]) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from allreduce_bench.machine.mpi import INSTALL, why_not_compiled
+from allreduce_bench.machine.compiler import INSTALL, why_not_compiled
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,12 @@
 import re
 
 import pytest
-from made_nodes import QUIET, codes, found, node
+from made_nodes import codes, found, node
 
-from allreduce_bench.machine import LEVELS
+from allreduce_bench.machine import LEVELS, hosts_of, on_nodes
 from allreduce_bench.machine.findings import findings, oversubscribed, pypi_finding, singletons
+
+FAST, SLOW = {"mlx5_0:1": 25e9}, {"mlx5_0:1": 12.5e9}
 
 
 def test_quiet_nodes_have_none():
@@ -15,7 +17,7 @@ def test_quiet_nodes_have_none():
 
 def test_a_node_of_which_only_the_cores_are_known_has_none():
     assert found({"cores": 2}, ranks=2) == []
-    unknown = dict.fromkeys(node()) | {"host": "n1", "cores": 2}
+    unknown = dict.fromkeys(set(node()) - {"clock_step_s"}) | {"host": "n1", "cores": 2}
     assert found(unknown, unknown, ranks=2) == []
 
 
@@ -24,16 +26,12 @@ def test_a_node_of_which_only_the_cores_are_known_has_none():
     [
         ({}, 5, ("oversubscribed", "severe")),
         ({"cpus_of_ranks": 2}, 3, ("oversubscribed", "severe")),
+        ({"cpu_quota": 1.5}, 2, ("oversubscribed", "severe")),
         ({"threads": 8, "cpus_of_ranks": 8}, 5, ("hyperthreads", "caution")),
         ({"threads": 8, "cpus_of_ranks": 8}, 9, ("oversubscribed", "severe")),
-        ({"threads": 8, "cpus_of_ranks": 8}, 2, ("hyperthreads", "info")),
-        ({"cpu_quota": 1.5}, 2, ("quota", "severe")),
         ({"governors": ["performance", "powersave"]}, 2, ("governor", "caution")),
-        ({"timer": {**QUIET, "cost_s": 2e-6}}, 2, ("timer", "caution")),
-        ({"timer": {**QUIET, "step_s": 1.5e-5}}, 2, ("timer", "caution")),
-        ({"timer": {**QUIET, "resolution_s": 1.5e-2}}, 2, ("timer", "caution")),
-        ({"timer": {**QUIET, "step_s": None}}, 2, ("timer", "caution")),
-        ({"huge_pages": {"transparent": "never", "reserved": 0}}, 2, ("huge pages", "info")),
+        ({"clock_step_s": 2e-6}, 2, ("timer", "caution")),
+        ({"clock_step_s": None}, 2, ("timer", "caution")),
     ],
 )
 def test_each_trouble_is_found_alone(facts, ranks, kind):
@@ -47,12 +45,8 @@ def test_each_trouble_is_found_alone(facts, ranks, kind):
     [
         ({"threads": 8, "cpus_of_ranks": 4}, 2),  # bound to cores
         ({"threads": 8, "cpus_of_ranks": 8}, 4),  # each has a core
-        ({"threads": 8, "cpus_of_ranks": 8}, 1),
         ({"cpu_quota": 2.0}, 2),
-        ({"load_1min": 9.0}, 2),  # the launches before are in it
         ({"governors": []}, 2),
-        ({"huge_pages": {"transparent": "never", "reserved": 512}}, 2),
-        ({"huge_pages": None}, 2),
     ],
 )
 def test_what_is_in_order_is_not_found(facts, ranks):
@@ -60,51 +54,79 @@ def test_what_is_in_order_is_not_found(facts, ranks):
 
 
 def test_the_label_and_the_finding_of_oversubscription_agree():
-    for threads, allowed in ((4, 4), (8, 8), (8, 2), (8, None), (None, None)):
+    for threads, allowed, quota in ((4, 4, None), (8, 8, None), (8, 2, None), (8, None, 2.5), (None, None, None)):
         for ranks in range(1, 12):
-            one = node(threads=threads, cpus_of_ranks=allowed)
-            said = ("oversubscribed", "severe") in codes(one, ranks=ranks)
-            assert oversubscribed(one, ranks) == said
+            one = node(threads=threads, cpus_of_ranks=allowed, cpu_quota=quota)
+            assert oversubscribed(one, ranks) == (("oversubscribed", "severe") in codes(one, ranks=ranks))
 
 
-def test_figures_are_those_of_the_worst_node_and_affinity_is_named():
-    nodes = [node(1), node(2, cores=2, threads=2, cpus_of_ranks=2)]
-    worst = findings(nodes, [2, 6], {}, None)[0]
-    assert worst["code"] == "oversubscribed" and re.findall(r"\d+ \w+", worst["text"]) == ["6 ranks", "2 cores"]
-    limited = found(node(cpus_of_ranks=1))[0]
-    assert limited["code"] == "oversubscribed" and "their affinity)" in limited["text"]
-    assert re.findall(r"\d+ \w+", limited["text"]) == ["2 ranks", "1 hardware", "4 cores"]
+def test_figures_are_those_of_the_worst_node():
+    worst = findings([node(1), node(2, cores=2, threads=2, cpus_of_ranks=2)], [2, 6], {})[0]
+    assert worst["text"] == "oversubscribed: 6 ranks on a node of 2 usable cores"
+    assert found(node(cpu_quota=0.5))[0]["text"].endswith("2 ranks on a node of 0.5 usable cores")
 
 
 def test_the_worst_comes_first():
-    bad = node(governors=["powersave"], cpu_quota=1.0, huge_pages={"transparent": "never", "reserved": 0})
-    levels = [LEVELS.index(one["level"]) for one in found(bad, declared=2)]
-    assert levels == sorted(levels, reverse=True) and len(levels) == 4
+    levels = [
+        LEVELS.index(one["level"]) for one in found(node(governors=["powersave"], cpu_quota=1.0), declared_nodes=2)
+    ]
+    assert levels == sorted(levels, reverse=True) and len(levels) == 3
 
 
-def test_only_the_nodes_concerned_are_named():
+def test_only_the_nodes_concerned_are_named_and_at_most_four():
     slow = found(node(1), node(2, governors=["powersave"]), node(3))[0]
     assert slow["code"] == "governor" and slow["text"].endswith(" powersave on n2")
-    many = [node(number, governors=["ondemand"]) for number in range(1, 8)]
-    assert found(*many)[0]["text"].endswith("on n1, n2, n3, n4 and 3 more")
+    assert on_nodes([node(1)], [node(1)]) == "" and hosts_of([*map(node, range(1, 8))]) == "n1, n2, n3, n4 and 3 more"
 
 
 def test_pretended_nodes_are_severe():
-    assert codes(node(), declared=2) == [("pretended", "severe")]
+    assert codes(node(), declared_nodes=2) == [("pretended", "severe")]
 
 
 def test_an_mpi_from_pypi_matters_between_nodes():
     wheel = {"library": "Open MPI 5.0.11", "from_pypi": True}
     assert codes(node(1), mpi=wheel) == []
-    assert codes(node(1), node(2), mpi={**wheel, "from_pypi": False}) == []
-    assert codes(node(1), node(2), mpi={**wheel, "from_pypi": None}) == []
+    for from_pypi in (False, None):
+        assert codes(node(1), node(2), mpi={**wheel, "from_pypi": from_pypi}) == []
     assert codes(node(1), node(2), mpi=wheel) == [("pypi", "caution")]
-    one, other = found(node(1), node(2, fabric_devices=["mlx5_0"]), mpi=wheel)
-    assert other["code"] == "mixed"
-    assert one["level"] == "severe" and one == pypi_finding("Open MPI 5.0.11", "on 2 nodes", ["mlx5_0"])
+    nodes = [node(number, port_rates_bytes_per_s={"mlx5_0:1": None}) for number in (1, 2)]
+    (one,) = found(*nodes, mpi=wheel)
+    assert one == pypi_finding("Open MPI 5.0.11", "on 2 nodes", nodes) and one["level"] == "severe"
+    assert one["text"].endswith("although the node has mlx5_0")
 
 
 def test_ranks_that_are_alone_are_severe():
-    assert singletons(2, 2) == []
-    (one,) = singletons(8, 1)
+    assert singletons(2, 2) is None
+    one = singletons(8, 1)
     assert one["level"] == "severe" and (one["code"], re.findall(r"\d+", one["text"])) == ("singletons", ["8", "1"])
+
+
+# nodes of several kinds
+
+
+def test_nodes_of_several_kinds_are_named_with_what_they_have():
+    nodes = [node(1, processor="Old"), node(2, processor="Old"), node(3, processor="New", cores=8, threads=8)]
+    (mixed,) = found(*nodes)
+    assert mixed["level"] == "caution" and mixed["text"] == (
+        "heterogeneous nodes: processor Old on n1, n2, New on n3; cores 4 on n1, n2, 8 on n3"
+    )
+
+
+def test_a_node_without_the_fabric_of_the_others_or_with_a_slower_port_is_named():
+    nodes = [node(1, port_rates_bytes_per_s=FAST), node(2, port_rates_bytes_per_s=SLOW), node(3)]
+    assert [one["text"] for one in found(*nodes)] == [
+        "heterogeneous nodes: fabric mlx5_0:1 200 Gbit/s on n1, mlx5_0:1 100 Gbit/s on n2, none on n3"
+    ]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [{}, {}],
+        [{"processor": "A"}, {}],
+        [{"port_rates_bytes_per_s": None}, {"port_rates_bytes_per_s": FAST}],
+        [{"cores": 4, "threads": None}, {"cores": 4, "threads": 4}],
+    ],
+)
+def test_nodes_of_one_kind_and_what_is_not_known_say_nothing(facts):
+    assert codes(*(node(number, **own) for number, own in enumerate(facts, 1))) == []

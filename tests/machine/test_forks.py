@@ -30,16 +30,10 @@ def test_results_come_in_order_from_several_processes(may_fork):
     assert [item for item, _ in results] == [*range(20)] and len({pid for _, pid in results}) == 3
 
 
-def test_this_process_tells_what_it_takes():
-    told: list[int] = []
-    results = in_forks(with_pid, range(10), told.append)
-    assert told == [item for item, pid in results if pid == os.getpid()]
-
-
-def test_this_process_does_something_else_first():
-    began: list[object] = []
-    assert in_forks(lambda item: item, range(3), began.append, lambda: began.append("meanwhile")) == [0, 1, 2]
-    assert began[0] == "meanwhile"
+def test_this_process_does_something_else_first_and_tells_what_it_takes(may_fork):
+    told: list[object] = []
+    results = in_forks(with_pid, range(10), told.append, lambda: told.append("meanwhile"))
+    assert told == ["meanwhile", *(item for item, pid in results if pid == os.getpid())]
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -73,8 +67,8 @@ def test_what_a_child_fails_at_is_done_again_here(may_fork):
 @pytest.mark.parametrize("wrong", [0, 3])
 def test_an_error_is_raised_and_no_child_is_left(wrong, monkeypatch, may_fork):
     children = []
-    begin = forks._begun
-    monkeypatch.setattr(forks, "_begun", lambda *given: children.append(begin(*given)) or children[-1])
+    begin = forks._begin
+    monkeypatch.setattr(forks, "_begin", lambda *given: children.append(begin(*given)) or children[-1])
 
     def fail(item: int) -> int:
         threading.Event().wait(0.02)
@@ -85,9 +79,9 @@ def test_an_error_is_raised_and_no_child_is_left(wrong, monkeypatch, may_fork):
     with pytest.raises(ValueError, match=str(wrong)):
         in_forks(fail, range(6))
     assert len(children) == 2
-    for child in children:
+    for child, _ in children:
         with pytest.raises(ChildProcessError):
-            os.waitpid(child.pid, os.WNOHANG)
+            os.waitpid(child, os.WNOHANG)
 
 
 def test_without_further_processes_fewer_do(monkeypatch):

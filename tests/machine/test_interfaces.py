@@ -6,47 +6,54 @@ import shutil
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from allreduce_bench.machine import interfaces as module
-from allreduce_bench.machine.interfaces import fabric_devices, interfaces, sent_bytes
+from allreduce_bench.machine.interfaces import (
+    Interface,
+    fabric_devices,
+    interfaces,
+    likely_way,
+    port_rates,
+    reachable,
+)
+from allreduce_bench.machine.traffic import sent_bytes
 
 ASK = """
 import json
 from allreduce_bench.machine.interfaces import interfaces
 print(json.dumps({one.name: one._asdict() for one in interfaces()}))
 """
-
-
-def net(root: Path, name: str, **files: str) -> Path:
-    """An interface under a pretended /sys; its files by name, `device` and `lower_X` as folders."""
-    folder = root / "sys" / "class" / "net" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in files.items():
-        (folder / file).write_text(text + "\n")
-    return folder
+NET, FABRIC = "sys/class/net", "sys/class/infiniband"
 
 
 @pytest.fixture
 def known(monkeypatch):
-    """Interfaces of these names exist, whatever this machine has."""
+    """Return virtual and rate of interfaces of these names, whatever this machine has."""
 
-    def set_names(*names: str) -> None:
+    def ask(*names: str) -> list[tuple[bool, float | None]]:
         monkeypatch.setattr(module.socket, "if_nameindex", lambda: list(enumerate(names, start=1)))
+        return [(one.virtual, one.rate_bytes_per_s) for one in interfaces()]
 
-    return set_names
-
-
-def by_name() -> dict[str, module.Interface]:
-    return {one.name: one for one in interfaces()}
+    return ask
 
 
 def test_the_loopback_of_this_machine_is_as_everywhere():
-    assert {name for _, name in socket.if_nameindex()} == set(by_name())
-    loopback = by_name()["lo"]
-    assert (loopback.address, loopback.prefix, loopback.up, loopback.virtual) == ("127.0.0.1", 8, True, True)
+    by_name = {one.name: one for one in interfaces()}
+    assert {name for _, name in socket.if_nameindex()} == set(by_name)
+    loopback = by_name["lo"]
+    assert (loopback.address, loopback.up, loopback.virtual) == ("127.0.0.1", True, True)
+    assert loopback not in reachable() and likely_way([]) == "NAME"
+
+
+def test_the_likely_way_is_the_fastest_hardware():
+    ways = [
+        Interface("docker0", "172.17.0.1", True, True, None),
+        Interface("hsn0", "10.1.0.1", True, False, 25e9),
+        Interface("eth0", "10.0.0.1", True, False, 1e8),
+    ]
+    assert likely_way(ways) == "hsn0" and likely_way(ways[:1]) == "docker0"
 
 
 def test_what_is_sent_is_counted():
@@ -56,64 +63,46 @@ def test_what_is_sent_is_counted():
     assert sent_bytes()["lo"] - before >= 50_000
 
 
-def test_hardware_has_a_rate_and_the_invented_rate_of_a_virtual_interface_is_not_believed(root, known):
-    (net(root, "eth0", speed="25000") / "device").mkdir()
-    net(root, "veth1", speed="10000")
-    known("eth0", "veth1", "ghost")
-    assert (by_name()["eth0"].virtual, by_name()["eth0"].rate_bytes_per_s) == (False, 25e9 / 8)
-    assert (by_name()["veth1"].virtual, by_name()["veth1"].rate_bytes_per_s) == (True, None)
-    assert by_name()["ghost"] == ("ghost", None, None, False, True, None)
+def test_hardware_has_a_rate_and_the_invented_rate_of_a_virtual_interface_is_not_believed(put, known):
+    put(f"{NET}/eth0/speed", 25000)
+    put(f"{NET}/eth0/device/vendor", 1)
+    put(f"{NET}/veth1/speed", 10000)
+    assert known("eth0", "veth1", "unlisted") == [(False, 25e9 / 8), (True, None), (True, None)]
 
 
 @pytest.mark.parametrize("speed", ["-1", "4294967295", "", "0"])
-def test_a_speed_that_says_nothing_is_no_rate(root, known, speed):
-    (net(root, "eth0", speed=speed) / "device").mkdir()
-    known("eth0")
-    assert by_name()["eth0"].rate_bytes_per_s is None
+def test_a_speed_that_says_nothing_is_no_rate(put, known, speed):
+    put(f"{NET}/eth0/speed", speed)
+    put(f"{NET}/eth0/device/vendor", 1)
+    assert known("eth0") == [(False, None)]
 
 
-def test_a_bond_over_hardware_is_hardware_and_a_bridge_over_veths_is_not(root, known):
-    (net(root, "eth0") / "device").mkdir()
-    (net(root, "bond0", speed="200000") / "lower_eth0").mkdir()
-    (net(root, "bond0.7", speed="200000") / "lower_bond0").mkdir()
-    net(root, "veth1")
-    (net(root, "docker0", speed="10000") / "lower_veth1").mkdir()
-    known("bond0", "bond0.7", "docker0")
-    assert [(one.virtual, one.rate_bytes_per_s) for one in interfaces()] == [
-        (False, 25e9),
-        (False, 25e9),
-        (True, None),
-    ]
+def test_a_bond_over_hardware_is_hardware_and_a_bridge_over_veths_is_not(put, known):
+    put(f"{NET}/eth0/device/vendor", 1)
+    for upper, lower in (("bond0", "eth0"), ("bond0.7", "bond0"), ("docker0", "veth1")):
+        put(f"{NET}/{upper}/lower_{lower}", "")
+        put(f"{NET}/{upper}/speed", 200000)
+    assert known("bond0", "bond0.7", "docker0") == [(False, 25e9), (False, 25e9), (True, None)]
 
 
-def test_infiniband_says_its_rate_at_its_port_and_counts_words(root, known):
-    folder = net(root, "ib1", dev_port="1") / "device" / "infiniband" / "mlx4_0" / "ports"
-    for port, rate in ((1, "10 Gb/sec (4X)"), (2, "200 Gb/sec (4X HDR)")):
-        (folder / str(port)).mkdir(parents=True)
-        (folder / str(port) / "rate").write_text(rate + "\n")
-    counters = root / "sys" / "class" / "infiniband" / "mlx4_0" / "ports" / "2" / "counters"
-    counters.mkdir(parents=True)
-    (counters / "port_xmit_data").write_text("1000\n")
-    known("ib1")
-    assert by_name()["ib1"].rate_bytes_per_s == 25e9
-    assert sent_bytes() == {"mlx4_0:2": 4000}
-    assert fabric_devices() == ["mlx4_0"]
+def test_infiniband_says_its_rate_at_its_port_and_counts_words(put, known):
+    put(f"{NET}/ib1/dev_port", 1)
+    for folder in (f"{NET}/ib1/device/infiniband", FABRIC):
+        for port, rate in ((1, "unknown"), (2, "200 Gb/sec (4X HDR)")):
+            put(f"{folder}/mlx4_0/ports/{port}/rate", rate)
+    put(f"{FABRIC}/mlx4_0/ports/2/counters/port_xmit_data", 1000)
+    assert known("ib1") == [(False, 25e9)]
+    assert sent_bytes() == {"mlx4_0:2": 4000} and port_rates() == {"mlx4_0:1": None, "mlx4_0:2": 25e9}
+    assert fabric_devices({"port_rates_bytes_per_s": port_rates()}) == ["mlx4_0"]
 
 
 def test_without_sys_a_name_tells_what_is_virtual(root, known):
-    known("lo", "eth0", "docker0", "veth12ab", "br-8c1f", "virbr0", "hsn0")
-    assert [one.name for one in interfaces() if not one.virtual] == ["eth0", "hsn0"]
-    assert all(one.rate_bytes_per_s is None for one in interfaces())
-
-
-def test_without_proc_the_counters_of_sys_are_read(root):
-    (net(root, "eth0") / "statistics").mkdir()
-    (root / "sys/class/net/eth0/statistics/tx_bytes").write_text("77\n")
-    assert sent_bytes() == {"eth0": 77}
+    names = ("lo", "eth0", "docker0", "veth12ab", "br-8c1f", "virbr0", "hsn0")
+    assert [name for name, (virtual, _) in zip(names, known(*names)) if not virtual] == ["eth0", "hsn0"]
 
 
 def test_without_anything_there_is_nothing_and_no_error(root, monkeypatch):
-    assert sent_bytes() == {} and fabric_devices() == []
+    assert sent_bytes() == {} and port_rates() == {} and fabric_devices({}) == []
     monkeypatch.delattr(module.socket, "if_nameindex")
     assert interfaces() == []
 
@@ -130,20 +119,14 @@ def test_a_real_bridge_in_a_network_of_its_own():
         pytest.skip(f"this machine does not let us make interfaces: {asked.stderr.strip()}")
     found = json.loads(asked.stdout)
     assert set(found) == {"lo", "docker0", "v0", "v1"}
-    assert (found["docker0"]["address"], found["docker0"]["prefix"], found["docker0"]["up"]) == ("172.17.0.1", 16, True)
-    assert (found["v1"]["address"], found["v1"]["prefix"], found["v1"]["up"]) == ("10.9.8.7", 30, False)
+    assert (found["docker0"]["address"], found["docker0"]["up"]) == ("172.17.0.1", True)
+    assert (found["v1"]["address"], found["v1"]["up"]) == ("10.9.8.7", False)
     assert all(one["virtual"] and one["rate_bytes_per_s"] is None for one in found.values())
 
 
-def test_what_stands_on_others_is_not_counted_twice(root):
-    for name, files in {"eth0": {}, "eth1": {}, "bond0": {}, "ib0": {"type": "32"}}.items():
-        (net(root, name, **files) / "statistics").mkdir()
-        (root / f"sys/class/net/{name}/statistics/tx_bytes").write_text("1000\n")
-    for below in ("eth0", "eth1"):
-        (root / f"sys/class/net/bond0/lower_{below}").mkdir()
-    port = root / "sys/class/infiniband/mlx5_0/ports/1"
-    (port / "counters").mkdir(parents=True)
-    (port / "counters" / "port_xmit_data").write_text("250\n")
-    (port / "rate").write_text("200 Gb/sec (4X HDR)\n")
-    assert sent_bytes() == {"eth0": 1000, "eth1": 1000, "mlx5_0:1": 1000}
-    assert module.port_rates() == {"mlx5_0:1": 25e9}
+def test_what_stands_on_others_is_not_counted_twice(put):
+    put("proc/net/dev", "of\nnet\n" + "\n".join(f"{name}: 0 0 0 0 0 0 0 0 1000" for name in ("eth0", "bond0", "ib0")))
+    put(f"{NET}/bond0/lower_eth0", "")
+    put(f"{NET}/ib0/type", 32)
+    put(f"{FABRIC}/mlx5_0/ports/1/counters/port_xmit_data", 250)
+    assert sent_bytes() == {"eth0": 1000, "mlx5_0:1": 1000}

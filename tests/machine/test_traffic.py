@@ -8,24 +8,18 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.machine import interfaces
+from allreduce_bench.machine.traffic import format_traffic, parse_traffic, per_call, total_traffic
 
 MIB = 1 << 20
 
 
 def test_counts_survive_the_way_through_a_file_and_idle_virtual_interfaces_are_left_out():
-    counts = interfaces.total_traffic(
-        [interfaces.per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}]
-    )
+    counts = total_traffic([per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}])
     assert counts == {"e0": 107, "lo": 0, "hsn0": 0}
-    assert interfaces.format_traffic(counts) == "e0=107 hsn0=0"
-    assert interfaces.parse_traffic("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
-    assert interfaces.parse_traffic("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
-    assert interfaces.per_call(None, None, 3) == {} and interfaces.per_call({"e0": 1}, {"e0": 2}, 0) == {}
-
-
-def row(text: str | None, internode: int | None, size_bytes: int = MIB) -> dict:
-    return {"wire": text, "internode_nbytes": internode, "size_bytes": size_bytes}
+    assert format_traffic(counts) == "e0=107 hsn0=0"
+    assert parse_traffic("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
+    assert parse_traffic("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
+    assert per_call(None, None, 3) == {} and per_call({"e0": 1}, {"e0": 2}, 0) == {}
 
 
 def rows_of(folder: Path) -> dict[tuple[str, int], dict]:
@@ -51,7 +45,7 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
         for algorithm, sent in (("ring", 2 * 3 / 4 * 2), ("hierarchical_ring", 2 * (2 - 1) / 2 * 2)):
             line = rows[algorithm, size_bytes]
             assert int(line["internode_nbytes"]) == pytest.approx(sent * size_bytes, rel=0.01)
-            assert 1.0 <= interfaces.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
+            assert 1.0 <= parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
             own_s = int(line["internode_nbytes"]) / 2 / 62.5e6  # half of the bytes leave each node, at 500 Mbit/s
             assert float(line["own_limit_s"]) == pytest.approx(own_s) and line["limit_by"] == "links"
             share = float(line["limit_s"]) / float(line["time_s"])  # buffers send the last bytes after the call
@@ -66,4 +60,4 @@ def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
     result = bench(interpreters()[0], "run", *words, "-o", folder)
     assert "1 MiB and above" in result.stdout
     line = rows_of(folder)["ring", MIB]
-    assert line["internode_nbytes"] == "0" and sum(interfaces.parse_traffic(line["wire"]).values()) < 0.01 * MIB
+    assert line["internode_nbytes"] == "0" and sum(parse_traffic(line["wire"]).values()) < 0.01 * MIB

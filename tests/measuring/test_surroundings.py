@@ -77,27 +77,6 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
     assert not (tmp_path / "run").exists()
 
 
-NOISE = """
-from time import process_time
-from mpi4py import MPI
-from allreduce_bench.measuring.surroundings import ADDITIONS, NOISE_S, QUANTA, noise_of
-begun = process_time()  # however busy the cores are
-noise = noise_of(MPI.COMM_WORLD)
-assert 0 < noise["quantum_s"] <= noise["median_s"] <= noise["p99_s"] <= noise["p99_9_s"] <= noise["max_s"]
-assert noise["additions"] == ADDITIONS
-assert 0 < noise["quanta"] <= QUANTA and noise["rank"] == 0 and 0 <= noise["lost_median"] <= noise["lost"] < 1
-print(process_time() - begun - NOISE_S)
-"""
-
-
-@needs_mpi
-@pytest.mark.parametrize("python", interpreters(), ids=str)
-def test_the_noise_of_the_machine_is_measured_in_a_short_time(python):
-    asked = subprocess.run([str(python), "-c", NOISE], capture_output=True, text=True, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-    assert float(asked.stdout) < 1.0
-
-
 @needs_mpi
 def test_a_launch_keeps_its_noise_and_the_table_says_it(tmp_path):
     words = ["-n", "2,4", "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
@@ -107,5 +86,6 @@ def test_a_launch_keeps_its_noise_and_the_table_says_it(tmp_path):
     facts = [json.loads(file.read_text()) for file in files]
     assert [fact["noise"] is None for fact in facts] == [fact["oversubscribed"] for fact in facts]
     noises = [fact["noise"] for fact in facts if fact["noise"]]
-    assert all(noise["max_s"] >= noise["quantum_s"] > 0 for noise in noises)
+    for noise in noises:
+        assert 0 < noise["quantum_s"] <= noise["max_s"] and 0 <= noise["lost"] < 1 and noise["rank"] in (0, 1)
     assert len(re.findall("^noise: ", ran.stdout, re.MULTILINE)) == len(noises)

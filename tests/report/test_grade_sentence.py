@@ -76,4 +76,4 @@ def test_rank_counts_of_one_grade_share_a_line():
     rows += [{"ranks": 4, "grading": Grade(PROVISIONAL, (CROWDED,))}]
     lines = grade_lines(rows)
     assert [line[:2] for line in lines] == [(GOOD, "2, 8 ranks"), (PROVISIONAL, "4 ranks")]
-    assert lines[0].reasons == "" and "hardware threads" in lines[1].reasons
+    assert lines[0].reasons == "" and "usable cores" in lines[1].reasons

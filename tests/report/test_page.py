@@ -423,27 +423,29 @@ def test_no_run_leaves_nothing_behind(tmp_path):
 
 
 def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_path, words_only):
-    quota = {
-        "code": "quota",
+    wheel = {
+        "code": "pypi",
         "level": "severe",
-        "text": "half a core",
-        "effect": "it stops",
+        "text": "a wheel",
+        "effect": "it is TCP",
         "advice": f"more {HOSTILE}",
     }
-    pages = {"code": "huge pages", "level": "info", "text": "small pages", "effect": "slower copies", "advice": "ask"}
+    hosts = {"code": "virtual", "level": "info", "text": "one machine", "effect": "cores are shared", "advice": "ask"}
     old = {"code": "loaded", "text": "load average 9"}  # of a run from before findings said more
-    run = build_run(tmp_path / "run", facts={"findings": [old, pages, quota]})
+    run = build_run(tmp_path / "run", facts={"findings": [old, hosts, wheel]})
     page = Page(write_report([run], tmp_path / "report.html"))
     assert HOSTILE not in page.source
     start = page.text.index("all results exact")
     badges = page.text.index("All-reduce"), page.text.index("8 B to ", start)
-    said = [page.text.index(words, *badges) for words in ("CPU time limited at 2, 4", "machine under load at 2")]
-    assert said == sorted(said) and "huge pages" not in page.text[slice(*badges)]
+    said = [
+        page.text.index(words, *badges) for words in ("MPI without fabric driver at 2, 4", "machine under load at 2")
+    ]
+    assert said == sorted(said) and "virtual hosts" not in page.text[slice(*badges)]
     warnings = page.text[page.text.index("Warnings") :]
     order = (
-        "half a core (launches of 2, 4 ranks) Effect: it stops. What to do: more",
+        "a wheel (launches of 2, 4 ranks) Effect: it is TCP. What to do: more",
         "load average 9 (",
-        "small pages (",
+        "one machine (",
     )
     places = [warnings.index(words) for words in order]
     assert places == sorted(places)

@@ -7,7 +7,7 @@ from interpreters import FULL, interpreters
 from places import ROOT
 from shown_commands import output_below, run_page
 
-from allreduce_bench.machine.interfaces import sent_bytes
+from allreduce_bench.machine.traffic import sent_bytes
 from allreduce_bench.units import format_size, parse_size
 
 README = ROOT / "README.md"

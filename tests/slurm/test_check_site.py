@@ -7,12 +7,12 @@ import pytest
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
-from allreduce_bench.machine.findings import Check
+from allreduce_bench.machine.checks import Check
 from allreduce_bench.slurm import check_site, commands
 
 UNLIMITED = "infinite"  # as Slurm says it
 
-NODE = {"interfaces": [], "fabric_devices": []}
+NODE: dict = {"port_rates_bytes_per_s": {}}
 LIBRARY = {"library": "MPICH 4.2.0", "standard": "4.1", "path": "/opt/mpich/lib/libmpi.so", "from_pypi": False}
 SINFO = """\
 batch*|up|1-00:00:00|1-infinite|3|idle|n[1-2,4]

@@ -29,7 +29,7 @@ from scipy.stats import t as student
 
 from allreduce_bench.algorithms import find
 from allreduce_bench.lab.lab import Room, room, variables_in, why_no_lab
-from allreduce_bench.machine.node import bucket_nbytes
+from allreduce_bench.machine.virtual_hosts import bucket_nbytes
 from allreduce_bench.order.command import orders
 from allreduce_bench.order.lockstep import Costs, measured_costs
 from allreduce_bench.schedule.algorithm import Topology

@@ -17,7 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.machine.node import CLOSE_DELTA, close_copy_factor, node_facts
+from allreduce_bench.machine.copies import DELTA, close_copy_factor
+from allreduce_bench.machine.node import node_facts
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.schema import NUMPY, PAGE
 from allreduce_bench.units import format_size
@@ -45,8 +46,8 @@ def main() -> int:
     table.to_csv(asked.output / "placement.csv", index=False, float_format="%.6g")
     draw(table).savefig(asked.output / "placement.png", dpi=110)
     facts = node_facts()
-    print(f"{facts['processor']}, fsrm {facts['copying']['fsrm']}, {facts['copying']['libc']}: ", end="")
-    print(f"a copy of 64 KiB takes {close_copy_factor():.2f} times as long at a difference of {CLOSE_DELTA}")
+    print(f"{facts['processor']}, {facts['processor_family']}, {facts['libc']}: ", end="")
+    print(f"a copy of 64 KiB takes {close_copy_factor():.2f} times as long at a difference of {DELTA}")
     for (mpi, ranks, algorithm), of in table.groupby(["mpi", "ranks", "competitor"], sort=False):
         close, far = (of[of["is_close"] == kind]["over_page"].dropna() for kind in (1, 0))
         numpy_s = of[of["placement"] == NUMPY]["over_page"]

@@ -4,7 +4,8 @@ import os
 import re
 import shlex
 
-from ...machine.node import allowed_variables, cores
+from ...machine.node import cores
+from ...machine.variables import allowed_variables
 from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for, split_variables
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
