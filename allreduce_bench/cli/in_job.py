@@ -7,7 +7,8 @@ from ..launching.this_start import ThisStart
 from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
-from ..slurm.commands import SlurmError, allocation, refuse_few_nodes, requeue, switches_of_nodes
+from ..slurm.allocation import allocation, refuse_few_nodes
+from ..slurm.commands import SlurmError, requeue, switches_of_nodes
 from ..slurm.job_files import JobRecord
 from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import switch_variables
@@ -103,7 +104,7 @@ class InJob:
 
     def report(self) -> None:
         """Write the reports if requested, unless the job was requeued; a failure is a warning."""
-        if not self.control.report or any(record.facts["requeued"] for record in self.records):
+        if not self.control.report or any(record.facts.requeued for record in self.records):
             return
         for folder in (run.folder for run in self.start.runs if run.folder.path.exists()):
             try:

@@ -13,5 +13,7 @@ ADVICE: dict[str, str] = {  # an option, one of a command only, or a command
     "workload --cycle": _DDP,
     "among": "compare with one log of another system at a time: allreduce-bench compare LOG RUN",
     "schema": "the formats are described in results/README.md",
+    "--template": "put what the site needs into the .cfg file of the system (any option of sbatch, modules, variables, "
+    "venv), or sbatch a copy of jobs/sweep.sbatch with RUN and ONLY; see jobs/README.md",
     "--no-limit": "leave it out: long work is no longer refused; --within 10m bounds the time of a run",
 }

@@ -1,9 +1,10 @@
 """`submit`: a sweep from options (its runs, jobs and scripts), and its submission to Slurm."""
 
+import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,34 +22,14 @@ from ..runs.recorder import is_taken, now
 from ..runs.rows import RunError
 from ..slurm import commands
 from ..slurm.commands import id_parts
-from ..slurm.job_files import JOBS, SUBMISSION, SubmissionChoices, read_submissions, runs_of
-from ..slurm.scripts import (
-    Rendering,
-    Template,
-    check_job_name,
-    commands_of,
-    find_system,
-    jobs_folder,
-    node_hours,
-    node_hours_sentence,
-    order_rows,
-    overrun_sentence,
-    shown_scripts,
-    submission_facts,
-)
-from ..slurm.submit import (
-    HERE,
-    SubmissionOrder,
-    SweepJob,
-    check_folder,
-    check_sbatch_words,
-    jobs_of,
-    name_of_run,
-    parse_limit,
-    submit_all,
-)
+from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
+from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
+from ..slurm.sbatch_words import check_sbatch_words
+from ..slurm.submission import NOTHING, check_folder, sbatch_arguments, submit_all
+from ..slurm.system import System, find_system
+from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
-from ..units import nearest, parse_counts, shell_word
+from ..units import nearest, parse_counts, shell_word, three_digits
 from .options import OPTIONS, measuring_options
 from .removed_options import ADVICE
 from .request import Request, planned_run, refuse_short_timeout
@@ -67,193 +48,8 @@ from .types import (
     talk,
 )
 
-GENERIC, JOB_NAME = "generic", "allreduce"
+GENERIC = "generic"
 OF_THE_SITE = ("launcher", "launcher_args", "interface")  # set by the file of a system, unless an option is given
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubmissionRequest:
-    """A request of `submit`; None: not given, so that the system, or the submission before, decides."""
-
-    run: Request  # of each run of the sweep; its output is the folder of the sweep
-    nodes: Sequence[int] | None
-    ranks_per_node: Sequence[int] | None
-    system: str | None  # name, or path of its file
-    job_name: str | None
-    template: Path | None
-    time_s: float | None  # the limit of each job
-    array: bool | None
-    steering: Sequence[str]  # options of `run` that are not in its plan, as the jobs get them
-    arguments: Sequence[str]  # for sbatch
-    max_node_hours: float
-    yes: bool
-    dry_run: bool
-
-    @property
-    def output(self) -> Path:
-        """Return the folder of the sweep, as given. Raises PlanError if a sweep is resumed without naming it."""
-        if self.run.control.output is None:
-            raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
-        return self.run.control.output
-
-
-def submission_request(options: Mapping[str, Any], asked: set[str]) -> SubmissionRequest:
-    """Return the request of `options` of the command line, of which the user gave `asked`."""
-    run = Request(options, frozenset(asked)).starting(loaded_library)
-    if not options["resume"] and not options["output"]:
-        name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
-        run = run.deciding(output=Path("results") / name)
-    arguments = check_sbatch_words(options["words"])
-    _refuse_values("the options of sbatch", drop_values(arguments) != list(arguments))
-    return SubmissionRequest(
-        run=run,
-        nodes=options["nodes"],
-        ranks_per_node=options["ranks_per_node"],
-        system=options["system"],
-        job_name=options["job_name"],
-        template=options["template"],
-        time_s=options["time"],
-        array=options["array"],
-        steering=_steering(run),
-        arguments=arguments,
-        max_node_hours=options["max_node_hours"],
-        yes=options["yes"],
-        dry_run=options["dry_run"],
-    )
-
-
-def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
-    """Return the folder of a new sweep, its other choices, and the plans of its runs."""
-    if not asked.nodes:
-        raise PlanError("--nodes: expected node counts, one job each, such as --nodes 1,2,4,8")
-    system = find_system(asked.system or GENERIC)
-    choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME), asked)
-    check_job_name(choices.job_name)
-    sweep = check_folder(asked.output.absolute())
-    if is_taken(sweep):
-        raise RunError(f"{asked.output}: already exists; choose another folder with -o, or continue it with --resume")
-    site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
-    site = {name: value for name, value in site.items() if value}
-    rank_counts = asked.ranks_per_node or (system.ranks_per_node or 1,)
-    runs = []
-    for ranks_per_node in rank_counts:
-        name = name_of_run(ranks_per_node, several=len(rank_counts) > 1)
-        ranks = tuple(ranks_per_node * nodes for nodes in asked.nodes)
-        run = asked.run.deciding(ranks=ranks, ranks_per_node=ranks_per_node, output=asked.output / name, **site)
-        runs.append((RunFolder(sweep / name), planned_run(run)[1]))
-        _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(runs[-1][1]) != runs[-1][1])
-    _warn_of_forced(runs[0][1], max(asked.nodes))
-    return sweep, choices, runs
-
-
-def _warn_of_forced(plan: Plan, nodes: int) -> None:
-    """Say before jobs wait in a queue that their cells would be skipped, unless the site's settings are others."""
-    try:
-        for name in filter(NAMES.__contains__, plan.competitors):
-            settings_of(name, loaded_library(), nodes)
-    except NotForced as error:
-        talk(f"warning: {error}")
-
-
-def _refuse_values(words: str, are_there: bool) -> None:
-    """Raise PlanError: jobs start from what is stored, and values of variables are not."""
-    if are_there:
-        raise PlanError(
-            f"{words}: values of such variables are not stored, and jobs start from what is stored; export the "
-            "variable in the environment, and name it without its value"
-        )
-
-
-def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
-    """Return the same of an existing sweep, with the choices of its last submission unless others are given."""
-    sweep = check_folder(asked.output.absolute())
-    folders, submissions = runs_of(sweep), read_submissions(sweep)
-    last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
-    if last is None:
-        path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
-        raise RunError(f"{path}: damaged: the field again is missing; submit without --resume into a new folder")
-    if asked.system is not None or not submissions:
-        system = find_system(asked.system or GENERIC)
-        last = replace(last, system=str(system.path.absolute()))
-    given = asked.run.asked - {"nodes", "ranks_per_node"}
-    run = Request({**asked.run.options, "ranks": None, "ranks_per_node": None}, given)
-    runs = [planned_run(run.deciding(output=folder.path)) for folder in folders]
-    return sweep, _updated(last, asked), runs
-
-
-def _updated(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionChoices:
-    """Return the former choices, replaced by those of the command line."""
-    changed: dict[str, Any] = {
-        "job_name": asked.job_name,
-        "template": str(asked.template.absolute()) if asked.template else None,
-        "time_s": asked.time_s,
-        "array": asked.array,
-        "steering": asked.steering or None,
-        "arguments": asked.arguments or None,
-    }
-    return replace(before, **{name: value for name, value in changed.items() if value is not None})
-
-
-def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
-    """Return what the scripts of these choices share. Raises SystemFileError, ScriptError, OSError, OneLineError."""
-    system = find_system(choices.system)
-    template = choices.template or jobs_folder() / "sweep.sbatch"
-    return Rendering(
-        sweep=sweep,
-        job_name=choices.job_name,
-        system=system,
-        template=Template.read(Path(template)),
-        collecting=Template.read(jobs_folder() / "collect.sbatch"),
-        venv=system.venv or _this_environment(),
-        command=kept_command(),
-        steering=choices.steering,
-        time_s=choices.time_s,
-    )
-
-
-def _this_environment() -> str:
-    """Return the Python environment of this process, in which its jobs run, too."""
-    if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
-        raise OneLineError(
-            f"{sys.prefix}/bin: the jobs need allreduce-bench there; run submit from a virtual environment, or set "
-            "venv in the file of the system"
-        )
-    return sys.prefix
-
-
-def jobs_left(
-    sweep: Path, choices: SubmissionChoices, runs: list[tuple[RunFolder, Plan]], asked: SubmissionRequest
-) -> list[SweepJob]:
-    """Return the jobs for what is left, of the requested nodes and ranks per node."""
-    left = jobs_of(sweep, runs, choices.array, "--skip-hung" in choices.steering, asked.run.control.within_s)
-    nodes, rank_counts = asked.nodes, asked.ranks_per_node
-    wanted = [
-        job
-        for job in left
-        if (not nodes or job.nodes in nodes) and (not rank_counts or job.start.ranks_per_node in rank_counts)
-    ]
-    if left and not wanted:
-        names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
-        raise PlanError(f"{sweep}: nothing is left for these nodes; left (nodes x ranks per node): {names}")
-    return wanted
-
-
-def _steering(run: Request) -> tuple[str, ...]:
-    """Return the options of `run` that are not in its plan, as its jobs get them."""
-    control = run.control
-    if "timeout_s" in run.asked:
-        refuse_short_timeout(control.timeout_s)
-    times = ("within_s", "wait_idle_s", "timeout_s")
-    given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
-    limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
-    looked = [f"{OPTIONS['identify'].name}={control.identify}"] * ("identify" in run.asked)
-    skipping = ["--skip-hung"] * control.skip_hung
-    return (*given_times, *limits, *looked, *skipping)
-
-
-# `submit`: submit the jobs of a sweep to a Slurm cluster
-
-
 SENSELESS = {  # options of `run` without a meaning here -> why
     "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
     "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
@@ -312,11 +108,11 @@ class SubmitCommand(Sectioned):
 @click.option("--job-name", metavar="NAME", help="Name of the jobs, before -8n [default: allreduce].")
 @click.option(
     "--time",
+    "time_s",
     type=parsed("time", parse_limit),
     help="Time limit of each job, in sbatch's format or as 90m [default: the system's, else twice the estimate].",
 )
 @click.option("--array/--no-array", default=None, help="Each launch as a separate array task.")
-@click.option("--template", type=click.Path(path_type=Path), help="Your own job script [default: jobs/sweep.sbatch].")
 @click.option(
     "--max-node-hours",
     type=click.FloatRange(0),
@@ -337,7 +133,7 @@ class SubmitCommand(Sectioned):
 )
 @click.option("--timeout", "timeout_s", type=DURATION, help="As in run: end a launch after this time without progress.")
 @click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
 @errors_in_one_line
 def submit(context: click.Context, **options) -> None:
@@ -349,45 +145,154 @@ def submit(context: click.Context, **options) -> None:
     given = given_options(context)
     for name in sorted(given & set(SENSELESS)):
         raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
-    submit_sweep(submission_request(options, given))
+    request = Request(options, frozenset(given)).starting(loaded_library)
+    resuming, output = options["resume"], options["output"]
+    if output is None:
+        if resuming:
+            raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
+        job_name = options["job_name"] or SubmissionChoices.job_name
+        output = Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{job_name}"
+        request = request.deciding(output=output)
 
+    # choices: of the command line, else of the submission before
+    sweep = check_folder(output.absolute())
+    folders = runs_of(sweep) if resuming else []
+    earlier = read_submissions(sweep) if resuming else []
+    system, choices = choices_of(request, earlier)
 
-def submit_sweep(asked: SubmissionRequest) -> None:
-    """Submit the missing part of the requested sweep, or print it with --dry-run."""
-    resuming = asked.run.control.resume
-    sweep, choices, runs = resumed_sweep(asked) if resuming else new_sweep(asked)
-    shared = rendering(sweep, choices)
-    jobs = jobs_left(sweep, choices, runs, asked)
+    # runs: cli.request; jobs and scripts: slurm.jobs
+    runs = resumed_runs(request, folders) if resuming else new_runs(request, sweep, system)
+    jobs = jobs_left(jobs_of(sweep, runs, choices, system), sweep, options)
     if not jobs:
-        talk(f"nothing is left to measure; next: allreduce-bench collect {shell_word(asked.output)}")
+        talk(f"nothing is left to measure; next: allreduce-bench collect {shell_word(output)}")
         return
-    scripts = [shared.script(job) for job in jobs]
-    new_runs = [] if resuming else runs
-    order = SubmissionOrder(sweep, new_runs, scripts, shared.collect_script(jobs), choices.arguments, shared.command)
-    if overrun := overrun_sentence(shared, jobs):
-        talk(f"warning: {overrun}")
-    if asked.dry_run:
-        table = fitted(columns_of(order_rows(shared, jobs, ())))
-        _print_lines([*table, *commands_of(order), node_hours_sentence(shared, jobs), *shown_scripts(order)])
+    number, command = next_number(sweep), tuple(kept_command())
+    submission = Submission(number, now(), command, choices, tuple(jobs), collecting_job(jobs))
+    scripts = scripts_of(submission, sweep, system, system.venv or _this_environment())
+    if late := [job.name for job in jobs if job.expected_s > job.limit_s]:
+        talk(f"warning: may exceed their time limit and be requeued: {', '.join(late)}")
+    if options["dry_run"]:
+        _print_lines([*table(submission), *command_lines(submission, sweep), node_hours_sentence(submission)])
+        for name, text in scripts.items():
+            _print_lines(["", f"==> {sweep / JOBS / str(number) / name} <==", *text.splitlines()])
         return
-    _refuse_queued_jobs(sweep)
-    _refuse_many_node_hours(asked, node_hours(shared, jobs)[1])
+
+    # submission: slurm.submission
+    _refuse_queued_jobs(sweep, earlier)
+    _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
-        ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
+        submission = submit_all(submission, scripts, sweep, [] if resuming else runs)
     except KeyboardInterrupt as interrupt:
-        raise OneLineError("interrupted; nothing was submitted", exit_code=INTERRUPTED) from interrupt
-    table = fitted(columns_of(order_rows(shared, jobs, [*ids, collect])))
-    _print_lines([*table, node_hours_sentence(shared, jobs)])
-    talk(f"next: allreduce-bench status {shell_word(asked.output)}")
+        raise OneLineError(f"interrupted; {NOTHING}", exit_code=INTERRUPTED) from interrupt
+    _print_lines([*table(submission), node_hours_sentence(submission)])
+    talk(f"next: allreduce-bench status {shell_word(output)}")
 
 
-def _refuse_queued_jobs(sweep: Path) -> None:
+def choices_of(request: Request, earlier: Sequence[Submission] = ()) -> tuple[System, SubmissionChoices]:
+    """Return the system and the other choices: those of the last submission, if any, unless options are given."""
+    last = earlier[-1].choices if earlier else SubmissionChoices(GENERIC)
+    options = request.options
+    arguments = check_sbatch_words(options["arguments"])
+    _refuse_values("the options of sbatch", drop_values(arguments) != list(arguments))
+    system = find_system(options["system"] or last.system)
+    given = {name: options[name] for name in ("job_name", "time_s", "within_s", "array")}
+    given |= {"steering": _steering(request) or None, "arguments": arguments or None}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return system, replace(last, system=str(system.path.absolute()), **chosen)
+
+
+def _steering(request: Request) -> tuple[str, ...]:
+    """Return the options of `run` that are not in its plan, as its jobs get them; --within is a choice of its own."""
+    control, asked = request.control, request.asked
+    if "timeout_s" in asked:
+        refuse_short_timeout(control.timeout_s)
+    times = ("wait_idle_s", "timeout_s")
+    given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in asked]
+    limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
+    looked = [f"{OPTIONS['identify'].name}={control.identify}"] * ("identify" in asked)
+    skipping = ["--skip-hung"] * control.skip_hung
+    return (*given_times, *limits, *looked, *skipping)
+
+
+def new_runs(request: Request, sweep: Path, system: System) -> list[tuple[RunFolder, Plan]]:
+    """Return the plans of the runs of a new sweep, one for each number of ranks per node."""
+    nodes = request.options["nodes"]
+    if not nodes:
+        raise PlanError("--nodes: expected node counts, one job each, such as --nodes 1,2,4,8")
+    if is_taken(sweep):
+        raise RunError(
+            f"{request.options['output']}: already exists; choose another folder with -o, or continue it with --resume"
+        )
+    site = {name: getattr(system, name) for name in OF_THE_SITE if name not in request.asked}
+    site = {name: value for name, value in site.items() if value}
+    rank_counts = request.options["ranks_per_node"] or (system.ranks_per_node or 1,)
+    runs = []
+    for ranks_per_node in rank_counts:
+        name = name_of_run(ranks_per_node, several=len(rank_counts) > 1)
+        ranks = tuple(ranks_per_node * count for count in nodes)
+        run = request.deciding(ranks=ranks, ranks_per_node=ranks_per_node, output=sweep / name, **site)
+        folder, plan = planned_run(run)
+        _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(plan) != plan)
+        runs.append((folder, plan))
+    _warn_of_forced(runs[0][1], max(nodes))
+    return runs
+
+
+def resumed_runs(request: Request, folders: Sequence[RunFolder]) -> list[tuple[RunFolder, Plan]]:
+    """Return the plans of the runs of an existing sweep."""
+    asked = request.asked - {"nodes", "ranks_per_node"}
+    run = Request({**request.options, "ranks": None, "ranks_per_node": None}, asked)
+    return [planned_run(run.deciding(output=folder.path)) for folder in folders]
+
+
+def _warn_of_forced(plan: Plan, nodes: int) -> None:
+    """Say before jobs wait in a queue that their cells would be skipped, unless the site's settings are others."""
+    try:
+        for name in filter(NAMES.__contains__, plan.competitors):
+            settings_of(name, loaded_library(), nodes)
+    except NotForced as error:
+        talk(f"warning: {error}")
+
+
+def _refuse_values(words: str, are_there: bool) -> None:
+    """Raise PlanError: jobs start from what is stored, and values of variables are not."""
+    if are_there:
+        raise PlanError(
+            f"{words}: values of such variables are not stored, and jobs start from what is stored; export the "
+            "variable in the environment, and name it without its value"
+        )
+
+
+def jobs_left(jobs: Sequence[SweepJob], sweep: Path, options: Mapping[str, Any]) -> list[SweepJob]:
+    """Return the jobs of the requested nodes and ranks per node."""
+    nodes, rank_counts = options["nodes"], options["ranks_per_node"]
+    wanted = [
+        job
+        for job in jobs
+        if (not nodes or job.nodes in nodes) and (not rank_counts or job.ranks_per_node in rank_counts)
+    ]
+    if jobs and not wanted:
+        names = ", ".join(f"{job.nodes} x {job.ranks_per_node}" for job in jobs)
+        raise PlanError(f"{sweep}: nothing is left for these nodes; left (nodes x ranks per node): {names}")
+    return wanted
+
+
+def _this_environment() -> str:
+    """Return the Python environment of this process, in which its jobs run, too."""
+    if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
+        raise OneLineError(
+            f"{sys.prefix}/bin: the jobs need allreduce-bench there; run submit from a virtual environment, or set "
+            "venv in the file of the system"
+        )
+    return sys.prefix
+
+
+def _refuse_queued_jobs(sweep: Path, earlier: Sequence[Submission]) -> None:
     """Raise OneLineError if jobs of the sweep are in the queue, SlurmError if there is no queue to look at."""
     commands.ping(PING_S)
-    submitted = [job for submission in read_submissions(sweep) for job in submission.jobs]
-    if not submitted:
+    names = {job.job: job.name for submission in earlier for job in submission.jobs}
+    if not names:
         return
-    names = {job.job: job.name if job.run == HERE else f"{job.run}/{job.name}" for job in submitted}
     busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
     if busy:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
@@ -396,19 +301,53 @@ def _refuse_queued_jobs(sweep: Path) -> None:
         raise OneLineError(f"{sentence}; wait for them, or cancel them: scancel {numbers}")
 
 
-def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
+def _refuse_many_node_hours(most_node_hours: float, options: Mapping[str, Any]) -> None:
     """Raise OneLineError unless the node-hours are few, or the user agrees to them."""
-    if most_node_hours <= asked.max_node_hours or asked.yes:
+    if most_node_hours <= options["max_node_hours"] or options["yes"]:
         return
-    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
+    limit = f"--max-node-hours {options['max_node_hours']:g}"
+    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above {limit}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{sentence}; nothing was submitted; add --yes, or increase --max-node-hours")
+        raise OneLineError(f"{sentence}; {NOTHING}; add --yes, or increase --max-node-hours")
     with suppress(click.Abort):
         if click.confirm(f"{sentence}; submit them?", err=True):
             return
-    raise OneLineError("nothing was submitted", exit_code=1)
+    raise OneLineError(NOTHING, exit_code=1)
 
 
-def _print_lines(lines: Iterable[str]) -> None:
+def node_hours(submission: Submission) -> tuple[float, float]:
+    """Return the node-hours expected, and those if each job takes all of its time once."""
+    jobs = submission.all_jobs
+    return sum(job.node_hours(job.expected_s) for job in jobs), sum(job.node_hours(job.limit_s) for job in jobs)
+
+
+def node_hours_sentence(submission: Submission) -> str:
+    """Return the node-hours in a sentence."""
+    expected, longest = map(three_digits, node_hours(submission))
+    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
+
+
+def table(submission: Submission) -> list[str]:
+    """Return the jobs as lines of a table, the collecting one last."""
+    rows = [("", "job", "nodes", "ranks", "cells", "limit")]
+    for job in submission.all_jobs:
+        ranks, cells = (str(job.ranks), str(job.cells)) if job.cells else ("", "")
+        limit = f"{len(job.tasks())} x {duration(job.limit_s)}" if job.array else duration(job.limit_s)
+        rows.append((job.name, job.job, str(job.nodes), ranks, cells, limit))
+    return fitted(columns_of(rows))
+
+
+def command_lines(submission: Submission, sweep: Path) -> list[str]:
+    """Return the command lines that would submit it."""
+    folder, behind = sweep / JOBS / str(submission.number), [job.name for job in submission.jobs]
+    return [
+        shlex.join(
+            ["sbatch", "--parsable", *sbatch_arguments(job, submission, sweep, behind), f"{folder / job.script}"]
+        )
+        for job in submission.all_jobs
+    ]
+
+
+def _print_lines(lines: Sequence[str]) -> None:
     for line in lines:
         click.echo(line)

@@ -43,26 +43,26 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
         advice = "run it on a login node of the cluster with Slurm's module loaded, or ask the administrators"
         yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
         return
-    yield from _of_partitions(partitions)
+    yield from _check_partitions(partitions)
     nodes = sorted({name for partition in partitions for name in partition.nodes})
-    yield _of_topology(nodes)
+    yield _check_topology(nodes)
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
         return
     yield from library_checks(mpi, node)
-    yield _of_kinds(mpi["library"])
+    yield _check_pmi(mpi["library"])
     if not launch:
         yield Check("info", "nodes", f"nothing was started (--no-launch): {UNKNOWN}")
     elif "SLURM_JOB_ID" in os.environ:
         yield from launcher_checks()
     else:
-        yield from _of_allocation(arguments, len(nodes))
+        yield from _check_launchers(arguments, len(nodes))
 
 
-def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
+def _check_partitions(partitions: list[Partition]) -> Iterator[Check]:
     ordered = sorted(partitions, key=lambda partition: not partition.default)
-    yield from map(_of_partition, ordered[:MOST_PARTITIONS])
+    yield from map(_check_partition, ordered[:MOST_PARTITIONS])
     if more := [partition.name for partition in ordered[MOST_PARTITIONS:]]:
         yield Check("ok", "partition", f"{len(more)} more: {', '.join(more)}")
     if not any(partition.default for partition in partitions):
@@ -70,7 +70,7 @@ def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
         yield Check("info", "partition", "no default partition", "jobs without a partition are refused", advice)
 
 
-def _of_partition(partition: Partition) -> Check:
+def _check_partition(partition: Partition) -> Check:
     states = ", ".join(f"{len(names)} {state}" for state, names in partition.states.items()) or "no nodes"
     size = "" if partition.sizes.endswith("-infinite") else f", nodes per job {partition.sizes}"
     name = f"{partition.name} (default)" if partition.default else partition.name
@@ -80,7 +80,7 @@ def _of_partition(partition: Partition) -> Check:
     return Check("caution" if partition.default else "info", "partition", text, "jobs wait until its state changes")
 
 
-def _of_topology(nodes: list[str]) -> Check:
+def _check_topology(nodes: list[str]) -> Check:
     paths = commands.switches_of_nodes(nodes)
     if not paths:
         return Check("info", "topology", "Slurm has no topology here: switches of the nodes unknown")
@@ -95,7 +95,7 @@ def _of_topology(nodes: list[str]) -> Check:
     )
 
 
-def _of_kinds(mpi: str) -> Check:
+def _check_pmi(mpi: str) -> Check:
     """Check whether srun and the library have a common PMI."""
     known_kinds, understood_kinds = sorted(kinds_of_srun("srun") - {"none"}), kinds_of_library(mpi)
     wanted = " or ".join(understood_kinds) or "unknown ones"
@@ -107,7 +107,7 @@ def _of_kinds(mpi: str) -> Check:
     )
 
 
-def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
+def _check_launchers(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
     """Check the launchers on two nodes from salloc, or on the only node."""
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
     salloc = ["salloc", *size, "-t", LIMIT, *arguments]
@@ -126,7 +126,8 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
                 granted = True
                 yield Check(*json.loads(line.partition(CHECK_PREFIX)[2]))
         if not granted:
-            reason = f"salloc: {_complaint_sentence(complaints)}"
+            complaints.seek(0)
+            reason = f"salloc: {commands.complaint_sentence(complaints.read()) or 'it ended without a message'}"
             yield Check("severe", "nodes", reason, UNKNOWN, "add options for salloc after --")
 
 
@@ -166,12 +167,6 @@ def _job_number(complaints: IO[str]) -> str:
     complaints.seek(0)
     match = re.search(r"job allocation (\d+)", complaints.read())
     return match[1] if match else ""
-
-
-def _complaint_sentence(complaints: IO[str]) -> str:
-    complaints.seek(0)
-    lines = [re.sub(r"^salloc: (?:error: )?", "", line.strip()) for line in complaints]
-    return "; ".join(line for line in lines if line) or "it ended without a message"
 
 
 def _check_of_silence(is_granted: bool, number: str) -> Check:

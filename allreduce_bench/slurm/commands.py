@@ -5,21 +5,19 @@ import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runs.plan import Launch, Plan
-from ..runs.rows import RunError
 from ..runs.start import expand
+from .times import seconds
 
-SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for of_squeue; no field is free text
+SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for parse_squeue; no field is free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
-SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # for of_sinfo: a line for each state in each partition
+SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # for parse_sinfo: a line for each state in each partition
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
-DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04, 03:04
 
 
 class SlurmJob(NamedTuple):
@@ -69,7 +67,7 @@ def job_id(text: str) -> str:
     return match[1]
 
 
-def of_squeue(text: str) -> list[SlurmJob]:
+def parse_squeue(text: str) -> list[SlurmJob]:
     """Return the jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
     rows = (line.split("|", 5) for line in text.splitlines())
     jobs = (
@@ -79,7 +77,7 @@ def of_squeue(text: str) -> list[SlurmJob]:
     return [task for job in jobs for task in _tasks(job)]
 
 
-def of_sacct(text: str) -> list[SlurmJob]:
+def parse_sacct(text: str) -> list[SlurmJob]:
     """Return the jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
     rows = (line.split("|", 6) for line in text.splitlines())
     jobs = (
@@ -98,7 +96,7 @@ def of_sacct(text: str) -> list[SlurmJob]:
     return [task for job in jobs for task in _tasks(job)]
 
 
-def of_scontrol(text: str) -> list[SlurmJob]:
+def parse_scontrol(text: str) -> list[SlurmJob]:
     """Return the jobs that `scontrol --oneliner show job` printed."""
     return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_job_of_line(line))]
 
@@ -137,7 +135,7 @@ def _tasks(job: SlurmJob) -> list[SlurmJob]:
     return [job._replace(id=name) for name in names]
 
 
-def of_sinfo(text: str) -> list[Partition]:
+def parse_sinfo(text: str) -> list[Partition]:
     """Return the partitions that `sinfo --noheader --format SINFO_FORMAT` printed. Raises ValueError for odd nodes."""
     partition_of: dict[str, Partition] = {}
     for line in text.splitlines():
@@ -156,24 +154,6 @@ def switches(text: str) -> Iterator[tuple[str, str, str]]:
         fields = dict(re.findall(r"(\S+?)=(\S*)", line))
         if "SwitchName" in fields:
             yield fields["SwitchName"], fields.get("Level", "0"), fields.get("Nodes", "")
-
-
-def seconds(text: str) -> float | None:
-    """Parse a duration as Slurm prints it: 1-02:03:04, 02:03:04 or 03:04; None for UNLIMITED and other words."""
-    match = DAYS.fullmatch(text.strip())
-    if not match:
-        return None
-    days, hours, minutes, rest = (int(group or 0) for group in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
-
-
-def duration(time_s: float) -> str:
-    """Format a duration, the inverse of `seconds`: 1-02:03:04, 2:03:04 or 3:04."""
-    minutes, rest = divmod(max(0, round(time_s)), 60)
-    days, hours = divmod(minutes // 60, 24)
-    if days:
-        return f"{days}-{hours:02}:{minutes % 60:02}:{rest:02}"
-    return f"{hours}:{minutes % 60:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _word_or_empty(text: str) -> str:
@@ -199,7 +179,7 @@ def _seconds_of_minutes(text: str) -> float | None:
     return 60.0 * int(text) if text.strip().isdigit() else None
 
 
-# Running Slurm's commands (nothing else runs them), and the job of this process
+# Running Slurm's commands: nothing else runs them
 
 
 PATIENCE_S = 60.0  # a busy controller answers within that
@@ -217,63 +197,6 @@ class NoAnswer(SlurmError):
     """Error: a command timed out; whether it took effect is unknown."""
 
 
-class Allocation(NamedTuple):
-    """A job, or a task of a job array, and its present start."""
-
-    number: str  # of this job alone, for scontrol
-    job: str  # of an array: that of the array
-    task: str | None  # of an array
-    restart: int  # how often it was requeued
-    nodes: tuple[str, ...]  # their names; empty: not told
-    node_count: int | None
-
-    @property
-    def name(self) -> str:
-        """`12`, or `12_3` of a job array, as squeue shows it."""
-        return self.job if self.task is None else f"{self.job}_{self.task}"
-
-
-def allocation(environ: Mapping[str, str]) -> Allocation | None:
-    """Return the job that these environment variables describe; None outside of a job."""
-    number, task = _digits(environ, "SLURM_JOB_ID"), _digits(environ, "SLURM_ARRAY_TASK_ID")
-    if number is None:
-        return None
-    try:
-        nodes = tuple(expand(environ.get("SLURM_JOB_NODELIST", "")))
-    except ValueError:
-        nodes = ()
-    count = _digits(environ, "SLURM_JOB_NUM_NODES")
-    return Allocation(
-        number=number,
-        job=_digits(environ, "SLURM_ARRAY_JOB_ID") or number,
-        task=task,
-        restart=int(_digits(environ, "SLURM_RESTART_COUNT") or 0),
-        nodes=nodes,
-        node_count=int(count) if count else len(nodes) or None,
-    )
-
-
-def _digits(environ: Mapping[str, str], name: str) -> str | None:
-    """Return the value of a variable if it is an integer, else None."""
-    value = environ.get(name, "")
-    return value if value.isascii() and value.isdigit() else None
-
-
-def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
-    """Raise RunError if the job has fewer nodes than one of the launches needs at --ranks-per-node."""
-    ranks_per_node = plan.start.ranks_per_node
-    if job is None or job.node_count is None or ranks_per_node is None:
-        return
-    for launch in launches:
-        nodes_needed = -(-launch.ranks // ranks_per_node)
-        if nodes_needed > job.node_count:
-            raise RunError(
-                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} per node need {nodes_needed} nodes, "
-                f"but job {job.name} has {job.node_count}; submit it with --nodes={nodes_needed}, or choose other "
-                "launches with --only"
-            )
-
-
 def version(patience_s: float = PATIENCE_S) -> str:
     """Return Slurm's version, in its words. Raises SlurmError."""
     return _stdout_of(["sinfo", "--version"], patience_s).strip()
@@ -286,12 +209,12 @@ def ping(patience_s: float = PATIENCE_S) -> str:
 
 def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
     """Return the visible partitions. Raises SlurmError."""
-    return of_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
+    return parse_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
 
 
 def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
     """When and where the script would start, in Slurm's words; nothing is submitted. Raises SlurmError."""
-    return _complaint_sentence(_run(["sbatch", "--test-only", *arguments, str(script)]).stderr)
+    return complaint_sentence(_run(["sbatch", "--test-only", *arguments, str(script)]).stderr)
 
 
 def submit(script: Path, arguments: Sequence[str] = ()) -> str:
@@ -340,7 +263,7 @@ def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
 def _jobs_of_accounting(numbers: Sequence[str]) -> list[SlurmJob]:
     options = ["--allocations", "--noheader", "--parsable2", f"--format={SACCT_FIELDS}"]
     with suppress(SlurmError):  # many sites keep no accounts
-        accounts = of_sacct(_stdout_of(["sacct", f"--jobs={','.join(numbers)}", *options]))
+        accounts = parse_sacct(_stdout_of(["sacct", f"--jobs={','.join(numbers)}", *options]))
         return [job._replace(by=_user_name(job.by)) for job in accounts]
     return []
 
@@ -355,7 +278,7 @@ def _user_name(user: str) -> str:
 def _jobs_of_queue(numbers: Sequence[str]) -> list[SlurmJob]:
     options = ["--noheader", "--array", "--states=all", f"--format={SQUEUE_FORMAT}"]
     with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
-        return of_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
+        return parse_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
     return []
 
 
@@ -363,7 +286,7 @@ def _jobs_of_controller(numbers: Sequence[str]) -> list[SlurmJob]:
     remembered = []
     for number in numbers:
         with suppress(SlurmError):
-            remembered += of_scontrol(_stdout_of(["scontrol", "--oneliner", "show", "job", number]))
+            remembered += parse_scontrol(_stdout_of(["scontrol", "--oneliner", "show", "job", number]))
     return remembered
 
 
@@ -398,13 +321,13 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
             f"{program}: no response within {patience_s:.0f} s; check the controller (scontrol ping)"
         ) from None
     if process.returncode:
-        complaint = _complaint_sentence(process.stderr) or _complaint_sentence(process.stdout)
+        complaint = complaint_sentence(process.stderr) or complaint_sentence(process.stdout)
         habit = complaint or f"exit status {process.returncode}"
         raise SlurmError(f"{program}: {habit}")
     return process
 
 
-def _complaint_sentence(printed: str) -> str:
+def complaint_sentence(printed: str) -> str:
     """Return the errors that a command printed, in one line and without its name before each sentence."""
     lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in printed.splitlines()]
     return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("**")))  # nor a banner

@@ -2,7 +2,7 @@
 
 Slurm is queried for the states of jobs, and what it has forgotten was kept (`ask_states`). Jobs and tasks of job arrays
 come from submissions and their own records (`tasks_of`). Both together give the outcome of a job (`ending`), and that
-the reason why a cell without a report has no time (`missing`). Only `ask_states`, `kept_states` and `keep_states`
+the reason why a cell without a report has no time (`missing_cells`). Only `ask_states`, `kept_states` and `keep_states`
 access anything outside of this process.
 """
 
@@ -23,8 +23,9 @@ from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL, MISSING, UNFINISHED
 from ..runs.typed_json import JsonError, read_as
 from . import commands
-from .commands import SlurmJob, duration, id_parts
-from .job_files import JOBS, StartRecord, Submission
+from .commands import SlurmJob, id_parts
+from .job_files import JOBS, StartRecord, Submission, name_of_job
+from .times import duration
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 BY_HAND = 0  # the submission number of jobs submitted by hand
@@ -43,29 +44,19 @@ class JobTask:
     """A job, or a task of a job array, that measures launches of one run."""
 
     id: str  # as Slurm writes it: 12, or 12_3
-    job_name: str
-    nodes: int
+    name: str  # of the job, with its number for a task of an array that we submitted
     run: str  # name of the run in its sweep
+    nodes: int
     only: str  # the launches, as `run --only` takes them
-    submission: int  # BY_HAND where the job was not submitted by us
-    limit_s: float | None
     records: tuple[StartRecord, ...]  # of its starts, in order
-
-    @property
-    def name(self) -> str:
-        """Name of the job, with its number for a task of an array that we submitted."""
-        task = id_parts(self.id)[1]
-        return f"{self.job_name}-{task}" if task and self.submission != BY_HAND else self.job_name
+    submission: int = BY_HAND
+    limit_s: float | None = None
+    output_file: str = ""  # in the sweep, what the job says; empty: submitted by hand, so it may be anywhere
 
     @property
     def record(self) -> StartRecord | None:
         """Record of the last start."""
         return self.records[-1] if self.records else None
-
-    @property
-    def output_file(self) -> str:
-        """File in the sweep with the output of the job; empty: submitted by hand, so it may be anywhere."""
-        return f"{JOBS}/{self.submission}/{self.job_name}-{self.id}.out" if self.submission != BY_HAND else ""
 
     @property
     def restarts(self) -> int:
@@ -150,17 +141,25 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[S
     for run, records_of_run in records.items():
         for record in records_of_run:
             starts.setdefault((run, record.id), []).append(record)
-    tasks = []
-    for submission in submissions:
-        for job in submission.jobs:
-            for number, only in job.tasks().items():
-                own = _by_restart(starts.pop((job.run, number), []))
-                facts = only, submission.number, job.limit_s
-                tasks.append(JobTask(number, job.name, job.nodes, job.run, *facts, own))
-    for (run, number), own_starts in starts.items():
-        last = own_starts[-1]
-        nodes = len(last.nodes)
-        tasks.append(JobTask(number, f"{nodes}n", nodes, run, last.only, BY_HAND, None, _by_restart(own_starts)))
+    tasks = [
+        JobTask(
+            id=number,
+            name=f"{job.name}-{id_parts(number)[1]}" if job.array else job.name,
+            run=job.run,
+            nodes=job.nodes,
+            only=only,
+            records=_by_restart(starts.pop((job.run, number), [])),
+            submission=submission.number,
+            limit_s=job.limit_s,
+            output_file=f"{JOBS}/{submission.number}/{job.output(number)}",
+        )
+        for submission in submissions
+        for job in submission.jobs
+        for number, only in job.tasks().items()
+    ]
+    for (run, number), own in starts.items():
+        nodes = len(own[-1].nodes)
+        tasks.append(JobTask(number, name_of_job(nodes, run), run, nodes, own[-1].only, _by_restart(own)))
     return sorted(tasks, key=lambda task: _age(task.id))
 
 
@@ -188,7 +187,7 @@ def ending(task: JobTask, states: JobStates) -> Ending:
     if record.end == "done":
         return Ending(DONE, "done", record.why or "")
     if record.end == "warned":
-        return Ending(ENDED, f"stopped before its time limit{_of_limit(limit_s)}")
+        return Ending(ENDED, f"stopped before its time limit{_limit_phrase(limit_s)}")
     if record.end:
         event = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
         return Ending(ENDED, event, record.why or "")
@@ -205,7 +204,7 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
         return Ending(RUNNING, f"running on {job.nodelist}" if job.nodelist else "running")
     lost_nodes = "one of its nodes" if set("[,") & set(job.nodelist) else "its node"
     event = {
-        "TIMEOUT": f"hit its time limit{_of_limit(limit_s)}",
+        "TIMEOUT": f"hit its time limit{_limit_phrase(limit_s)}",
         "NODE_FAIL": f"lost {lost_nodes} {job.nodelist}" if job.nodelist else "lost a node",
         "BOOT_FAIL": "did not start: a node failed to boot",
         "OUT_OF_MEMORY": "ran out of memory",
@@ -239,7 +238,7 @@ def _status_phrase(job: SlurmJob) -> str:
     return f"ended with status {status}" if status.isdecimal() and int(status) else ""
 
 
-def _of_limit(limit_s: float | None) -> str:
+def _limit_phrase(limit_s: float | None) -> str:
     """Format as ` of 30:00`; empty if unknown."""
     return f" of {duration(limit_s)}" if limit_s else ""
 

@@ -13,7 +13,7 @@ from ..runs.schema import FINAL
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import counted, format_ranges, shell_word
 from . import job_states
-from .commands import SlurmJob, duration
+from .commands import SlurmJob
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
 from .job_states import (
     FORGOTTEN,
@@ -28,15 +28,8 @@ from .job_states import (
     kept_states,
     tasks_of,
 )
+from .times import duration
 
-HEADER = (  # of the table of `status`
-    "name",
-    "job",
-    "nodes",
-    "ranks",
-    "cells",
-    "state",
-)
 TIMES = {1: "once", 2: "twice"}
 
 
@@ -104,7 +97,7 @@ def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
     tasks = tasks_of(submissions, {run.name: read_records(run.folder) for run in runs})
     own_tasks = tuple(task for task in tasks if task.run in {run.name for run in runs})
     if ask_slurm:
-        collecting = [submission.collect for submission in submissions if submission.collect]
+        collecting = [submission.collect.job for submission in submissions]
         states = ask_states([*(task.id for task in own_tasks), *collecting], sweep)
     else:
         states = JobStates(kept_states(sweep), "it was not asked")
@@ -164,9 +157,8 @@ def _task_line(overview: Overview, task: JobTask) -> StatusLine:
     launches = overview.launches(task)
     progress = [run.progress(launches) for run in overview.runs if run.name == task.run]
     ranks = format_ranges({launch.ranks for launch in launches})
-    name = task.name if task.run == "." or task.run in task.name else f"{task.run}/{task.name}"
     cells = "".join(f"{finished}/{planned}" for finished, planned in progress)
-    return StatusLine(name, task.id, str(task.nodes), ranks, cells, _state_phrase(overview, task))
+    return StatusLine(task.name, task.id, str(task.nodes), ranks, cells, _state_phrase(overview, task))
 
 
 def _state_phrase(overview: Overview, task: JobTask) -> str:
@@ -182,8 +174,9 @@ def _state_phrase(overview: Overview, task: JobTask) -> str:
 
 def _collecting_line(overview: Overview, submission: Submission, newest: int) -> StatusLine | None:
     """Return the line of the collecting job, of the newest submission or if it has not ended."""
-    job = overview.told.jobs.get(submission.collect or "")
-    if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
+    collect = submission.collect
+    job = overview.told.jobs.get(collect.job)
+    if submission.number != newest and not (job and (job.queued or job.running)):
         return None
     if job is None or job.state == FORGOTTEN:
         state = "unknown"
@@ -191,12 +184,13 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
         state = slurm_ending.phrase
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
-    return StatusLine("collect", submission.collect, "1", "", "", state)
+    return StatusLine(collect.name, collect.job, str(collect.nodes), "", "", state)
 
 
 def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
     """Return the table in aligned columns, with its header; long states wrap at the screen's end."""
-    columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
+    header = StatusLine._fields
+    columns = columns_of([header, *lines_of_jobs], left=range(len(header)), text=len(header) - 1)
     return "\n".join(fitted(columns, screen)) + "\n"
 
 
@@ -222,7 +216,7 @@ def next_step(overview: Overview, collected: bool) -> str:
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:
     """Return the collecting job, while it waits or runs."""
-    jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
+    jobs = [overview.told.jobs.get(submission.collect.job) for submission in overview.submissions]
     return next((job for job in jobs if job and (job.queued or job.running)), None)
 
 

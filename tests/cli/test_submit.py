@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from made_runs import build_run
-from places import JOBS
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli import submit as submitting
+from allreduce_bench.cli.run import run
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
+from allreduce_bench.slurm.job_files import read_submissions
 
 SMALL = ("--sizes", "8,64K", "-a", "native,ring", "--launches", "2")
 ON_TWO = ("--nodes", "1,2", "--ranks-per-node", "4", *SMALL)
@@ -50,30 +51,14 @@ def submitted(slurm: SlurmPrograms) -> list[list[str]]:
     return [call for call in slurm.calls("sbatch") if "--test-only" not in call]
 
 
-def submission(sweep: Path, number: int = 1) -> dict:
-    return json.loads((sweep / "jobs" / str(number) / "submission.json").read_text())
-
-
 def directives(script: Path) -> dict[str, str]:
     return dict(re.findall(r"^#SBATCH --([\w-]+)(?:=(\S+))?", script.read_text(), re.MULTILINE))
 
 
-def run_script(script: Path, folder: Path, **variables: str) -> list[str]:
-    """The arguments with which a rendered script calls a program in the place of allreduce-bench."""
-    program = folder / "bin" / "allreduce-bench"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text('#!/bin/bash\nprintf "%s\\0" "$@"\n')
-    program.chmod(0o755)
-    venv = re.compile(r"^VENV=.*$", re.MULTILINE)
-    text = venv.sub(lambda _: f"VENV={shlex.quote(str(folder))}", script.read_text())
-    environ = {"PATH": os.environ["PATH"], "SLURM_NTASKS_PER_NODE": "4", "SLURM_SUBMIT_DIR": "/", **variables}
-    done = subprocess.run(["bash", "-c", text], env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    return done.stdout.split("\0")[:-1]
-
-
-def value(words: list[str], option: str) -> str:
-    return words[words.index(option) + 1]
+def command_of(script: Path) -> list[str]:
+    """The words behind exec, as bash reads them."""
+    last = script.read_text().splitlines()[-1]
+    return shlex.split(last.removeprefix("exec -- "))
 
 
 def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp_path):
@@ -90,27 +75,16 @@ def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp
     assert slurm.calls("scontrol")[-1] == ["release", "101,102,103"] and not slurm.calls("scancel")
     assert [line.split() for line in said.stdout.splitlines()[:4]] == [
         ["job", "nodes", "ranks", "cells", "limit"],
-        ["1n", "101", "1", "4", "18", "00:10:00"],
-        ["2n", "102", "2", "8", "18", "00:10:00"],
-        ["collect", "103", "1", "00:10:00"],
+        ["1n", "101", "1", "4", "18", "10:00"],
+        ["2n", "102", "2", "8", "18", "10:00"],
+        ["collect", "103", "1", "10:00"],
     ]
     assert "node-hours: 0.0" in said.stdout and "0.667 if every" in said.stdout
     assert "status sweep" in said.stderr
-    kept = submission(sweep)
-    assert kept["collect"] == "103" and kept["arguments"] == ["--account=me", "-p", "batch"]
-    assert kept["system"] == "generic" and kept["command"][0] == "allreduce-bench"
-    assert kept["jobs"][1] == {
-        "name": "2n",
-        "nodes": 2,
-        "ranks_per_node": 4,
-        "run": ".",
-        "only": "8r",
-        "script": "2n.sbatch",
-        "job": "102",
-        "array": None,
-        "limit_s": 600,
-        "expected_s": kept["jobs"][1]["expected_s"],
-    }
+    (kept,) = read_submissions(sweep)
+    assert kept.collect.job == "103" and kept.choices.arguments == ("--account=me", "-p", "batch")
+    assert kept.choices.system.endswith("/generic.cfg") and kept.command[0] == "allreduce-bench"
+    assert [(job.name, job.job, job.only) for job in kept.jobs] == [("1n", "101", "4r"), ("2n", "102", "8r")]
 
 
 def test_every_script_is_tested_before_the_first_is_submitted(slurm):
@@ -127,21 +101,15 @@ def test_the_scripts_run_the_planned_launches_of_their_nodes(slurm, tmp_path, mo
     script = tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch"
     found = directives(script)
     assert found["job-name"] == "allreduce-2n" and found["nodes"] == "2" and found["ntasks-per-node"] == "4"
-    assert found["time"] == "00:10:00"
-    assert "#   allreduce-bench submit -o 'a\\n$(touch hacked)'" in script.read_text().splitlines()
-    words = run_script(script, tmp_path / "venv")
-    assert words[0] == "run" and value(words, "--only") == "8r" and value(words, "--output") == str(tmp_path / "sweep")
-    assert value(words, "--launcher") == "srun" and "--resume" in words
-    assert {"--within=600s", "--timeout=120s"} <= set(words)
+    assert script.read_text().splitlines()[1] == "# Made by: allreduce-bench submit -o 'a\\n$(touch hacked)'"
+    program, *words = command_of(script)
+    assert program == f"{sys.prefix}/bin/allreduce-bench"  # the jobs run in the environment of submit
+    asked = run.make_context("run", words[1:]).params
+    assert asked["resume"] and asked["requeue"] and (asked["only"], asked["output"]) == ("8r", tmp_path / "sweep")
+    assert asked["within_s"] == 600 and asked["timeout_s"] == 120
     assert "--min-busbw=ring:65536:0.500000000" in words and "--max-time=8:0.000015000000s" in words
-    collected = run_script(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch", tmp_path / "venv")
-    assert collected[0] == "collect" and collected[-1] == str(tmp_path / "sweep")
-    assert not list(tmp_path.rglob("hacked"))
-
-
-def test_the_jobs_run_in_the_environment_of_submit(slurm, tmp_path):
-    submit(*ON_TWO, "-o", "sweep")
-    assert f"\nVENV={sys.prefix}" in (tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch").read_text()
+    assert RunFolder(tmp_path / "sweep").plan().start.launcher == "srun" and "srun" not in script.read_text()
+    assert command_of(script.with_name("collect.sbatch"))[1:] == ["collect", "--", f"{tmp_path}/sweep"]
 
 
 def test_several_ranks_per_node_are_a_run_each_and_one_submission(slurm, tmp_path):
@@ -149,27 +117,26 @@ def test_several_ranks_per_node_are_a_run_each_and_one_submission(slurm, tmp_pat
     sweep = tmp_path / "sweep"
     assert RunFolder(sweep / "1-per-node").plan().ranks == (1, 2)
     assert RunFolder(sweep / "4-per-node").plan().ranks == (4, 8)
-    jobs = [(job["name"], job["run"], job["only"], job["script"]) for job in submission(sweep)["jobs"]]
-    assert jobs == [
-        ("1n", "1-per-node", "1r", "1n-1-per-node.sbatch"),
-        ("2n", "1-per-node", "2r", "2n-1-per-node.sbatch"),
-        ("1n", "4-per-node", "4r", "1n-4-per-node.sbatch"),
-        ("2n", "4-per-node", "8r", "2n-4-per-node.sbatch"),
+    assert [(job.name, job.run, job.only) for job in read_submissions(sweep)[0].jobs] == [
+        ("1n-1-per-node", "1-per-node", "1r"),
+        ("2n-1-per-node", "1-per-node", "2r"),
+        ("1n-4-per-node", "4-per-node", "4r"),
+        ("2n-4-per-node", "4-per-node", "8r"),
     ]
-    assert directives(sweep / "jobs" / "1" / "2n-4-per-node.sbatch")["job-name"] == "allreduce-2n-4-per-node"
-    words = run_script(sweep / "jobs" / "1" / "2n-4-per-node.sbatch", tmp_path / "venv")
-    assert value(words, "--output") == str(sweep / "4-per-node")
+    script = sweep / "jobs" / "1" / "2n-4-per-node.sbatch"
+    assert directives(script)["job-name"] == "allreduce-2n-4-per-node"
+    assert f"--output={sweep}/4-per-node" in command_of(script)
 
 
 def test_with_arrays_each_launch_is_a_task(slurm, tmp_path):
     said = submit(*ON_TWO, "--array", "--time", "20", "-o", "sweep")
     folder = tmp_path / "sweep" / "jobs" / "1"
-    assert directives(folder / "1n.sbatch")["array"] == "1-2" and submission(tmp_path / "sweep")["jobs"][0]["array"]
+    assert directives(folder / "1n.sbatch")["array"] == "1-2" and command_of(folder / "1n.sbatch")[-1].startswith(
+        "--only=4r-"
+    )
     assert submitted(slurm)[0][-2:] == [f"--output={folder}/1n-%A_%a.out", f"{folder}/1n.sbatch"]
-    assert "2 x 00:20:00" in said.stdout
+    assert "2 x 20:00" in said.stdout
     assert f"{(1 + 2) * 2 / 3 + 0.25:.2f} if every job" in said.stdout
-    words = run_script(folder / "1n.sbatch", tmp_path / "venv", SLURM_ARRAY_TASK_ID="2")
-    assert value(words, "--only") == "4r-2"
 
 
 def test_the_collecting_job_may_run_on_any_node(slurm):
@@ -184,16 +151,6 @@ def test_the_collecting_job_may_run_on_any_node(slurm):
         "--qos=low",
         "-p",
     ]
-
-
-@pytest.mark.parametrize(
-    ("limit", "signal"), [("1", "B:USR1@25"), ("3", "B:USR1@30"), ("5", "B:USR1@120"), ("1-00", "B:USR1@120")]
-)
-def test_the_warning_comes_within_the_limit(slurm, tmp_path, limit, signal):
-    submit(*ON_TWO, "--time", limit, "-o", "sweep")
-    assert directives(tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch")["signal"] == signal
-    collecting = {"1": "00:05:00", "3": "00:05:00", "5": "00:05:00", "1-00": "00:15:00"}[limit]
-    assert directives(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch")["time"] == collecting
 
 
 def test_jobs_that_need_more_than_their_time_are_named(slurm):
@@ -225,22 +182,12 @@ def test_the_file_of_a_system_says_what_no_option_does(slurm, tmp_path):
     script, plan = tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch", RunFolder(tmp_path / "sweep").plan()
     assert plan.ranks == (4,) and plan.start == Start("srun", "--mpi=pmix", ranks_per_node=2, interface="ib0")
     found, text = directives(script), script.read_text()
-    assert found["partition"] == "batch" and found["time"] == "00:45:00" and found["ntasks-per-node"] == "2"
+    assert found["partition"] == "batch" and found["time"] == "45:00" and found["ntasks-per-node"] == "2"
     assert "\nmodule load openmpi/5" in text and "\nexport UCX_TLS=rc,self,sm\n" in text
-    assert "\nVENV=/shared/venv" in text and "\nINTERFACE=ib0" in text and "\nLAUNCHER_ARGS=--mpi=pmix" in text
+    assert command_of(script)[0] == "/shared/venv/bin/allreduce-bench" and not {"ib0", "--mpi=pmix"} & set(text.split())
     collecting = directives(script.with_name("collect.sbatch"))
-    assert collecting["partition"] == "batch" and collecting["time"] == "00:15:00" and "exclusive" not in collecting
+    assert collecting["partition"] == "batch" and collecting["time"] == "15:00" and "exclusive" not in collecting
     assert "45:00" in submit("--nodes", 2, *SMALL, "--system", "mine", "--dry-run", "-o", "other").stdout
-
-
-def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_path):
-    own = "#!/bin/bash\n#SBATCH --nodes=1\nRUN=${RUN:-x}\nONLY=${ONLY:-}\nWHAT=()\necho $RUN\n"
-    (tmp_path / "own.sbatch").write_text(own)
-    submit(*ON_TWO, "--template", "own.sbatch", "-o", "sweep")
-    assert "echo $RUN" in (tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch").read_text()
-    said = refused(*ON_TWO, "--template", "own.sbatch", "--interface", "ib0", "-o", "other")
-    assert "INTERFACE" in said and "valid: RUN, ONLY, WHAT" in said
-    assert "absent.sbatch: no such file" in refused(*ON_TWO, "--template", "absent.sbatch", "-o", "other")
 
 
 @pytest.mark.parametrize(
@@ -253,6 +200,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job the ranks are started by Slurm"),
         ([*ON_TWO, "--format", "csv"], "--format for submit: the results are printed later"),
+        ([*ON_TWO, "--template", "x"], "--template; put what the site needs into the .cfg file of the system"),
         ([*ON_TWO, "--qos=high"], "no such option: --qos; put options of sbatch after --"),
         ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end healthy launches"),
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
@@ -344,8 +292,8 @@ def half_measured(folder: Path) -> RunFolder:
 def test_what_is_left_is_submitted_again(slurm, tmp_path):
     half_measured(tmp_path / "sweep")
     said = submit("--resume", "-o", "sweep")
-    assert said.stdout.splitlines()[1].split() == ["2n", "101", "2", "4", "4", "00:10:00"]
-    assert [job["only"] for job in submission(tmp_path / "sweep")["jobs"]] == ["4r"]
+    assert said.stdout.splitlines()[1].split() == ["2n", "101", "2", "4", "4", "10:00"]
+    assert [job.only for job in read_submissions(tmp_path / "sweep")[0].jobs] == ["4r"]
     submit("--resume", "--array", "-o", "sweep")
     assert directives(tmp_path / "sweep" / "jobs" / "2" / "2n.sbatch")["array"] == "2-3"
     told = refused("--resume", "--nodes", "1", "-o", "sweep")
@@ -368,18 +316,17 @@ def test_a_run_that_does_not_say_its_nodes_is_refused(slurm, tmp_path):
 
 def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):
     (tmp_path / "mine.cfg").write_text(SITE)
-    (tmp_path / "own.sbatch").write_text((JOBS / "sweep.sbatch").read_text())
-    choices = ("--system", "mine.cfg", "--job-name", "mine", "--template", "own.sbatch", "--time", "7", "--array")
+    choices = ("--system", "mine.cfg", "--job-name", "mine", "--time", "7", "--array", "--within", "1m")
     submit(*ON_TWO, *choices, "--timeout", "2m", "-o", "sweep", "--", "--qos=low")
     submit("--resume", "-o", "sweep")
     second = tmp_path / "sweep" / "jobs" / "2"
     found = directives(second / "2n.sbatch")
-    assert found["job-name"] == "mine-2n" and found["partition"] == "batch" and found["time"] == "00:07:00"
-    assert found["array"] == "1-2" and "--timeout=120s" in (second / "2n.sbatch").read_text()
-    assert "own.sbatch" in (second / "2n.sbatch").read_text() and "--qos=low" in submitted(slurm)[-1]
+    assert found["job-name"] == "mine-2n" and found["partition"] == "batch" and found["time"] == "7:00"
+    assert found["array"] == "1-2" and {"--timeout=120s", "--within=60s"} <= set(command_of(second / "2n.sbatch"))
+    assert "--qos=low" in submitted(slurm)[-1]
     submit("--resume", "-o", "sweep", "--system", "generic", "--no-array", "--time", "9", "--", "--qos=high")
     third = directives(tmp_path / "sweep" / "jobs" / "3" / "2n.sbatch")
-    assert third["time"] == "00:09:00" and third["job-name"] == "mine-2n" and not {"partition", "array"} & set(third)
+    assert third["time"] == "9:00" and third["job-name"] == "mine-2n" and not {"partition", "array"} & set(third)
     assert "--qos=high" in submitted(slurm)[-1] and "--qos=low" not in submitted(slurm)[-1]
 
 
@@ -398,16 +345,14 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
     submit(*ON_TWO, "-o", "sweep")
     path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
     kept = json.loads(path.read_text())
-    odd_name = {**kept["again"], "job_name": 5}
-    said = ((odd_name, "again: job_name: found 5"), ("x", "again: found 'x'"), (None, "the field again is missing"))
-    for odd, why in said:
-        path.write_text(json.dumps({**kept, "again": odd}))
+    for odd, why in (({**kept["choices"], "job_name": 5}, "choices: job_name: found 5"), ("x", "choices: found 'x'")):
+        path.write_text(json.dumps({**kept, "choices": odd}))
         assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")
 
 
 # --- hostile names ----------------------------------------------------------------------------------------------------
 
-# All of them, in every place of a script: tests/slurm/test_template.py; here that each option hands them on.
+# All of them, in every place of a script: tests/slurm/test_script.py; here that each option hands them on.
 HOSTILE = ('it\'s "x"', "$(touch hacked)", "a\ntouch hacked", "%j", "--wrap=touch hacked", "ünï\\n")
 
 
@@ -429,9 +374,8 @@ def test_a_hostile_name_is_refused_or_arrives_unchanged_and_is_never_run(slurm, 
         return
     script = folder / output / "jobs" / "1" / "2n.sbatch"
     assert submitted(slurm)[1][-1] == str(script)
-    found = run_script(script, tmp_path / "venv")
-    assert value(found, "--output") == str(folder / output)
-    assert value(found, "--launcher-args") == (f"--x={name}" if what == "launcher-args" else "")
+    assert f"--output={folder}/{output}" in command_of(script)
+    assert RunFolder(folder / output).plan().start.launcher_args == (f"--x={name}" if what == "launcher-args" else "")
     if what == "word":
         assert f"--comment={name}" in submitted(slurm)[0]
     if what == "output":

@@ -1,37 +1,43 @@
-"""What a sweep is asked for becomes the folder, the words for sbatch, and what its jobs are told."""
+"""What a sweep is asked for becomes its choices, and the plans of its runs."""
 
 from pathlib import Path
 
 import pytest
+from made_sweeps import submitted_job
 
-from allreduce_bench.cli.submit import SubmissionRequest, new_sweep, submission_request, submit
+from allreduce_bench.cli.request import Request
+from allreduce_bench.cli.submit import choices_of, new_runs, submit
 from allreduce_bench.runs.plan import PlanError
+from allreduce_bench.slurm.job_files import Submission, SubmissionChoices
+from allreduce_bench.slurm.system import System
+
+SYSTEM = System("here", Path("here.cfg"), launcher="srun", interface="ib0")
 
 
-def requested(*words: str, given: set[str]) -> SubmissionRequest:
-    return submission_request(submit.make_context("submit", list(words)).params, given)
+def asked(*words: str, given: set[str]) -> Request:
+    """The request of these words."""
+    return Request(submit.make_context("submit", list(words)).params, frozenset(given))
 
 
-def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
+def test_choices_are_those_of_the_command_line_else_of_the_submission_before():
     words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
     given = {"nodes", "within_s", "wait_idle_s", "timeout_s"}
-    sweep = requested(*words, "--wait-idle", "1m", "--ranks-per-node", "4", "--", "--account=me", given=given)
-    assert sweep.steering == ("--within=90s", "--wait-idle=60s", "--timeout=5s", "--max-time=8:0.000015000000s")
-    assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))
-    assert sweep.output.parent == Path("results") and sweep.output.name.endswith("_x")
-    assert (sweep.array, sweep.run.control.requeue) == (None, False)
+    system, choices = choices_of(asked(*words, "--wait-idle", "1m", "--", "--account=me", given=given))
+    steering = ("--wait-idle=60s", "--timeout=5s", "--max-time=8:0.000015000000s")
+    assert choices == SubmissionChoices(str(system.path), "x", None, 90.0, False, steering, ("--account=me",))
+    assert system.name == "generic"
+    before = [Submission(1, "", (), choices, (), submitted_job("collect", "9"))]
+    assert choices_of(asked("--resume", given={"resume"}), before)[1] == choices
+    request = asked("--resume", "--array", "--timeout", "9s", given={"resume", "timeout_s"})
+    again = choices_of(request, before)[1]
+    assert again == SubmissionChoices(str(system.path), "x", None, 90.0, True, ("--timeout=9s",), ("--account=me",))
 
 
-def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node(tmp_path):
-    words = ["--nodes", "1,2", "--ranks-per-node", "2,4", "--sizes", "8", "-a", "ring", "-o", str(tmp_path / "sweep")]
-    sweep, choices, runs = new_sweep(requested(*words, given={"nodes", "ranks_per_node"}))
-    assert sweep == tmp_path / "sweep" and choices.job_name == "allreduce"
+def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node_as_the_system_starts_them(tmp_path):
+    words = ["--nodes", "1,2", "--ranks-per-node", "2,4", "--sizes", "8", "-a", "ring", "--interface", "lo"]
+    runs = new_runs(asked(*words, given={"nodes", "ranks_per_node", "interface"}), tmp_path / "sweep", SYSTEM)
     assert [(plan.ranks, plan.start.ranks_per_node) for _, plan in runs] == [((2, 4), 2), ((4, 8), 4)]
-    assert not sweep.exists()
-
-
-def test_a_sweep_without_nodes_and_one_without_a_folder_are_refused():
+    assert [(plan.start.launcher, plan.start.interface) for _, plan in runs] == [("srun", "lo")] * 2
+    assert not (tmp_path / "sweep").exists()
     with pytest.raises(PlanError, match="expected node"):
-        new_sweep(requested("--sizes", "8", given=set()))
-    with pytest.raises(PlanError, match="--resume needs"):
-        _ = requested("--resume", given={"resume"}).output
+        new_runs(asked("--sizes", "8", given=set()), tmp_path / "sweep", SYSTEM)

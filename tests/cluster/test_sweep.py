@@ -54,7 +54,7 @@ def test_one_command_from_submitting_to_the_report(python, tmp_path):
     said = bench(python, "submit", *words)
     (submission,) = read_submissions(sweep)
     assert all(job.job in said for job in submission.jobs)
-    collecting = ended(submission.collect, patience_s=PATIENCE_S)
+    collecting = ended(submission.collect.job, patience_s=PATIENCE_S)
     assert collecting.state == "COMPLETED", bench(python, "status", str(sweep))
     cells = finished(sweep)
     assert len(cells) == len(set(cells)) == 3 * 2 * 4
@@ -76,13 +76,13 @@ def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
     (first,) = read_submissions(sweep)
     refusal = bench(python, "submit", "--resume", "-o", str(sweep), status=2)
     assert "the queue" in refusal and "scancel" in refusal
-    commands.cancel([*(job.job for job in first.jobs), first.collect])
+    commands.cancel([*(job.job for job in first.jobs), first.collect.job])
     said = bench(python, "collect", str(sweep), status=1)
     assert f"job {first.jobs[0].job} was cancelled" in said and "submit --resume -o" in said
     again = bench(python, "submit", "--resume", "-o", str(sweep), "--", "--comment=again")
     last = read_submissions(sweep)[-1]
     assert last.number == 2 and all(job.job in again for job in last.jobs)
-    assert ended(last.collect, patience_s=PATIENCE_S).state == "COMPLETED"
+    assert ended(last.collect.job, patience_s=PATIENCE_S).state == "COMPLETED"
     assert len(finished(sweep)) == 2 * 4
 
 

@@ -1,12 +1,13 @@
 """What a file says is read as typed objects, or refused in one line that names the place; nothing it says is worse."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_sweeps import submitted_job
 
 from allreduce_bench.models.machine import MachineError, bare_machine, read_machine
 from allreduce_bench.runs.plan import ImportedPlan, Plan, PlanError
@@ -100,10 +101,16 @@ ODD = st.one_of(
 )
 HOSTILE = st.recursive(ODD, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
 PLAN = Plan(("ring",), (8, 1024), (2, 4), seed=1).to_json()
-SUBMITTED = {"name": "1n", "nodes": 1, "job": "1", "run": ".", "only": "", "array": None, "limit_s": 60.0}
-AGAIN = {"system": "x", "job_name": "y", "time_s": 3.0, "steering": []}
-SUBMISSION = {"number": 1, "submitted": "", "command": [], "system": "", "arguments": [], "jobs": [SUBMITTED]}
-SUBMISSION |= {"collect": None, "again": AGAIN}
+SUBMITTED = asdict(submitted_job("1n", "1", array="1-3"))
+CHOICES = {"system": "x", "job_name": "y", "time_s": 3.0, "steering": []}
+SUBMISSION = {
+    "number": 1,
+    "submitted": "",
+    "command": [],
+    "choices": CHOICES,
+    "jobs": [SUBMITTED],
+    "collect": SUBMITTED,
+}
 RECORD = {"job": "1", "restart": 0, "only": "", "nodes": ["n1"], "started": "", "task": None}
 MACHINE = json.loads(json.dumps(bare_machine(1e-6, 1e-10).to_json()))
 

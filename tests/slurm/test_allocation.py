@@ -5,7 +5,7 @@ import pytest
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
-from allreduce_bench.slurm.commands import Allocation, allocation, refuse_few_nodes
+from allreduce_bench.slurm.allocation import Allocation, allocation, refuse_few_nodes
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 

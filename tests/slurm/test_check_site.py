@@ -57,11 +57,11 @@ def granting(*checks: Check, before: str = "") -> str:
 
 
 def test_sinfo_is_read():
-    batch, debug, gpu = commands.of_sinfo(SINFO)
+    batch, debug, gpu = commands.parse_sinfo(SINFO)
     assert (batch.name, batch.default, batch.available, batch.limit) == ("batch", True, "up", "1-00:00:00")
     assert batch.states == {"idle": ["n1", "n2", "n4"], "down*": ["n3"]} and len(batch.nodes) == 4
     assert (debug.default, debug.sizes, gpu.nodes) == (False, "1-2", ["gpu-01", "gpu-02"])
-    assert commands.of_sinfo("No partitions\n") == []
+    assert commands.parse_sinfo("No partitions\n") == []
 
 
 def test_the_site_in_lines(slurm):

@@ -23,7 +23,8 @@ SILENT = JobStates({}, "scontrol not found in PATH")
 def task(**record) -> JobTask:
     """Job 7 with a limit of half an hour; without facts it has no record."""
     facts = {"job": "7", "restart": 0, "only": "8r", "nodes": ("n1", "n2"), "started": "2024", **record}
-    return JobTask("7", "4n", 4, ".", "8r", 1, 1800.0, (StartRecord(**facts),) if record else ())
+    records = (StartRecord(**facts),) if record else ()
+    return JobTask("7", "4n", ".", 4, "8r", records, 1, limit_s=1800.0, output_file="jobs/1/4n-7.out")
 
 
 def told(state: str, *rest: str, **more) -> JobStates:
@@ -119,11 +120,12 @@ def test_a_job_that_wrote_nothing(what, kind, words):
 
 
 def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
-    first = StartRecord("7", 0, "8r", ("n1",), "2024", end="warned", requeued=True)
-    again = StartRecord("7", 1, "8r", ("n2",), "2024", end="done")
-    both = JobTask("7", "4n", 4, ".", "8r", 1, None, (first, again))
+    start = {"job": "7", "only": "8r", "started": "2024"}
+    first = StartRecord(**start, restart=0, nodes=("n1",), end="warned", requeued=True)
+    again = StartRecord(**start, restart=1, nodes=("n2",), end="done")
+    both = JobTask("7", "4n", ".", 4, "8r", (first, again))
     assert ending(both, SILENT).kind == DONE and both.restarts == 1
-    once = JobTask("7", "4n", 4, ".", "8r", 1, None, (first,))
+    once = JobTask("7", "4n", ".", 4, "8r", (first,))
     assert ending(once, SILENT) == Ending(UNSURE, "was requeued and has not restarted yet")
     assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED

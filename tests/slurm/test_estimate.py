@@ -3,16 +3,7 @@
 import pytest
 
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.slurm.submit import (
-    CHECK_S,
-    START_OF_NODE_S,
-    START_S,
-    format_limit,
-    launch_s,
-    limit_for,
-    parse_limit,
-    warning_for,
-)
+from allreduce_bench.slurm.jobs import CHECK_S, START_OF_NODE_S, START_S, launch_s, limit_for, warning_for
 
 PLAN = Plan(("native", "ring"), (8, 1024), (2, 4), launches=3, seed=1, floors=False)
 START = START_S + 2 * START_OF_NODE_S
@@ -47,37 +38,6 @@ def test_what_lengthens_a_cell_lengthens_the_job():
 )
 def test_the_limit_is_twice_that_in_whole_five_minutes_and_ten_at_least(expected_s, limit_s):
     assert limit_for(expected_s) == limit_s
-
-
-@pytest.mark.parametrize(
-    ("text", "limit_s"),
-    [
-        ("1", 60),
-        ("30", 1800),
-        ("10:30", 660),  # minutes and seconds; Slurm counts whole minutes
-        ("1:30:00", 5400),
-        ("00:30:00", 1800),
-        ("2-12", 216_000),
-        ("1-02:30", 95_400),
-        ("1-00:00:30", 86_460),
-        ("90m", 5400),
-        ("2h", 7200),
-        ("45s", 60),
-    ],
-)
-def test_limits_are_read_as_sbatch_reads_them_or_with_units(text, limit_s):
-    assert parse_limit(text) == limit_s
-    assert parse_limit(format_limit(limit_s)) == limit_s
-
-
-@pytest.mark.parametrize("text", ["", "0", "0:00", "-5", "UNLIMITED", "1:2:3:4", "5 minutes", "$(id)", "400-00"])
-def test_what_is_no_limit_is_refused(text):
-    with pytest.raises(ValueError, match="expected minutes"):
-        parse_limit(text)
-
-
-def test_limits_are_written_as_sbatch_reads_them():
-    assert format_limit(60) == "00:01:00" and format_limit(86_400 + 3 * 3600 + 60) == "1-03:01:00"
 
 
 def test_the_warning_fits_into_a_short_limit():

@@ -17,7 +17,7 @@ TIMEOUT = JobStates({"124": SlurmJob("124", "TIMEOUT", limit_s=1800.0)})
 
 
 def task(number: str, only: str) -> JobTask:
-    return JobTask(number, "x", 4, ".", only, 1, None, ())
+    return JobTask(number, "x", ".", 4, only, ())
 
 
 def missing(folder, tasks=(), told=TIMEOUT):

@@ -20,12 +20,17 @@ def sweep(tmp_path):
 
 
 def test_submissions_come_in_order_and_one_that_is_being_made_is_left_out(sweep):
-    submit(sweep, {2: "110"}, number=10, array="1-3,5%2")
-    submit(sweep, {2: "105"}, number=2, collect=None)
+    submit(sweep, {2: "110"}, number=10, array="1-3,5")
+    submit(sweep, {2: "105"}, number=2, collect="106")
     (sweep / "jobs" / "11").mkdir()
     one, two, ten = read_submissions(sweep)
     assert [submission.number for submission in (one, two, ten)] == [1, 2, 10]
-    assert (one.collect, two.collect, one.system, one.jobs[0].limit_s) == ("199", None, "generic", 1800)
+    assert (one.collect.job, two.collect.job, one.choices.system, one.jobs[0].limit_s) == (
+        "199",
+        "106",
+        "generic",
+        1800,
+    )
     assert one.jobs[1].tasks() == {"102": "4r"}
     assert ten.jobs[0].tasks() == {f"110_{n}": f"4r-{n}" for n in (1, 2, 3, 5)}
     assert read_submissions(sweep / "nowhere") == []
@@ -34,12 +39,13 @@ def test_submissions_come_in_order_and_one_that_is_being_made_is_left_out(sweep)
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda said: said.pop("system"), "missing: system"),
+        (lambda said: said.pop("choices"), "missing: choices"),
+        (lambda said: said["choices"].update(job_name=5), "choices: job_name: found 5"),
         (lambda said: said.update(jobs="none"), "jobs: found 'none'"),
         (lambda said: said["jobs"][0].update(nodes="2"), "jobs: nodes: found '2'"),
         (lambda said: said["jobs"][0].update(limit_s=True), "jobs: limit_s: found True"),
-        (lambda said: said["jobs"][0].update(array="1-x"), "job 1n has the array '1-x'"),
-        (lambda said: said["jobs"][0].update(array="1-99999999"), "job 1n has the array '1-99999999'"),
+        (lambda said: said["jobs"][0].update(array="1-x"), "jobs: array: .*1-x"),
+        (lambda said: said["jobs"][0].update(array="1-99999999"), "jobs: array: .*1-99999999"),
         (lambda said: said.update(collect=["1"]), r"collect: found \['1'\]"),
     ],
 )

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from allreduce_bench.slurm.commands import Allocation
+from allreduce_bench.slurm.allocation import Allocation
 from allreduce_bench.slurm.job_files import JobRecord
 
 FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "ended", "end", "why", "requeued"]
@@ -25,7 +25,7 @@ def test_a_record_is_whole_at_once_and_a_second_one_of_the_same_start_is_another
     other.add(switches={"n1": "s0"})
     assert records(tmp_path)["job-12_4.1.2.json"] | {"only": "8r"} == {
         **first, "ended": None, "end": None, "why": None, "requeued": False, "switches": {"n1": "s0"},
-        "started": other.facts["started"],
+        "started": other.facts.started,
     }  # fmt: skip
 
 

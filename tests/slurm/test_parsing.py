@@ -4,13 +4,11 @@ import pytest
 
 from allreduce_bench.slurm.commands import (
     SlurmJob,
-    duration,
     id_parts,
     job_id,
-    of_sacct,
-    of_scontrol,
-    of_squeue,
-    seconds,
+    parse_sacct,
+    parse_scontrol,
+    parse_squeue,
     switches,
 )
 
@@ -46,7 +44,7 @@ SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]
 
 
 def test_the_queue():
-    running, pending, task, waiting, over = of_squeue(SQUEUE)
+    running, pending, task, waiting, over = parse_squeue(SQUEUE)
     assert running == SlurmJob("12", "RUNNING", "", "n[1-2]", 14, 600) and running.running and not running.queued
     assert pending == SlurmJob("13", "PENDING", "Resources", "", 0, 3600) and pending.queued
     assert task == SlurmJob("14_1", "RUNNING", "", "n3", 93784, None)
@@ -55,7 +53,7 @@ def test_the_queue():
 
 
 def test_the_accounts():
-    done, cancelled, failed, task = of_sacct(SACCT)
+    done, cancelled, failed, task = parse_sacct(SACCT)
     assert done == SlurmJob("12", "COMPLETED", "", "n[1-2]", 14, 600, "0:0")
     assert cancelled.state == "CANCELLED" and cancelled.nodelist == "" and cancelled.by == "1000"
     assert failed.state == "NODE_FAIL" and failed.limit_s is None
@@ -63,27 +61,27 @@ def test_the_accounts():
 
 
 def test_the_controllers_memory_where_the_name_of_a_job_looks_like_its_state():
-    over, task = of_scontrol(SCONTROL)
+    over, task = parse_scontrol(SCONTROL)
     assert over == SlurmJob("15", "TIMEOUT", "TimeLimit", "n[1-2]", 62, 60, "0:15")
     assert task == SlurmJob("14_3", "PENDING", "Resources", "", 0, None, "0:0")
 
 
 def test_lines_of_other_things_are_left_out():
-    assert of_squeue(NO_JOB) == []
-    assert of_sacct(NO_ACCOUNTING) == []
-    assert of_scontrol(NO_JOBS) == []
+    assert parse_squeue(NO_JOB) == []
+    assert parse_sacct(NO_ACCOUNTING) == []
+    assert parse_scontrol(NO_JOBS) == []
 
 
 @pytest.mark.parametrize("tasks", ["[3-5]", "[3-5%2]", "[3,4-5]", "3-5", "3-5%1"])
 def test_tasks_that_wait_together_are_told_apart(tasks):
-    queued = of_squeue(f"12_{tasks}|PENDING||0:00|10:00|Resources\n")
+    queued = parse_squeue(f"12_{tasks}|PENDING||0:00|10:00|Resources\n")
     scontrol = f"JobId=12 ArrayJobId=12 ArrayTaskId={tasks} JobName=x UserId=y(0) JobState=PENDING NodeList=(null)"
-    for found in (queued, of_sacct(f"12_{tasks}|PENDING||0|10|0:0|None\n"), of_scontrol(scontrol)):
+    for found in (queued, parse_sacct(f"12_{tasks}|PENDING||0|10|0:0|None\n"), parse_scontrol(scontrol)):
         assert [job.id for job in found] == ["12_3", "12_4", "12_5"] and all(job.queued for job in found)
 
 
 def test_a_list_of_tasks_that_was_cut_short_stays_one():
-    assert [job.id for job in of_squeue("12_[1,3,5,...]|PENDING||0:00|10:00|Resources\n")] == ["12_[1,3,5,...]"]
+    assert [job.id for job in parse_squeue("12_[1,3,5,...]|PENDING||0:00|10:00|Resources\n")] == ["12_[1,3,5,...]"]
 
 
 def test_the_switches():
@@ -99,18 +97,6 @@ def test_the_number_of_a_new_job(text, number):
 def test_without_a_number_it_says_what_was_printed():
     with pytest.raises(ValueError, match="printed 'welcome'"):
         job_id("welcome\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "s"), [("0:14", 14), ("10:00", 600), ("1:00:00", 3600), ("1-02:03:04", 93784), ("UNLIMITED", None)]
-)
-def test_durations(text, s):
-    assert seconds(text) == s
-
-
-@pytest.mark.parametrize("text", ["0:14", "10:00", "1:00:00", "1-02:03:04"])
-def test_durations_back(text):
-    assert duration(seconds(text) or 0) == text
 
 
 def test_a_task_is_told_from_its_array():

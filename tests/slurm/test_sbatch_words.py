@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.submit import check_sbatch_words, for_collecting
+from allreduce_bench.slurm.sbatch_words import check_sbatch_words, for_collecting
 
 
 @pytest.mark.parametrize(

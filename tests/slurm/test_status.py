@@ -113,7 +113,7 @@ def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tm
 
 def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp_path, no_slurm):
     build_sweep(tmp_path / "s", {"8r-3": 5})
-    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"}, collect=None)
+    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
     record(tmp_path / "s", "101", "2r", end="done")
     record(tmp_path / "s", "103", "8r")
     *rows, last = table(tmp_path / "s")
@@ -121,6 +121,7 @@ def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp
         "done",
         "has not started to measure",
         "may be running, or ended without a message",
+        "unknown",
     ]
     assert "101 of 108 cells done; next, when all jobs" in last and f"collect {tmp_path}/s" in last
     said = status(tmp_path / "s").stderr
@@ -150,7 +151,7 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
 
 def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):
     build_run(tmp_path / "s", outcome=lambda launch, cell: None, ranks=(2,), sizes=(8,), launches=2)
-    submit(tmp_path / "s", {1: "101"}, collect=None)
+    submit(tmp_path / "s", {1: "101"})
     assert "0 of 6 cells done; next, when all jobs" in table(tmp_path / "s")[-1]
 
 
@@ -174,10 +175,10 @@ def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_
 def test_several_runs_are_told_apart(tmp_path, no_slurm):
     for each in (1, 4):
         folder = build_run(tmp_path / "s" / f"{each}-per-node", ranks=(4,), sizes=(8,), launches=1)
-        submit(tmp_path / "s", {4 // each: f"10{each}"}, number=each, run=folder.path.name, only="4r", collect=None)
+        submit(tmp_path / "s", {4 // each: f"10{each}"}, number=each, run=folder.path.name, only="4r")
         record(folder.path, f"10{each}", "4r", end="done")
     *rows, last = table(tmp_path / "s")
-    assert len(rows) == 2 and rows[1].startswith("4-per-node/1n  104  1      4      3/3    done")
+    assert len(rows) == 3 and rows[1].startswith("1n-4-per-node  104  1      4      3/3    done")
     assert last.startswith("6 of 6 cells done")
 
 

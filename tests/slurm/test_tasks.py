@@ -17,7 +17,7 @@ def sweep(tmp_path):
 
 
 def task(number: str, only: str) -> JobTask:
-    return JobTask(number, "x", 4, ".", only, 1, None, ())
+    return JobTask(number, "x", ".", 4, only, ())
 
 
 def test_jobs_by_hand_stand_beside_those_that_were_submitted_by_age(sweep):
@@ -36,6 +36,13 @@ def test_jobs_by_hand_stand_beside_those_that_were_submitted_by_age(sweep):
     ]
     assert [len(task.records) for task in tasks] == [1, 0, 2, 0, 1]
     assert (tasks[2].restarts, tasks[2].record.restart) == (1, 1)
+    assert [task.output_file for task in tasks[:2]] == ["", "jobs/1/1n-101.out"]
+
+
+def test_a_task_knows_the_file_of_what_it_says(sweep):
+    submit(sweep, {2: "110"}, number=2, array="1-2", run="4-per-node")
+    task = tasks_of(read_submissions(sweep), {})[-1]
+    assert (task.name, task.output_file) == ("2n-4-per-node-2", "jobs/2/2n-4-per-node-110_2.out")
 
 
 def test_a_task_covers_what_only_says():

@@ -1,6 +1,7 @@
 """Sweeps for tests: what submit and its jobs leave in a folder, without Slurm."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from made_runs import build_run
 
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch
+from allreduce_bench.slurm.job_files import Submission, SubmissionChoices, SweepJob, name_of_job
 
 ALGORITHMS, SIZES = ("native", "ring", "two_tree"), (8, 1024, 65536, 1 << 20)
 
@@ -26,30 +28,26 @@ def build_sweep(path: Path, done: dict[str, int] | None = None, **build: Any) ->
     return build_run(path, **(usual | build))
 
 
-def submit(sweep: Path, jobs: dict[int, str], number: int = 1, collect: str | None = "199", **more: Any) -> None:
+def submitted_job(name: str, job: str, **more: Any) -> SweepJob:
+    """A job of one node and two ranks on it."""
+    usual = {"run": ".", "nodes": 1, "ranks_per_node": 2, "only": "2r", "cells": 1, "expected_s": 600, "limit_s": 1800}
+    return SweepJob(**{"name": name, "job": job, **usual, **more})
+
+
+def submit(sweep: Path, jobs: dict[int, str], number: int = 1, collect: str = "199", **more: Any) -> None:
     """Write submission.json: {nodes: number of its job}, 2 ranks on each node."""
     folder = sweep / "jobs" / str(number)
     folder.mkdir(parents=True)
-    job_facts = [
-        {
-            "name": f"{nodes}n",
-            "nodes": nodes,
-            "ranks_per_node": 2,
-            "run": ".",
-            "only": f"{2 * nodes}r",
-            "script": f"{nodes}n.sbatch",
-            "job": job,
-            "array": None,
-            "limit_s": 1800,
-            "expected_s": 600,
-            **more,
-        }
+    measuring = [
+        submitted_job(
+            name_of_job(nodes, more.get("run", ".")), job, **{"nodes": nodes, "only": f"{2 * nodes}r", **more}
+        )
         for nodes, job in jobs.items()
     ]
-    facts = {"submitted": "2024-05-01T10:00:00+00:00", "command": ["allreduce-bench", "submit"], "system": "generic"}
-    (folder / "submission.json").write_text(
-        json.dumps({**facts, "arguments": [], "jobs": job_facts, "collect": collect})
-    )
+    command = ("allreduce-bench", "submit")
+    choices, last = SubmissionChoices("generic"), submitted_job("collect", collect, only="", cells=0)
+    submission = Submission(number, "2024-05-01T10:00:00+00:00", command, choices, tuple(measuring), last)
+    (folder / "submission.json").write_text(json.dumps(asdict(submission)))
 
 
 def record(run: Path, job: str, only: str, task: str | None = None, restart: int = 0, **more: Any) -> None:

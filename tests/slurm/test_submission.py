@@ -14,8 +14,8 @@ from slurm_programs import NUMBERED, SlurmPrograms
 
 from allreduce_bench.cli import main
 from allreduce_bench.runs.start import Start
-from allreduce_bench.slurm import submit
-from allreduce_bench.slurm.submit import NOTHING
+from allreduce_bench.slurm import submission
+from allreduce_bench.slurm.submission import NOTHING
 
 WORDS = ("--nodes", "1,2", "--ranks-per-node", "2", "--sizes", "8", "-a", "native,ring", "--launches", "2")
 SEVERAL = ("--nodes", "1,2", "--ranks-per-node", "1,2", *WORDS[4:])
@@ -66,11 +66,11 @@ def submitted(slurm: SlurmPrograms) -> int:
 
 def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slurm, monkeypatch):
     def late(script, arguments):
-        raise submit.NoAnswer(
+        raise submission.NoAnswer(
             "sbatch: no response within 60 s; if 'squeue --me' shows a held job for it, cancel that job"
         )
 
-    monkeypatch.setattr(submit.commands, "submit", late)
+    monkeypatch.setattr(submission.commands, "submit", late)
     said = fails(*WORDS, "-o", "sweep")
     assert said.startswith("error: 1n.sbatch: sbatch: no response") and "nothing was submitted" not in said
     assert untouched()
@@ -143,6 +143,18 @@ def test_an_interrupt_in_between_cancels_what_was_taken(slurm, number):
     assert untouched() and signal.getsignal(number) == before
 
 
+def test_an_interrupt_before_the_first_job_submits_none(slurm):
+    slurm.answer("sbatch", "kill -HUP $PPID")
+    assert "interrupted; nothing was submitted" in fails(*SEVERAL, "-o", "sweep", status=130)
+    assert len(slurm.calls("sbatch")) == 1 and not slurm.calls("scancel") and untouched()
+
+
+def test_an_interrupt_while_jobs_are_released_cancels_them(slurm):
+    slurm.answer("scontrol", "[ $1 = release ] && kill -INT $PPID; true")
+    assert "interrupted" in fails(*WORDS, "-o", "sweep", status=130)
+    assert slurm.calls("scancel") == [["101", "102", "103"]] and untouched()
+
+
 def test_a_disk_that_fills_up_when_all_is_submitted_cancels_it(slurm, monkeypatch):
     fsync = os.fsync
 
@@ -202,14 +214,14 @@ def test_going_on_removes_nothing_of_the_sweep(slurm):
 
 
 def test_a_folder_that_appears_meanwhile_is_somebody_elses(slurm, monkeypatch):
-    make = submit.create_run
+    make = submission.create_run
 
     def too_late(run, plan, command):
         run.path.mkdir()
         (run.path / "theirs").touch()
         make(run, plan, command)
 
-    monkeypatch.setattr(submit, "create_run", too_late)
+    monkeypatch.setattr(submission, "create_run", too_late)
     assert "sweep: already exists" in fails(*WORDS, "-o", "sweep")
     assert [path.name for path in Path("sweep").iterdir()] == ["theirs"]
 

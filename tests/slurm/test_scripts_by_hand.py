@@ -1,4 +1,4 @@
-"""The job templates: valid by themselves, quoted, and they call what there is to be called."""
+"""The job scripts by hand: valid by themselves, quoted, and they call what there is to be called."""
 
 import os
 import re
@@ -11,14 +11,13 @@ from job_scripts import NAMES, Outcome, make_program, run_script
 from places import JOBS
 
 from allreduce_bench.cli import main
-from allreduce_bench.slurm.scripts import Template
 
 MEASURING = ("sweep", "scaling", "soak")
 TEXT = {name: (JOBS / f"{name}.sbatch").read_text() for name in NAMES}
 
 
 def run_job(tmp_path, name: str, *arguments: str, status: int = 0, **variables: str) -> Outcome:
-    """Run a template by hand from a folder that has a .venv."""
+    """Run a script by hand from a folder that has a .venv."""
     folder = tmp_path / "a folder with spaces"
     make_program(f"{folder}/.venv", tmp_path, status)
     return run_script(JOBS / f"{name}.sbatch", str(folder), tmp_path, *arguments, **variables)
@@ -29,13 +28,13 @@ def after(call: list[str], option: str) -> str:
     return call[call.index(option) + 1]
 
 
-def test_every_template_is_tested():
+def test_every_script_is_tested():
     assert {path.stem for path in JOBS.glob("*.sbatch")} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_template_is_a_script_with_defaults_for_all_that_a_job_needs(name):
-    directives = Template(name, TEXT[name]).directives
+def test_a_script_has_defaults_for_all_that_a_job_needs(name):
+    directives = re.findall(r"^#SBATCH --([a-z-]+)", TEXT[name], re.MULTILINE)
     assert {"job-name", "nodes", "time", "output", "requeue", "open-mode"} <= set(directives)
     assert {"ntasks-per-node", "ntasks"} & set(directives)
     assert subprocess.run(["bash", "-n", str(JOBS / f"{name}.sbatch")], check=False).returncode == 0
@@ -44,7 +43,7 @@ def test_a_template_is_a_script_with_defaults_for_all_that_a_job_needs(name):
 
 @pytest.mark.parametrize("name", MEASURING)
 def test_measuring_jobs_are_warned_and_end_as_the_program_itself(name):
-    assert Template(name, TEXT[name]).directives["signal"] == "B:USR1@120"
+    assert "\n#SBATCH --signal=B:USR1@120 " in TEXT[name]
     assert re.findall(r"^exec -- \"\$PROGRAM\" run ", TEXT[name], re.MULTILINE)
 
 
@@ -54,12 +53,6 @@ def test_what_concerns_the_site_is_said_alike(name):
         return text.split("# 1 ")[1].split("# 2 ")[0]
 
     assert site(TEXT[name]) == site(TEXT["sweep"])
-
-
-@pytest.mark.parametrize("name", MEASURING)
-def test_submit_finds_what_it_sets(name):
-    wanted = {"VENV", "LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "RUN", "ONLY", "WHAT"}
-    assert set(Template(name, TEXT[name]).assignments) == wanted
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,65 @@
+"""The job that this process is in, and whether it suffices."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ..runs.plan import Launch, Plan
+from ..runs.rows import RunError
+from ..runs.start import expand
+
+
+class Allocation(NamedTuple):
+    """A job, or a task of a job array, and its present start."""
+
+    number: str  # of this job alone, for scontrol
+    job: str  # of an array: that of the array
+    task: str | None  # of an array
+    restart: int  # how often it was requeued
+    nodes: tuple[str, ...]  # their names; empty: not told
+    node_count: int | None
+
+    @property
+    def name(self) -> str:
+        """`12`, or `12_3` of a job array, as squeue shows it."""
+        return self.job if self.task is None else f"{self.job}_{self.task}"
+
+
+def allocation(environ: Mapping[str, str]) -> Allocation | None:
+    """Return the job that these environment variables describe; None outside of a job."""
+    number, task = _digits(environ, "SLURM_JOB_ID"), _digits(environ, "SLURM_ARRAY_TASK_ID")
+    if number is None:
+        return None
+    try:
+        nodes = tuple(expand(environ.get("SLURM_JOB_NODELIST", "")))
+    except ValueError:
+        nodes = ()
+    count = _digits(environ, "SLURM_JOB_NUM_NODES")
+    return Allocation(
+        number=number,
+        job=_digits(environ, "SLURM_ARRAY_JOB_ID") or number,
+        task=task,
+        restart=int(_digits(environ, "SLURM_RESTART_COUNT") or 0),
+        nodes=nodes,
+        node_count=int(count) if count else len(nodes) or None,
+    )
+
+
+def _digits(environ: Mapping[str, str], name: str) -> str | None:
+    """Return the value of a variable if it is an integer, else None."""
+    value = environ.get(name, "")
+    return value if value.isascii() and value.isdigit() else None
+
+
+def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
+    """Raise RunError if the job has fewer nodes than one of the launches needs at --ranks-per-node."""
+    ranks_per_node = plan.start.ranks_per_node
+    if job is None or job.node_count is None or ranks_per_node is None:
+        return
+    for launch in launches:
+        nodes_needed = -(-launch.ranks // ranks_per_node)
+        if nodes_needed > job.node_count:
+            raise RunError(
+                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} per node need {nodes_needed} nodes, "
+                f"but job {job.name} has {job.node_count}; submit it with --nodes={nodes_needed}, or choose other "
+                "launches with --only"
+            )
