@@ -12,6 +12,7 @@ import mpi4py
 import pytest
 from hypothesis import HealthCheck, settings
 from interpreters import answers, mark_of
+from pool import LIMIT_S, Pool
 
 from allreduce_bench.lab.lab import why_no_lab
 from allreduce_bench.launching.supervisor import Supervisor
@@ -28,8 +29,8 @@ mpi4py.rc.initialize = False  # MPI takes a second to start: not where a test's 
 FOLDERS = {"cluster": pytest.mark.slurm, "browser": pytest.mark.browser}  # what all tests of a folder need
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)  # before -m chooses, and after files and tests are shuffled
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Set the marks that follow from a test's folder and MPI; tests over MPI, which take longest, go first."""
     for item in items:
         found = [FOLDERS.get(item.path.parent.name)]
@@ -37,6 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             found.append(mark_of(callspec.params.get("python")))
         for mark in filter(None, found):
             item.add_marker(mark)
+    yield
     items.sort(key=lambda item: "python" not in item.fixturenames)
 
 
@@ -105,6 +107,34 @@ def ranks_that_yield():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
         yield
+
+
+@pytest.fixture(scope="session")
+def pools() -> Iterator[dict[Path, Pool]]:
+    """Interpreter -> ranks of its MPI that wait for functions."""
+    pool_of: dict[Path, Pool] = {}
+    yield pool_of
+    for pool in pool_of.values():
+        pool.end()
+
+
+@pytest.fixture
+def on_ranks(request, pools):
+    """Call `on_ranks(3, function, *arguments)`: what `function(comm, *arguments)` returned on each of three ranks.
+
+    The function is one of `tests/ranks`; the MPI is that of the test's `python`, or of whoever runs the tests.
+    """
+    has_python = "python" in request.fixturenames
+    python = request.getfixturevalue("python") if has_python else Path(sys.executable)
+
+    def call(ranks: int, function: Callable, *arguments: object, limit_s: float = LIMIT_S) -> list:
+        if python in pools and not pools[python].is_there:
+            pools.pop(python).end()
+        if python not in pools:
+            pools[python] = Pool(python)
+        return pools[python].call(ranks, function, *arguments, limit_s=limit_s)
+
+    return call
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
