@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import mpi4py
@@ -120,19 +121,19 @@ def pools() -> Iterator[dict[Path, Pool]]:
 
 @pytest.fixture
 def on_ranks(request, pools):
-    """Call `on_ranks(3, function, *arguments)`: what `function(comm, *arguments)` returned on each of three ranks.
+    """Call `on_ranks(3, function, word, is_so=True)`: what `function(comm, word, is_so=True)` returned on each rank.
 
     The function is one of `tests/ranks`; the MPI is that of the test's `python`, or of whoever runs the tests.
     """
     has_python = "python" in request.fixturenames
     python = request.getfixturevalue("python") if has_python else Path(sys.executable)
 
-    def call(ranks: int, function: Callable, *arguments: object, limit_s: float = LIMIT_S) -> list:
+    def call(ranks: int, function: Callable, *arguments: object, limit_s: float = LIMIT_S, **options: object) -> list:
         if python in pools and not pools[python].is_there:
             pools.pop(python).end()
         if python not in pools:
             pools[python] = Pool(python)
-        return pools[python].call(ranks, function, *arguments, limit_s=limit_s)
+        return pools[python].call(ranks, partial(function, **options), *arguments, limit_s=limit_s)
 
     return call
 

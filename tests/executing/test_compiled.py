@@ -5,7 +5,9 @@ import re
 import subprocess
 from pathlib import Path
 
+import compiled_loop
 import pytest
+from compiled_exactness import compiled
 from interpreters import FULL, contract, in_turn, interpreters
 from measured_runs import with_package
 from rank_programs import mpirun
@@ -21,34 +23,33 @@ def python(request) -> Path:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
-@pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
-def test_every_algorithm_is_exact_from_compiled_code(python, ranks, buffers):
-    if not FULL and (ranks in (1, 4, 8) or ranks // 2 % 2 == (buffers == "--buffered")):
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_every_algorithm_is_exact_from_compiled_code(python, on_ranks, ranks, synchronous):
+    if not FULL and (ranks in (1, 4, 8) or ranks // 2 % 2 != synchronous):
         pytest.skip("a sample: 5 ranks buffered, 2 and 3 synchronous; the contract has 4")
     in_turn(([1, 2, 3, 4, 5, 8].index(ranks) + 1) // 2, python)
-    sample = ["--sample", *["--half"] * (not FULL)]  # the other half on one rank more
-    sample += ["--few-types"] * (not FULL and python != WITH_NUMBA[0])
-    status, words = mpirun(python, ranks, "compiled_exactness.py", buffers, *sample, timeout_s=900 if FULL else 300)
-    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
-    assert status == 0 and number, words
-    assert int(number[1]) > 80
+    few_types, limit_s = not FULL and python != WITH_NUMBA[0], 900 if FULL else 300
+    if synchronous:
+        options = [*["--half"] * (not FULL), *["--few-types"] * few_types]  # the other half on one rank more
+        status, words = mpirun(python, ranks, "compiled_exactness.py", *options, timeout_s=limit_s)
+        number = re.search(r"^(\d+) \[\]$", words, re.MULTILINE)
+        assert status == 0 and number and int(number[1]) > 80, words
+        return
+    number, wrong = on_ranks(ranks, compiled, sample=True, half=not FULL, few_types=few_types, limit_s=limit_s)[0]
+    assert not wrong and number > 80
 
 
 @pytest.mark.slow
-def test_the_check_notices_damage(python):
+def test_the_check_notices_damage(python, on_ranks):
     in_turn(1, python)
-    status, words = mpirun(python, 2, "compiled_exactness.py", "--sample", "--few-types", "--damaged")
-    assert status != 0 and re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE), words
+    _, wrong = on_ranks(2, compiled, sample=True, few_types=True, damaged=True, limit_s=120)[0]
+    assert any(words.startswith("ring, ") for words in wrong)
 
 
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
-def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
+def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, on_ranks, way):
     in_turn(len(way), python)
-    for _ in range(3):  # among other tests ranks are late
-        status, words = mpirun(python, 2, "compiled_loop.py", way)
-        if status == 0:
-            break
-    assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
+    on_ranks(2, compiled_loop.as_from_python, way)
 
 
 @contract

@@ -1,13 +1,15 @@
-"""The schedules over real MPI: programs of `tests/ranks` under mpirun, with every interpreter that has an MPI."""
+"""The schedules over real MPI: functions of `tests/ranks`, with every interpreter that has an MPI."""
 
-import re
 from pathlib import Path
 
+import exactness
+import plain_ring
 import pytest
 from interpreters import FULL, contract, in_turn, interpreters
-from rank_programs import mpirun
+from reduced_in_place import in_place
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+LIMIT_S = 900 if FULL else 120
 
 
 @pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
@@ -16,47 +18,41 @@ def python(request) -> Path:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
-@pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
-def test_every_algorithm_is_exact_over_mpi(python, ranks, buffers):
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_every_algorithm_is_exact_over_mpi(python, on_ranks, ranks, synchronous):
     """Every operation meets every type on up to three ranks; more of them take long turns on few cores."""
-    if not FULL and ranks // 2 % 2 == (buffers == "--synchronous"):
+    if not FULL and ranks // 2 % 2 == synchronous:
         pytest.skip("a sample: 2 and 3 ranks buffered, 1, 4, 5 and 8 synchronous")
     in_turn([1, 2, 3, 4, 5, 8].index(ranks) // 2, python)
-    sample = [] if ranks <= 3 and buffers == "--buffered" else ["--sample"]
-    half = [] if FULL else ["--half"]  # the others on one rank more
-    status, words = mpirun(python, ranks, "exactness.py", buffers, *sample, *half)
-    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
-    assert status == 0 and number, words
-    assert int(number[1]) > (80 if sample else 400)
+    sample = ranks > 3 or synchronous
+    options = {"synchronous": synchronous, "sample": sample, "half": not FULL}  # the others on one rank more
+    number, wrong = on_ranks(ranks, exactness.blocking, **options, limit_s=LIMIT_S)[0]
+    assert not wrong
+    assert number > (80 if sample else 400)
 
 
-def test_the_check_over_mpi_notices_damage(python):
+def test_the_check_over_mpi_notices_damage(python, on_ranks):
     in_turn(1, python)
-    status, words = mpirun(python, 2, "exactness.py", "--sample", "--damaged")
-    assert status != 0
-    assert re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE)
-    assert not re.search(r" 0 wrong$", words, re.MULTILINE)
+    _, wrong = on_ranks(2, exactness.blocking, sample=True, damaged=True, limit_s=LIMIT_S)[0]
+    assert any(words.startswith("ring, ") for words in wrong)
 
 
-def test_the_plain_ring_runs_by_itself(python):
-    status, words = mpirun(python, 3, "plain_ring.py")
-    assert status == 0 and "[300. 303. 306. 309. 312. 315. 318. 321. 324. 327.]" in words
+def test_the_plain_ring_runs_by_itself(on_ranks):
+    assert on_ranks(3, plain_ring.of_counts) == [[300.0, 303, 306, 309, 312, 315, 318, 321, 324, 327]] * 3
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
-def test_every_way_reduces_in_place(python, ranks):
+def test_every_way_reduces_in_place(python, on_ranks, ranks):
     """Schedules with the bits of out of place, the library and its mock-ups exactly."""
     in_turn(ranks // 2, python)
-    reduce_in_place(python, ranks)
+    reduce_in_place(on_ranks, ranks)
 
 
 @contract
-def test_every_way_reduces_in_place_with_every_mpi(python):
-    reduce_in_place(python, 4)
+def test_every_way_reduces_in_place_with_every_mpi(python, on_ranks):
+    reduce_in_place(on_ranks, 4)
 
 
-def reduce_in_place(python, ranks: int) -> None:
-    status, words = mpirun(python, ranks, "reduced_in_place.py", timeout_s=300)
-    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
-    assert status == 0 and number, words
-    assert int(number[1]) > 200
+def reduce_in_place(on_ranks, ranks: int) -> None:
+    number, wrong = on_ranks(ranks, in_place, limit_s=LIMIT_S)[0]
+    assert not wrong and number > 200

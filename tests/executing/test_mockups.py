@@ -2,13 +2,12 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench, here
-from rank_programs import mpirun
+from mockups import mockups
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.competitor import MOCKUPS
@@ -30,13 +29,11 @@ def python(request) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", RANKS if FULL else [2, 3, 5])
-def test_every_mock_up_is_exact_over_mpi(python, ranks):
+def test_every_mock_up_is_exact_over_mpi(python, on_ranks, ranks):
     """At counts of 0, 1, fewer than ranks, divisible and not; on vectors of 400 KB, too."""
     in_turn(RANKS.index(ranks), python)
-    status, words = mpirun(python, ranks, "mockups.py")
-    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
-    assert status == 0 and number, words
-    assert int(number[1]) >= 3 * 5 * 23
+    number, wrong = on_ranks(ranks, mockups, limit_s=120)[0]
+    assert not wrong and number >= 3 * 5 * 23
 
 
 @pytest.mark.slow

@@ -9,19 +9,24 @@ import time
 import measured_runs
 import pandas
 import pytest
+from compiled_exactness import compiled
+from exactness import blocking
 from interpreters import contract, libraries
 from measured_runs import bench, done, nobody_is_left, processes
-from rank_programs import mpirun
 
 
 @contract
-@pytest.mark.parametrize(("program", "ranks"), [("exactness.py", 4), ("compiled_exactness.py", 4)])
-def test_algorithms_are_exact(python, program, ranks):
-    if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
+def test_algorithms_are_exact(python, on_ranks):
+    number, wrong = on_ranks(4, blocking, sample=True, half=True, limit_s=120)[0]
+    assert not wrong and number > 80
+
+
+@contract
+def test_algorithms_are_exact_from_compiled_code(python, on_ranks):
+    if not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
-    status, words = mpirun(python, ranks, program, "--buffered", "--sample", "--half", "--few-types", timeout_s=300)
-    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
-    assert status == 0 and number and int(number[1]) > 80, words
+    number, wrong = on_ranks(4, compiled, sample=True, half=True, few_types=True, limit_s=300)[0]
+    assert not wrong and number > 80
 
 
 @contract

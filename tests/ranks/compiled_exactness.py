@@ -1,13 +1,13 @@
-"""Runs every algorithm from compiled code over real MPI on vectors whose result is known exactly. Run it with
-
-    mpirun -n 4 python compiled_exactness.py [--synchronous] [--sample] [--few-types] [--damaged]
+"""Every algorithm from compiled code over real MPI on vectors whose result is known exactly.
 
 Each case is run from Python and twice in the loop of the kernel, and must give the expected vector each time and leave
 its input untouched; on floats with zeros of both signs, infinities and what is no number it must give the bits of
-`sendrecv`. With --synchronous no message is buffered, whatever its size: the kernel posts each exchange as two
-messages, and its sends wait for their receives. Prints `N cases, 0 wrong`; otherwise says what was wrong and ends all
-ranks with status 1, which --damaged is for: it overwrites where it should reduce. Compiling for a type takes seconds:
-with --few-types only FEW_TYPES are tried.
+`sendrecv`. Compiling for a type takes seconds: of few types only FEW_TYPES are tried. Run by itself,
+
+    mpirun -n 2 python compiled_exactness.py [--half] [--few-types]
+
+it takes a sample in which no message is buffered, whatever its size: the kernel posts each exchange as two messages,
+and its sends wait for their receives. What a process links with it keeps. Prints the number of cases and what is wrong.
 """
 
 import sys
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from exactness import KINDS, by_hand, cases, in_two_ranges, report
+from exactness import KINDS, by_hand, cases, in_two_ranges, summed_up
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
@@ -120,29 +120,28 @@ def programs(name: str, comm: MPI.Comm, topology: Topology, count: int, segment:
         yield f"compiled-pipelined, segment {piece}, window {window}, in two ranges", two
 
 
-def all_cases(comm: MPI.Comm, options):
+def all_cases(comm: MPI.Comm, kinds: list[tuple[str, str]], synchronous: bool, sample: bool, half: bool, damaged: bool):
     """(words, what was wrong) of everything."""
-    for number, (name, count, segment, topology, op, dtype) in enumerate(cases(comm.size, "--sample" in options)):
-        if "--sample" in options and number % (3 if comm.size < 8 else 5):  # many ranks take long turns
+    for number, (name, count, segment, topology, op, dtype) in enumerate(cases(comm.size, sample, half, kinds)):
+        if sample and number % (3 if comm.size < 8 else 5):  # many ranks take long turns
             continue
         steps = list(builtin()[name].steps(comm.rank, comm.size, topology, count, segment))
         for words, program in programs(name, comm, topology, count, segment):
-            if "--damaged" in options:
-                damaged = [step._replace(reduce=False) for step in steps]
-                program = exchanges(damaged, count)
-            if "--synchronous" in options:
+            if damaged:
+                program = exchanges([step._replace(reduce=False) for step in steps], count)
+            if synchronous:
                 program = posted(program)
             wrong = wrong_elements(program, steps, count, op, dtype, comm)
             yield f"{name}, {words}, {op}, {count} {dtype}, nodes {topology.describe()}", wrong
-    for count, (op, dtype) in zip((5, 2 * comm.size + 7, 3001), KINDS * 3):
+    for count, (op, dtype) in zip((5, 2 * comm.size + 7, 3001), kinds * 3):
         steps = by_hand(comm.rank, comm.size, count)
         yield f"by hand, {op}, {count} {dtype}", wrong_elements(exchanges(steps, count), steps, count, op, dtype, comm)
-    yield from native_cases(comm)
+    yield from native_cases(comm, kinds)
 
 
-def native_cases(comm: MPI.Comm):
+def native_cases(comm: MPI.Comm, kinds: list[tuple[str, str]]):
     """The library's own, called from the kernel."""
-    for op, dtype in KINDS:
+    for op, dtype in kinds:
         check = Check(comm.size, 100, dtype, op)
         operand, correct = (np.resize(period, 100) for period in exact_inputs(check, comm.rank))
         recvbuf = np.empty_like(operand)
@@ -154,20 +153,27 @@ def native_cases(comm: MPI.Comm):
         yield f"native, {op}, {dtype}", comm.allreduce(int(wrong))
 
 
-def main(options) -> None:
-    """Run all cases; rank 0 prints the closing line."""
-    np.seterr(invalid="ignore")  # sendrecv reduces 16-bit elements with numpy
+def compiled(
+    comm: MPI.Comm,
+    sample: bool = False,
+    half: bool = False,
+    few_types: bool = False,
+    damaged: bool = False,
+    synchronous: bool = False,
+) -> tuple[int, list[str]]:
+    """Run all cases; return their number, and what was wrong."""
     teach_numpy("bfloat16")
-    comm = MPI.COMM_WORLD.Dup()
-    topology = Topology.one_node(comm.size)
-    if "--synchronous" in options:
-        kernel.load_symbols = partial(kernel.load_symbols, MPI_Isend="MPI_Issend")
-    types = FEW_TYPES if "--few-types" in options else sorted(DTYPES)
-    KINDS[:] = [(op, dtype) for op, dtype in KINDS if dtype in types]
+    types = FEW_TYPES if few_types else sorted(DTYPES)
+    kinds = [(op, dtype) for op, dtype in KINDS if dtype in types]
     for dtype in types:
-        assert compile_in_turns(comm, topology, dtype) is None
-    report(comm, all_cases(comm, options))
+        assert compile_in_turns(comm, Topology.one_node(comm.size), dtype) is None
+    with np.errstate(invalid="ignore"):  # sendrecv reduces 16-bit elements with numpy
+        return summed_up(all_cases(comm, kinds, synchronous, sample, half, damaged))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    kernel.load_symbols = partial(kernel.load_symbols, MPI_Isend="MPI_Issend")
+    given = {option: f"--{option.replace('_', '-')}" in sys.argv for option in ("half", "few_types")}
+    tried = compiled(MPI.COMM_WORLD.Dup(), sample=True, synchronous=True, **given)
+    if MPI.COMM_WORLD.rank == 0:
+        print(*tried, flush=True)

@@ -1,15 +1,13 @@
-"""Runs every algorithm over real MPI on vectors whose result is known exactly. Run it with
-
-    mpirun -n 4 python exactness.py [--buffered | --synchronous] [--sample] [--half] [--damaged]
+"""Every algorithm over real MPI on vectors whose result is known exactly.
 
 Each case is run twice on one binding and must give the expected vector both times and leave its input untouched.
-With --synchronous no message is buffered, whatever its size: each send waits for its receive, so that a schedule that
-leans on buffers hangs. Every operation meets every type of element at every count but the largest; with --sample, and
-there, they take turns. Prints `N cases, 0 wrong`; otherwise says what was wrong and ends all ranks with status 1, which
---damaged is for: it overwrites where it should reduce.
+Synchronous, no message is buffered, whatever its size: each send waits for its receive, so that a schedule that leans
+on buffers hangs. Every operation meets every type of element at every count but the largest; in a sample, and there,
+they take turns. Of half of the algorithms the others are run on one rank more. A damaged schedule overwrites where it
+should reduce.
 """
 
-import sys
+from collections.abc import Iterable
 from itertools import count as counter
 from itertools import product
 
@@ -51,25 +49,25 @@ def layouts(size: int) -> list[Topology]:
     return list(dict.fromkeys(map(Topology.from_labels, labels)))
 
 
-def chosen(size: int):
-    """(name, algorithm) of those to run: all, or with --half every second one; on one rank more the others."""
+def chosen(size: int, half: bool):
+    """(name, algorithm) of those to run: all, or every second one; on one rank more the others."""
     every = list(builtin().items())
-    return every[size % 2 :: 2] if "--half" in sys.argv else every
+    return every[size % 2 :: 2] if half else every
 
 
-def cases(size: int, sample: bool):
+def cases(size: int, sample: bool, half: bool, kinds=KINDS):
     """(name, count, segment, topology, op, dtype) of every case, the same on all ranks."""
     turn = counter()
-    for name, algorithm in chosen(size):
+    for name, algorithm in chosen(size, half):
         for topology in layouts(size) if name == "hierarchical_ring" else layouts(size)[:1]:
             if algorithm.unmet(size, topology):
                 continue
             for count in sorted({0, 1, size - 1, size, size + 1, LONG}):
-                some = 2 if sample or count == LONG else len(KINDS)
+                some = 2 if sample or count == LONG else len(kinds)
                 segments = sorted({max(1, count // 7), max(1, count)}) if algorithm.segmented else [max(1, count)]
                 for segment in segments:
                     for _ in range(some):
-                        yield name, count, segment, topology, *KINDS[next(turn) % len(KINDS)]
+                        yield name, count, segment, topology, *kinds[next(turn) % len(kinds)]
 
 
 def wrong_elements(steps, count: int, op: str, dtype: str, comm: MPI.Comm, bind=sendrecv) -> int:
@@ -108,7 +106,7 @@ def by_hand(rank: int, size: int, count: int) -> list[Step]:
     return steps
 
 
-def two_range_cases(comm: MPI.Comm):
+def two_range_cases(comm: MPI.Comm, half: bool):
     """(words, wrong elements) of messages that are made of two ranges."""
     for count, op in ((5, "sum"), (2 * comm.size + 7, "max"), (LONG, "sum")):
         yield (
@@ -119,7 +117,7 @@ def two_range_cases(comm: MPI.Comm):
             f"by hand, {count} elements, {op}, 16 bits",
             wrong_elements(by_hand(comm.rank, comm.size, count), count, op, "bfloat16", comm),
         )
-        for name, algorithm in chosen(comm.size):
+        for name, algorithm in chosen(comm.size, half):
             topology = Topology.one_node(comm.size)
             if not algorithm.unmet(comm.size, topology):
                 steps = in_two_ranges(list(algorithm.steps(comm.rank, comm.size, topology, count, max(1, count // 3))))
@@ -142,40 +140,27 @@ def ring_cases(comm: MPI.Comm):
         yield f"ring against the plain ring, {count} {dtype}", comm.allreduce(int(not same))
 
 
-def all_cases(comm: MPI.Comm, options):
+def all_cases(comm: MPI.Comm, sample: bool, half: bool, damaged: bool):
     """(words, what was wrong) of everything."""
-    for name, count, segment, topology, op, dtype in cases(comm.size, "--sample" in options):
+    for name, count, segment, topology, op, dtype in cases(comm.size, sample, half):
         steps = list(builtin()[name].steps(comm.rank, comm.size, topology, count, segment))
-        if "--damaged" in options:
+        if damaged:
             steps = [step._replace(reduce=False) for step in steps]
         words = f"{name}, {op}, {count} {dtype}, segments of {segment}, nodes {topology.describe()}"
         yield words, wrong_elements(steps, count, op, dtype, comm)
-    yield from two_range_cases(comm)
+    yield from two_range_cases(comm, half)
     yield from ring_cases(comm)
 
 
-def main(options) -> None:
-    """Run all cases; rank 0 prints the closing line."""
+def blocking(
+    comm: MPI.Comm, synchronous: bool = False, sample: bool = False, half: bool = False, damaged: bool = False
+) -> tuple[int, list[str]]:
+    """Run all cases by blocking exchanges; return their number, and what was wrong."""
     teach_numpy("bfloat16")
-    comm = MPI.COMM_WORLD.Dup()
-    if "--synchronous" in options:
-        comm = Synchronous(comm)
-    report(comm, all_cases(comm, options))
+    return summed_up(all_cases(Synchronous(comm) if synchronous else comm, sample, half, damaged))
 
 
-def report(comm: MPI.Comm, all_cases) -> None:
-    """Say what was wrong, and the closing line; where anything was, all ranks end with status 1."""
-    number = failed = 0
-    for words, wrong in all_cases:
-        number += 1
-        failed += wrong > 0
-        if wrong and comm.rank == 0:
-            print(f"wrong ({wrong}): {words}", flush=True)
-    if comm.rank == 0:
-        print(f"{number} cases, {failed} wrong", flush=True)
-    if failed:
-        MPI.COMM_WORLD.Abort(1)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def summed_up(all_cases: Iterable[tuple[str, int]]) -> tuple[int, list[str]]:
+    """Return the number of cases, and the words of those in which something was wrong."""
+    tried = [*all_cases]
+    return len(tried), [f"{words}: {wrong} wrong" for words, wrong in tried if wrong]

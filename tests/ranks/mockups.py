@@ -1,17 +1,18 @@
-"""Runs every mock-up of the library's all-reduce over real MPI on vectors whose result is known exactly.
+"""Every mock-up of the library's all-reduce over real MPI on vectors whose result is known exactly.
 
 Every operation meets every type of element that the library has, at counts that the ranks divide and do not divide;
-each binding is run twice. Prints `N cases, 0 wrong`, as exactness.py does. Run it with `mpirun -n 4 python mockups.py`.
+each binding is run twice.
 """
 
 from functools import partial
 
-from exactness import KINDS, LONG, report, wrong_elements
+from exactness import KINDS, LONG, summed_up, wrong_elements
 from mpi4py import MPI
 
 from allreduce_bench.executing import native_datatype
 from allreduce_bench.executing.mockups import mockup
 from allreduce_bench.runs.competitor import MOCKUPS
+from allreduce_bench.runs.dtypes import teach_numpy
 
 
 def _cases(comm: MPI.Comm):
@@ -28,6 +29,7 @@ def _bound(name: str, _steps: None, *vectors_and_more):
     return mockup(name, *vectors_and_more)
 
 
-if __name__ == "__main__":
-    world = MPI.COMM_WORLD.Dup()
-    report(world, _cases(world))
+def mockups(comm: MPI.Comm) -> tuple[int, list[str]]:
+    """Run all cases; return their number, and what was wrong."""
+    teach_numpy("bfloat16")
+    return summed_up(_cases(comm))

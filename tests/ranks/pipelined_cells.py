@@ -1,9 +1,5 @@
-"""Whole cells run pipelined, as a run measures them: rank 0 prints the facts of each as a line of JSON.
+"""Whole cells run pipelined, as a run measures them."""
 
-mpirun -n 2 python pipelined_cells.py
-"""
-
-import json
 from dataclasses import replace
 
 from faults import context_of
@@ -27,10 +23,10 @@ def crossed(rank, size, topology, count, segment):
     yield Step(1 - rank, orders[rank], 1 - rank, orders[1 - rank], reduce=True)
 
 
-def main() -> None:
-    """One cell of each kind: cut, with segments of its own, whole, and cold."""
+def measured(comm: MPI.Comm) -> list[dict]:
+    """The facts of one cell of each kind: cut, with segments of its own, whole, and cold."""
     teach_numpy("bfloat16")
-    comm = MPI.COMM_WORLD.Dup()
+    found = []
     for name, op, dtype, cache in (
         ("ring", "avg", "float32", "warm"),
         ("tree", "max", "bfloat16", "warm"),
@@ -41,10 +37,6 @@ def main() -> None:
         plan = replace(context.plan, cache=cache)
         context = context._replace(plan=plan, algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
         outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT * plan.itemsize, SEGMENT, WINDOW), 1)
-        if comm.rank == 0:
-            kept = {name: outcome.facts.get(name) for name in ("state", "wrong", "run_whole", "steps", "path_messages")}
-            print(json.dumps({"algorithm": name, **kept}), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        kept = ("state", "wrong", "run_whole", "steps", "path_messages")
+        found.append({name: outcome.facts.get(name) for name in kept})
+    return found

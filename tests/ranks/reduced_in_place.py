@@ -1,8 +1,6 @@
-"""All-reduces in place over real MPI: of steps with the bits of out of place, those of the library exact. Run it with
+"""All-reduces in place over real MPI: of steps with the bits of out of place, those of the library exact.
 
-    mpirun -n 4 python reduced_in_place.py
-
-Every algorithm runs in every way, native from Python and compiled, and every mock-up. Prints `N cases, 0 wrong`.
+Every algorithm runs in every way, native from Python and compiled, and every mock-up.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +8,7 @@ from functools import partial
 from itertools import count as counter
 
 import numpy as np
-from exactness import chosen, report
+from exactness import chosen, summed_up
 from mpi4py import MPI
 
 from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
@@ -40,7 +38,7 @@ def other_results(comm: MPI.Comm, bind: Callable[..., Prepared], vector: np.ndar
 def of_steps(comm: MPI.Comm) -> Iterator[tuple[str, int]]:
     """(words, other results) of every algorithm and way, on random floats."""
     size, turn = comm.size, counter()
-    for name, algorithm in chosen(size):
+    for name, algorithm in chosen(size, half=False):
         topology = Topology.one_node(size)
         if algorithm.unmet(size, topology):
             continue
@@ -82,14 +80,9 @@ def of_library(way, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.nd
     return way(sendbuf, recvbuf, comm, op)
 
 
-def all_cases(comm: MPI.Comm) -> Iterator[tuple[str, int]]:
-    """All of them."""
-    yield from of_steps(comm)
-    yield from of_the_library(comm)
-
-
-if __name__ == "__main__":
+def in_place(comm: MPI.Comm) -> tuple[int, list[str]]:
+    """Run all cases; return their number, and what was wrong."""
     teach_numpy("bfloat16")
     for kind in {dtype for _, dtype in KINDS} | {"int32"}:
         make_ready(kind)
-    report(MPI.COMM_WORLD.Dup(), all_cases(MPI.COMM_WORLD.Dup()))
+    return summed_up([*of_steps(comm), *of_the_library(comm)])
