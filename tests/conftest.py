@@ -5,15 +5,14 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import mpi4py
 import pytest
 from hypothesis import HealthCheck, settings
 from interpreters import answers, mark_of
-from pool import LIMIT_S, Pool
+from pool import Pool
 
 from allreduce_bench.lab.lab import why_no_lab
 from allreduce_bench.launching.supervisor import Supervisor
@@ -121,19 +120,19 @@ def pools() -> Iterator[dict[Path, Pool]]:
 
 @pytest.fixture
 def on_ranks(request, pools):
-    """Call `on_ranks(3, function, word, is_so=True)`: what `function(comm, word, is_so=True)` returned on each rank.
+    """Call `on_ranks(3, "module.function", word, is_so=True)`: what `function(comm, word, is_so=True)` returned there.
 
-    The function is one of `tests/ranks`; the MPI is that of the test's `python`, or of whoever runs the tests.
+    The module is one of `tests/ranks`; the MPI is that of the test's `python`, or of whoever runs the tests.
     """
     has_python = "python" in request.fixturenames
     python = request.getfixturevalue("python") if has_python else Path(sys.executable)
 
-    def call(ranks: int, function: Callable, *arguments: object, limit_s: float = LIMIT_S, **options: object) -> list:
+    def call(ranks: int, function: str, *words: object, **options) -> list:
         if python in pools and not pools[python].is_there:
             pools.pop(python).end()
         if python not in pools:
             pools[python] = Pool(python)
-        return pools[python].call(ranks, partial(function, **options), *arguments, limit_s=limit_s)
+        return pools[python].call(ranks, function, *words, **options)
 
     return call
 

@@ -5,9 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import compiled_loop
 import pytest
-from compiled_exactness import compiled
 from interpreters import FULL, contract, in_turn, interpreters
 from measured_runs import with_package
 from rank_programs import mpirun
@@ -35,21 +33,22 @@ def test_every_algorithm_is_exact_from_compiled_code(python, on_ranks, ranks, sy
         number = re.search(r"^(\d+) \[\]$", words, re.MULTILINE)
         assert status == 0 and number and int(number[1]) > 80, words
         return
-    number, wrong = on_ranks(ranks, compiled, sample=True, half=not FULL, few_types=few_types, limit_s=limit_s)[0]
+    options = {"sample": True, "half": not FULL, "few_types": few_types}
+    number, wrong = on_ranks(ranks, "compiled_exactness.compiled", **options, limit_s=limit_s)[0]
     assert not wrong and number > 80
 
 
 @pytest.mark.slow
 def test_the_check_notices_damage(python, on_ranks):
     in_turn(1, python)
-    _, wrong = on_ranks(2, compiled, sample=True, few_types=True, damaged=True, limit_s=120)[0]
+    _, wrong = on_ranks(2, "compiled_exactness.compiled", sample=True, few_types=True, damaged=True, limit_s=120)[0]
     assert any(words.startswith("ring, ") for words in wrong)
 
 
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
 def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, on_ranks, way):
     in_turn(len(way), python)
-    on_ranks(2, compiled_loop.as_from_python, way)
+    on_ranks(2, "compiled_loop.as_from_python", way)
 
 
 @contract

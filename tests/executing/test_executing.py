@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import exactness
-import plain_ring
 import pytest
 from interpreters import FULL, contract, in_turn, interpreters
-from reduced_in_place import in_place
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 LIMIT_S = 900 if FULL else 120
@@ -26,19 +23,19 @@ def test_every_algorithm_is_exact_over_mpi(python, on_ranks, ranks, synchronous)
     in_turn([1, 2, 3, 4, 5, 8].index(ranks) // 2, python)
     sample = ranks > 3 or synchronous
     options = {"synchronous": synchronous, "sample": sample, "half": not FULL}  # the others on one rank more
-    number, wrong = on_ranks(ranks, exactness.blocking, **options, limit_s=LIMIT_S)[0]
+    number, wrong = on_ranks(ranks, "exactness.blocking", **options, limit_s=LIMIT_S)[0]
     assert not wrong
     assert number > (80 if sample else 400)
 
 
 def test_the_check_over_mpi_notices_damage(python, on_ranks):
     in_turn(1, python)
-    _, wrong = on_ranks(2, exactness.blocking, sample=True, damaged=True, limit_s=LIMIT_S)[0]
+    _, wrong = on_ranks(2, "exactness.blocking", sample=True, damaged=True, limit_s=LIMIT_S)[0]
     assert any(words.startswith("ring, ") for words in wrong)
 
 
 def test_the_plain_ring_runs_by_itself(on_ranks):
-    assert on_ranks(3, plain_ring.of_counts) == [[300.0, 303, 306, 309, 312, 315, 318, 321, 324, 327]] * 3
+    assert on_ranks(3, "plain_ring.of_counts") == [[300.0, 303, 306, 309, 312, 315, 318, 321, 324, 327]] * 3
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
@@ -54,5 +51,5 @@ def test_every_way_reduces_in_place_with_every_mpi(python, on_ranks):
 
 
 def reduce_in_place(on_ranks, ranks: int) -> None:
-    number, wrong = on_ranks(ranks, in_place, limit_s=LIMIT_S)[0]
+    number, wrong = on_ranks(ranks, "reduced_in_place.in_place", limit_s=LIMIT_S)[0]
     assert not wrong and number > 200

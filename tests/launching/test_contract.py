@@ -9,15 +9,13 @@ import time
 import measured_runs
 import pandas
 import pytest
-from compiled_exactness import compiled
-from exactness import blocking
 from interpreters import contract, libraries
 from measured_runs import bench, done, nobody_is_left, processes
 
 
 @contract
 def test_algorithms_are_exact(python, on_ranks):
-    number, wrong = on_ranks(4, blocking, sample=True, half=True, limit_s=120)[0]
+    number, wrong = on_ranks(4, "exactness.blocking", sample=True, half=True, limit_s=120)[0]
     assert not wrong and number > 80
 
 
@@ -25,7 +23,7 @@ def test_algorithms_are_exact(python, on_ranks):
 def test_algorithms_are_exact_from_compiled_code(python, on_ranks):
     if not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
-    number, wrong = on_ranks(4, compiled, sample=True, half=True, few_types=True, limit_s=300)[0]
+    number, wrong = on_ranks(4, "compiled_exactness.compiled", sample=True, half=True, few_types=True, limit_s=300)[0]
     assert not wrong and number > 80
 
 

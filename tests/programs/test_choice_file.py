@@ -6,7 +6,6 @@ import random
 import pytest
 from hostile_choices import make, naming_code, study
 from interpreters import FULL, in_turn, interpreters
-from rank_programs import mpirun
 
 
 @pytest.mark.slow
@@ -23,7 +22,6 @@ def test_the_study_makes_files_that_name_code(tmp_path):
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_own_algorithms_survive_and_where_vectors_lay_is_kept(python):
+def test_own_algorithms_survive_and_where_vectors_lay_is_kept(python, on_ranks):
     in_turn(0, python)
-    status, words = mpirun(python, 2, "own_choices.py")
-    assert status == 0 and "11 checks, 0 failed" in words, words
+    on_ranks(2, "own_choices.kept")

@@ -1,14 +1,12 @@
-"""Calls `Allreduce` as a program of a user does, on vectors whose result is known exactly. Run it with
+"""`Allreduce` as programs call it, on vectors whose result is known exactly.
 
-    mpirun -n 4 python called_allreduce.py [exact] [choosing] [refusing]
+exact: lengths, types, operations, ways to name buffers, all algorithms. refusing: what is wrong on one rank or on all.
+choosing: what `auto` takes, keeps and leaves, by a clock that takes the place of those of the modules. This stays in a
+process; it is what the file is as a program:
 
-exact: lengths, types, operations, ways to name buffers, all algorithms. choosing: what `auto` takes, keeps and leaves.
-refusing: what is wrong on one rank or on all. Prints `NAME: N checks, 0 failed` of each; a failed one ends all ranks
-with status 1.
+    mpirun -n 4 python -m mpi4py called_allreduce.py
 """
 
-import os
-import sys
 import tempfile
 import time
 from math import inf
@@ -27,25 +25,22 @@ from allreduce_bench.programs.prepared import PreparedAllreduces
 from allreduce_bench.programs.settling import Band, most_calls
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 
-COMM = MPI.COMM_WORLD
 PYTHON = "sendrecv"  # an executor that loads no compiler
 LATE_S = 1e-3  # that others wait for the rank that comes last
-checked = 0
 
 
 def check(holds: bool, *words: object) -> None:
-    """Count it, or end all ranks."""
-    global checked
-    checked += 1
+    """Raise AssertionError where it does not hold."""
     if not holds:
-        print("failed:", *words, flush=True)
-        COMM.Abort(1)
+        raise AssertionError(*words)
 
 
-def is_exact(allreduce, count: int, dtype: str, op: str, in_place: bool = False, calls: int = 2) -> bool:
+def is_exact(
+    comm: MPI.Comm, allreduce, count: int, dtype: str, op: str, in_place: bool = False, calls: int = 2
+) -> bool:
     """Call it and compare every element; the input must stay as it is."""
     operand, correct = (
-        np.resize(period, count) for period in exact_inputs(Check(COMM.size, count, dtype, op), COMM.rank)
+        np.resize(period, count) for period in exact_inputs(Check(comm.size, count, dtype, op), comm.rank)
     )
     named = "avg" if op == "avg" else OPERATIONS[op]
     sendbuf, recvbuf = operand.copy(), np.empty(count, dtype)
@@ -57,44 +52,53 @@ def is_exact(allreduce, count: int, dtype: str, op: str, in_place: bool = False,
     return True
 
 
-def exact() -> None:
+def exact(comm: MPI.Comm) -> None:
     """Every type with every operation, lengths around what is copied, all algorithms and executors."""
     kinds = [(dtype, op) for dtype in DTYPES for op in OPERATIONS if op != "avg" or is_float(dtype)]
-    with PreparedAllreduces(COMM, ["ring", "native", "rabenseifner"], PYTHON, trial_share=inf) as allreduce:
+    with PreparedAllreduces(comm, ["ring", "native", "rabenseifner"], PYTHON, trial_share=inf) as allreduce:
         for number, (dtype, op) in enumerate(kinds):
-            if COMM.size > 3 and number % 5 != COMM.size % 5:  # a sample: preparing takes long on busy cores
+            if comm.size > 3 and number % 5 != comm.size % 5:  # a sample: preparing takes long on busy cores
                 continue
             teach_numpy(dtype)
             count = (0, 1, 7, 1000, 20_011)[number // 5 % 5]
-            check(is_exact(allreduce, count, dtype, op, number % 3 == 0, calls=40 if count == 1000 else 2), dtype, op)
-    with PreparedAllreduces(COMM, executor="auto" if COMM.size == 2 else PYTHON, trial_share=inf) as allreduce:
+            check(
+                is_exact(comm, allreduce, count, dtype, op, number % 3 == 0, calls=40 if count == 1000 else 2),
+                dtype,
+                op,
+            )
+    with PreparedAllreduces(comm, executor="auto" if comm.size == 2 else PYTHON, trial_share=inf) as allreduce:
         for count in (3, 5_000):
-            check(is_exact(allreduce, count, "float32", "sum", count == 5_000, calls=most_calls(6)), "auto", count)
+            check(
+                is_exact(comm, allreduce, count, "float32", "sum", count == 5_000, calls=most_calls(6)), "auto", count
+            )
         check({shape.size_bytes for shape in allreduce.calls_of_trials()} == {12, 20_000}, "prepared once each")
-    compiled = [("ring", "compiled")] if COMM.size == 2 else []
+    compiled = [("ring", "compiled")] if comm.size == 2 else []
     for word, executor in (("ring", "pipelined"), ("tree", "pipelined"), ("two_tree", "sendrecv"), *compiled):
-        with PreparedAllreduces(COMM, word, executor) as allreduce:
-            check(is_exact(allreduce, 100_000, "float64", "sum"), word, executor)
+        with PreparedAllreduces(comm, word, executor) as allreduce:
+            check(is_exact(comm, allreduce, 100_000, "float64", "sum"), word, executor)
             check(allreduce.choices()[0].candidate.name == f"{word}@{executor}".replace("@sendrecv", ""), word)
-    ways_to_name_buffers()
+    ways_to_name_buffers(comm)
 
 
-def ways_to_name_buffers() -> None:
+def ways_to_name_buffers(comm: MPI.Comm) -> None:
     """As mpi4py takes them; different buffers at each call; what is kept goes with the communicator."""
-    total, size = np.zeros((2, 3), "f4"), COMM.size
+    total, size = np.zeros((2, 3), "f4"), comm.size
     ones = np.ones((2, 3), "f4")
+    if comm.size == MPI.COMM_WORLD.size:
+        Allreduce(ones, total, algorithm="ring", executor=PYTHON)
+        check((total == size).all(), "of all ranks where no communicator is named")
     for sendbuf in (ones, [ones, MPI.FLOAT], [ones, 6], [ones, 6, MPI.FLOAT], (ones, "f"), memoryview(ones)):
         total[:] = 0
-        Allreduce(sendbuf, [total, 6, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
+        Allreduce(sendbuf, [total, 6, MPI.FLOAT], MPI.SUM, comm, algorithm="ring", executor=PYTHON)
         check((total == size).all(), "named as", sendbuf)
     total[:] = 0
-    Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
+    Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, comm, algorithm="ring", executor=PYTHON)
     check(total.sum() == 2 * size, "the first two alone")
     for _ in range(8):
         long = np.ones(bound.COPIED_NBYTES), np.zeros(bound.COPIED_NBYTES)
-        Allreduce(*long, comm=COMM, algorithm="ring", executor=PYTHON)
+        Allreduce(*long, comm=comm, algorithm="ring", executor=PYTHON)
         check((long[1] == size).all(), "at new places")
-    own = COMM.Dup()
+    own = comm.Dup()
     Allreduce(ones, total, MPI.MAX, own, algorithm="ring", executor=PYTHON)
     (kept,) = prepared_for(own)
     own.Free()
@@ -111,7 +115,7 @@ class PlayedTime:
     The others wait for the one that comes last, which changes from call to call; not after the barrier of a trial.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, comm: MPI.Comm) -> None:
         self.now_s, self.calls, self.on_trial, self.of = 0.0, 0, False, dict[str, float]()
         call_on_trial = settling.Settling._call_on_trial
 
@@ -119,7 +123,7 @@ class PlayedTime:
             def played(bound_, send, recv) -> None:
                 run(bound_, send, recv)
                 self.calls += 1
-                waits = not self.on_trial and self.calls % COMM.size != COMM.rank
+                waits = not self.on_trial and self.calls % comm.size != comm.rank
                 self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
 
             return played
@@ -135,55 +139,55 @@ class PlayedTime:
         settling.perf_counter = lambda: self.now_s
 
 
-def choosing() -> None:
+def choosing(comm: MPI.Comm) -> None:
     """The slower one is left; a change is noticed within the stated calls; a saved choice is taken without a trial."""
-    played, vector, total = PlayedTime(), np.ones(100), np.empty(100)
+    played, vector, total = PlayedTime(comm), np.ones(100), np.empty(100)
     words = ["ring", "recursive_doubling", "native"]
     played.of = {"ring": 30e-6, "native": 50e-6, "recursive_doubling": 20e-6}
-    with PreparedAllreduces(COMM, words, PYTHON, trial_share=inf) as allreduce:
-        calls = calls_until(allreduce, bool)
+    with PreparedAllreduces(comm, words, PYTHON, trial_share=inf) as allreduce:
+        calls = calls_until(comm, allreduce, bool)
         check(calls <= most_calls(3), "a trial without an end")
-        check(same_everywhere(allreduce) == ["recursive_doubling"], "a slow one was chosen")
-        saved(allreduce)
+        check(same_everywhere(comm, allreduce) == ["recursive_doubling"], "a slow one was chosen")
+        saved(comm, allreduce)
         for _ in range(3 * Band(30e-6).window + 5):
             allreduce(vector, total)
         check(calls == allreduce.calls_of_trials()[Shape(100, "float64", "sum")], "tried anew without a change")
         played.of["recursive_doubling"] = 50e-6
         most = Band(30e-6).most_calls + most_calls(3)
-        calls = calls_until(allreduce, lambda settled: settled == ["ring"])
+        calls = calls_until(comm, allreduce, lambda settled: settled == ["ring"])
         check(calls <= most, "noticed after", calls, "calls, not", most)
 
 
-def calls_until(allreduce: PreparedAllreduces, is_there) -> int:
+def calls_until(comm: MPI.Comm, allreduce: PreparedAllreduces, is_there) -> int:
     """The number of calls until its settled algorithms are so."""
     vector, total = np.ones(100), np.empty(100)
     for calls in range(1, 2000):
         allreduce(vector, total)
-        check((total == COMM.size).all(), "wrong result")
-        if is_there(same_everywhere(allreduce)):
+        check((total == comm.size).all(), "wrong result")
+        if is_there(same_everywhere(comm, allreduce)):
             return calls
     check(False, "never settled")
     return 0
 
 
-def saved(allreduce: PreparedAllreduces) -> None:
+def saved(comm: MPI.Comm, allreduce: PreparedAllreduces) -> None:
     """What was saved is taken up again, without a trial."""
     vector, total = np.ones(100), np.empty(100)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(COMM.bcast(folder)) / "choices.json"
+        path = Path(comm.bcast(folder)) / "choices.json"
         allreduce.save(path)
-        COMM.Barrier()
-        with PreparedAllreduces(COMM, choice=path) as chosen:
+        comm.Barrier()
+        with PreparedAllreduces(comm, choice=path) as chosen:
             chosen(vector, total)
-            check(same_everywhere(chosen) == same_everywhere(allreduce), "saved")
+            check(same_everywhere(comm, chosen) == same_everywhere(comm, allreduce), "saved")
             check([*chosen.calls_of_trials().values()] == [0], "tried what was chosen")
-        COMM.Barrier()
+        comm.Barrier()
 
 
-def same_everywhere(allreduce: PreparedAllreduces) -> list[str]:
+def same_everywhere(comm: MPI.Comm, allreduce: PreparedAllreduces) -> list[str]:
     """The algorithms that are settled; all ranks must have the same."""
     settled = [choice.algorithm for choice in allreduce.choices()]
-    check(len(set(COMM.allgather(tuple(settled)))) == 1, "ranks settled on different ones")
+    check(len(set(comm.allgather(tuple(settled)))) == 1, "ranks settled on different ones")
     return settled
 
 
@@ -198,16 +202,16 @@ def refusal(words: str, call, kind=(ValueError, TypeError)) -> str:
     return ""
 
 
-def refusing() -> None:
+def refusing(comm: MPI.Comm) -> None:
     """One sentence each."""
-    ones, total, rank = np.ones(10), np.zeros(10), COMM.rank
-    with PreparedAllreduces(COMM, "ring", PYTHON, check=True, patience_s=0.5) as allreduce:
-        if COMM.size > 1:
-            last = rank == COMM.size - 1
+    ones, total, rank = np.ones(10), np.zeros(10), comm.rank
+    with PreparedAllreduces(comm, "ring", PYTHON, check=True, patience_s=0.5) as allreduce:
+        if comm.size > 1:
+            last = rank == comm.size - 1
             sentence = refusal(
                 "different lengths", lambda: allreduce(ones[: 9 if last else 10], total[: 9 if last else 10])
             )
-            check(f"rank {COMM.size - 1}: 9 float64 sum" in sentence, sentence)
+            check(f"rank {comm.size - 1}: 9 float64 sum" in sentence, sentence)
             other = "f4" if last else "f8"
             refusal("float32 sum", lambda: allreduce(ones.astype(other), total.astype(other)))
             refusal("float64 max", lambda: allreduce(ones, total, MPI.MAX if last else MPI.SUM))
@@ -231,42 +235,26 @@ def refusing() -> None:
         total.flags.writeable = False
         refusal("read-only", lambda: allreduce(ones, total))
     refusal("was closed", lambda: allreduce(ones, np.zeros(10)))
-    refusal("avg of int32", lambda: Allreduce(np.ones(3, "i4"), np.zeros(3, "i4"), "avg", executor=PYTHON))
-    refusal("neither this package nor mpi4py", lambda: Allreduce(ones.astype(object), total.astype(object)))
-    refusal("unknown algorithm", lambda: PreparedAllreduces(COMM, "rign"))
-    refusal("unknown executor", lambda: PreparedAllreduces(COMM, executor="fast"))
-    refusal("expected saved choices", lambda: PreparedAllreduces(COMM, choice="./absent"))
-    refusal("intracommunicator" if COMM.size > 1 else "freed", between_halves)
-    freed = COMM.Dup()
+    refusal("avg of int32", lambda: Allreduce(np.ones(3, "i4"), np.zeros(3, "i4"), "avg", comm, executor=PYTHON))
+    refusal("neither this package nor mpi4py", lambda: Allreduce(ones.astype(object), total.astype(object), comm=comm))
+    refusal("unknown algorithm", lambda: PreparedAllreduces(comm, "rign"))
+    refusal("unknown executor", lambda: PreparedAllreduces(comm, executor="fast"))
+    refusal("expected saved choices", lambda: PreparedAllreduces(comm, choice="./absent"))
+    refusal("intracommunicator" if comm.size > 1 else "freed", lambda: between_halves(comm))
+    freed = comm.Dup()
     kept = PreparedAllreduces(freed, "ring", PYTHON)
     freed.Free()
     refusal("the communicator was freed", lambda: Allreduce(ones, np.zeros(10), MPI.SUM, freed))
     refusal("the communicator was freed", lambda: kept(ones, np.zeros(10)))
 
 
-def between_halves() -> None:
-    if COMM.size == 1:
+def between_halves(comm: MPI.Comm) -> None:
+    if comm.size == 1:
         PreparedAllreduces(MPI.COMM_NULL)
-    half = COMM.Split(COMM.rank % 2)
-    inter = half.Create_intercomm(0, COMM, 1 - COMM.rank % 2)
+    half = comm.Split(comm.rank % 2)
+    inter = half.Create_intercomm(0, comm, 1 - comm.rank % 2)
     PreparedAllreduces(inter)
 
 
-def main() -> None:
-    for name in sys.argv[1:]:
-        before = checked
-        {"exact": exact, "choosing": choosing, "refusing": refusing}[name]()
-        COMM.Barrier()
-        if COMM.rank == 0:
-            print(f"{name}: {checked - before} checks, 0 failed", flush=True)
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-        COMM.Abort(1)
-        os._exit(1)
+    choosing(MPI.COMM_WORLD)

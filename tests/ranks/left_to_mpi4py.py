@@ -1,30 +1,25 @@
-"""Calls `Allreduce` and wrapped communicators with what is mpi4py's own, beside mpi4py itself. Run it with
+"""`Allreduce` and wrapped communicators with what is mpi4py's own, beside mpi4py itself.
 
-    mpirun -n 4 python left_to_mpi4py.py [types] [wrapped] [tensors]
+types: elements, operations and buffers of all kinds, other ones on other ranks. wrapped: what `wrap` gives. Run by
+itself with tensors of PyTorch, whose threads stay in a process:
 
-types: elements, operations and buffers of all kinds, other ones on other ranks. wrapped: what `wrap` gives. tensors: of
-PyTorch. Prints `NAME: N checks, 0 failed` of each; a failed one ends all ranks with status 1.
+    mpirun -n 2 python -m mpi4py left_to_mpi4py.py
 """
 
 import array
-import os
 import pickle
-import sys
-import traceback
+from functools import partial
 
-import called_allreduce
 import numpy as np
-from called_allreduce import COMM, PYTHON, check, refusal
+from called_allreduce import PYTHON, check, refusal
 from mpi4py import MPI
 
 from allreduce_bench import Allreduce, wrap
 
-SIZE, RANK = COMM.size, COMM.rank
 
-
-def ours(sendbuf, recvbuf, op=MPI.SUM) -> None:
+def ours(comm: MPI.Comm, sendbuf, recvbuf, op=MPI.SUM) -> None:
     """Our algorithms, where they have the type and the operation."""
-    Allreduce(sendbuf, recvbuf, op, COMM, algorithm="ring", executor=PYTHON)
+    Allreduce(sendbuf, recvbuf, op, comm, algorithm="ring", executor=PYTHON)
 
 
 def result(call, sendbuf, make_recvbuf, op: MPI.Op):
@@ -38,9 +33,9 @@ def result(call, sendbuf, make_recvbuf, op: MPI.Op):
     return None if named[0] is None else bytes(memoryview(named[0]).cast("B"))
 
 
-def other_types() -> None:
+def other_types(comm: MPI.Comm) -> None:
     """Results and errors are mpi4py's own."""
-    values = np.arange(6) + RANK
+    values = np.arange(6) + comm.rank
     codes = ("i1", "u1", "i2", "u2", "u4", "u8", "c8", "c16", "g")
     cases = [(values.astype(code), op) for code in codes for op in (MPI.SUM, MPI.PROD)]
     cases += [(values.astype("i4"), op) for op in (MPI.BAND, MPI.BOR, MPI.BXOR, MPI.LAND, MPI.LOR)]
@@ -51,15 +46,15 @@ def other_types() -> None:
         (values.astype("f8"), MPI.OP_NULL),
     ]
     for operand, op in cases:
-        same(operand, lambda operand=operand: np.zeros_like(np.asarray(operand)), op)
+        same(comm, operand, lambda operand=operand: np.zeros_like(np.asarray(operand)), op)
     pairs = np.zeros(3, [("value", "f4"), ("place", "i4")])
-    pairs["value"], pairs["place"] = [3, 1 + RANK, -RANK], RANK
-    same([pairs, 3, MPI.FLOAT_INT], lambda: [np.zeros_like(pairs), 3, MPI.FLOAT_INT], MPI.MINLOC)
+    pairs["value"], pairs["place"] = [3, 1 + comm.rank, -comm.rank], comm.rank
+    same(comm, [pairs, 3, MPI.FLOAT_INT], lambda: [np.zeros_like(pairs), 3, MPI.FLOAT_INT], MPI.MINLOC)
     for commute in (True, False):
         own = MPI.Op.Create(left_most, commute)
-        same(values.astype("f8"), lambda: np.zeros(6), own)
+        same(comm, values.astype("f8"), lambda: np.zeros(6), own)
         every_other = MPI.DOUBLE.Create_vector(3, 1, 2).Commit()
-        same([values.astype("f8"), 1, every_other], lambda kind=every_other: [np.zeros(6), 1, kind], own)
+        same(comm, [values.astype("f8"), 1, every_other], lambda kind=every_other: [np.zeros(6), 1, kind], own)
         every_other.Free()
         own.Free()
 
@@ -73,13 +68,13 @@ def left_most(former: MPI.buffer, total: MPI.buffer, datatype: MPI.Datatype) -> 
     np.frombuffer(total)[::step] = np.frombuffer(former)[::step]
 
 
-def same(sendbuf, make_recvbuf, op: MPI.Op) -> None:
+def same(comm: MPI.Comm, sendbuf, make_recvbuf, op: MPI.Op) -> None:
     """As mpi4py's own call."""
-    expected, found = (result(call, sendbuf, make_recvbuf, op) for call in (COMM.Allreduce, ours))
+    expected, found = (result(call, sendbuf, make_recvbuf, op) for call in (comm.Allreduce, partial(ours, comm)))
     check(found == expected, sendbuf, op, expected, found)
 
 
-def other_buffers() -> None:
+def other_buffers(comm: MPI.Comm) -> None:
     """One call, with another way to name the same elements on each rank."""
     numbers = np.arange(4.0) + 1
     padded = np.concatenate([[7.0], numbers, [7.0]])
@@ -93,9 +88,14 @@ def other_buffers() -> None:
     ]
     for shift in range(len(ways)):
         total = np.zeros(6)
-        ours(ways[(RANK + shift) % len(ways)], [total, 4, 2, MPI.DOUBLE] if RANK % 2 else total[2:], MPI.SUM)
-        check((total == [0, 0, *(SIZE * numbers)]).all(), shift, total)
-    ours([None, MPI.INT], np.zeros(0, "i4") if RANK else [None, 0, MPI.INT])
+        ours(
+            comm,
+            ways[(comm.rank + shift) % len(ways)],
+            [total, 4, 2, MPI.DOUBLE] if comm.rank % 2 else total[2:],
+            MPI.SUM,
+        )
+        check((total == [0, 0, *(comm.size * numbers)]).all(), shift, total)
+    ours(comm, [None, MPI.INT], np.zeros(0, "i4") if comm.rank else [None, 0, MPI.INT])
     for sendbuf, recvbuf, words in (
         (np.ones(2, object), np.ones(2, object), "neither this package nor mpi4py reduces these buffers"),
         (np.ones(2, "U3"), np.ones(2, "U3"), "neither this package nor mpi4py"),
@@ -103,113 +103,103 @@ def other_buffers() -> None:
         (np.ones(2), None, "recvbuf is of type NoneType"),
         ([numbers, "x y"], np.ones(4), "'x y' is no type of MPI"),
     ):
-        refusal(words, lambda sendbuf=sendbuf, recvbuf=recvbuf: ours(sendbuf, recvbuf))
-    refusal("'avg' is of types of floating point", lambda: ours(np.ones(2, "i1"), np.ones(2, "i1"), "avg"))
+        refusal(words, lambda sendbuf=sendbuf, recvbuf=recvbuf: ours(comm, sendbuf, recvbuf))
+    refusal("'avg' is of types of floating point", lambda: ours(comm, np.ones(2, "i1"), np.ones(2, "i1"), "avg"))
 
 
-def types() -> None:
+def types(comm: MPI.Comm) -> None:
     """All of it."""
-    other_types()
-    other_buffers()
+    other_types(comm)
+    other_buffers(comm)
 
 
-def wrapped() -> None:
+def wrapped(comm: MPI.Comm) -> None:
     """It is mpi4py's but for one method, and what is made of it is mpi4py's."""
-    base, ones, total = COMM.Dup(), np.ones(3), np.zeros(3)
-    comm = wrap(base, algorithm="ring", executor=PYTHON)
-    check(isinstance(comm, MPI.Intracomm) and comm == base and comm.handle == base.handle, "handle")
-    comm.Allreduce(ones, total)
-    comm.Allreduce(MPI.IN_PLACE, total, op=MPI.MAX)
-    check((total == SIZE).all(), total)
-    check(len(comm.prepared.choices()) == 2, "by our algorithms")
-    comm.Allreduce(ones.astype("i1"), small := np.zeros(3, "i1"))
+    base, ones, total = comm.Dup(), np.ones(3), np.zeros(3)
+    mine = wrap(base, algorithm="ring", executor=PYTHON)
+    check(isinstance(mine, MPI.Intracomm) and mine == base and mine.handle == base.handle, "handle")
+    mine.Allreduce(ones, total)
+    mine.Allreduce(MPI.IN_PLACE, total, op=MPI.MAX)
+    check((total == comm.size).all(), total)
+    check(len(mine.prepared.choices()) == 2, "by our algorithms")
+    mine.Allreduce(ones.astype("i1"), small := np.zeros(3, "i1"))
     check(
-        (small == SIZE).all() and comm.allreduce({RANK: 1}, op=lambda a, b: a | b) == dict.fromkeys(range(SIZE), 1), ""
+        (small == comm.size).all()
+        and mine.allreduce({comm.rank: 1}, op=lambda a, b: a | b) == dict.fromkeys(range(comm.size), 1),
+        "",
     )
-    again, request = comm.Idup()
+    again, request = mine.Idup()
     request.Wait()
     made = [
-        comm.Dup(),
-        comm.Clone(),
+        mine.Dup(),
+        mine.Clone(),
         again,
-        comm.Split(0),
-        comm.Create(comm.group),
-        comm.Split_type(MPI.COMM_TYPE_SHARED),
+        mine.Split(0),
+        mine.Create(mine.group),
+        mine.Split_type(MPI.COMM_TYPE_SHARED),
     ]
-    made.append(comm.Dup_with_info(MPI.INFO_NULL))
+    made.append(mine.Dup_with_info(MPI.INFO_NULL))
     for one in made:
         check(type(one) is MPI.Intracomm, type(one))
         one.Allreduce(ones, total)
         one.Free()
-    ring = comm.Create_cart([SIZE], periods=[True])
+    ring = mine.Create_cart([comm.size], periods=[True])
     with_neighbours = wrap(ring, algorithm="ring", executor=PYTHON)
     with_neighbours.Allreduce(ones, total)
-    check(with_neighbours.Shift(0, 1)[1] == (RANK + 1) % SIZE and isinstance(with_neighbours, MPI.Cartcomm), "topology")
+    check(
+        with_neighbours.Shift(0, 1)[1] == (comm.rank + 1) % comm.size and isinstance(with_neighbours, MPI.Cartcomm),
+        "topology",
+    )
     ring.Free()
-    twice = wrap(comm, algorithm="ring", executor=PYTHON)
+    twice = wrap(mine, algorithm="ring", executor=PYTHON)
     Allreduce(ones, total, comm=twice, algorithm="ring", executor=PYTHON)
     twice.Allreduce(ones, total)
-    check((total == SIZE).all() and type(twice.Dup()) is MPI.Intracomm, "wrapped twice")
-    comm.Free()
-    for freed in (comm, twice):
+    check((total == comm.size).all() and type(twice.Dup()) is MPI.Intracomm, "wrapped twice")
+    mine.Free()
+    for freed in (mine, twice):
         for dtype in ("f8", "i1"):
             refusal(
                 "the communicator was freed", lambda freed=freed, dtype=dtype: freed.Allreduce(*np.ones((2, 3), dtype))
             )
-    base = COMM.Dup()
-    comm = wrap(base, algorithm="ring", executor=PYTHON)
-    comm.Allreduce(ones, total)
+    base = comm.Dup()
+    mine = wrap(base, algorithm="ring", executor=PYTHON)
+    mine.Allreduce(ones, total)
     base.Free()
-    refusal("the communicator was freed", lambda: comm.Allreduce(ones, total))
-    for freed in (base, comm):
+    refusal("the communicator was freed", lambda: mine.Allreduce(ones, total))
+    for freed in (base, mine):
         refusal("the communicator was freed", lambda freed=freed: wrap(freed))
         refusal("the communicator was freed", lambda freed=freed: Allreduce(ones, total, comm=freed))
-    loaded = pickle.loads(pickle.dumps(wrap(MPI.COMM_WORLD)))
-    check(type(loaded) is MPI.Intracomm and loaded == MPI.COMM_WORLD, "pickled")
+    loaded = pickle.loads(pickle.dumps(wrap(MPI.COMM_SELF)))  # only what MPI has by itself can be
+    check(type(loaded) is MPI.Intracomm and loaded == MPI.COMM_SELF, "pickled")
     refusal("of type int; expected a communicator", lambda: wrap(3))
-    if SIZE > 1:
-        half = COMM.Split(RANK % 2)
-        between = half.Create_intercomm(0, COMM, 1 - RANK % 2)
+    if comm.size > 1:
+        half = comm.Split(comm.rank % 2)
+        between = half.Create_intercomm(0, comm, 1 - comm.rank % 2)
         refusal("an intercommunicator; expected an intracommunicator: call mpi4py's own", lambda: wrap(between))
 
 
-def tensors() -> None:
+def tensors(comm: MPI.Comm) -> None:
     """Their memory is reduced, whatever the other ranks have."""
     import torch
 
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64, torch.int8):
         for count in (5, 20_000):
             total = torch.zeros(count, dtype=dtype)
-            ours(torch.ones(count, dtype=dtype), total)
-            check(bool((total == SIZE).all()), dtype)
-            ours(MPI.IN_PLACE, total)
-            check(bool((total == SIZE * SIZE).all()), dtype, "in place")
+            ours(comm, torch.ones(count, dtype=dtype), total)
+            check(bool((total == comm.size).all()), dtype)
+            ours(comm, MPI.IN_PLACE, total)
+            check(bool((total == comm.size * comm.size).all()), dtype, "in place")
     total = torch.zeros(4, 2)
     for sendbuf in (torch.ones(4, 2), torch.nn.Parameter(torch.ones(4, 2)).detach()):
-        ours(sendbuf if RANK else np.ones(8, "f4"), [total, 8, MPI.FLOAT] if RANK == 1 else total)
-        check(bool((total == SIZE).all()), "kinds")
-    comm = wrap(COMM, algorithm="ring", executor=PYTHON)
+        ours(comm, sendbuf if comm.rank else np.ones(8, "f4"), [total, 8, MPI.FLOAT] if comm.rank == 1 else total)
+        check(bool((total == comm.size).all()), "kinds")
+    mine = wrap(comm, algorithm="ring", executor=PYTHON)
     refusal(
         "sendbuf is on meta; expected memory of the processor",
-        lambda: comm.Allreduce(torch.ones(8, device="meta"), total),
+        lambda: mine.Allreduce(torch.ones(8, device="meta"), total),
     )
-    refusal("Expected a dense, detached tensor", lambda: ours(torch.ones(8, requires_grad=True), total))
-
-
-def main() -> None:
-    """The parts that are named."""
-    for name in sys.argv[1:]:
-        before = called_allreduce.checked
-        {"types": types, "wrapped": wrapped, "tensors": tensors}[name]()
-        COMM.Barrier()
-        if RANK == 0:
-            print(f"{name}: {called_allreduce.checked - before} checks, 0 failed", flush=True)
+    refusal("Expected a dense, detached tensor", lambda: ours(comm, torch.ones(8, requires_grad=True), total))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:
-        traceback.print_exc()
-        COMM.Abort(1)
-        os._exit(1)
+    tensors(MPI.COMM_WORLD)

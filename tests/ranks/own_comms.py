@@ -1,16 +1,10 @@
-"""Communicators of ours beside those of a program, and what messages cost on them. Run it with
-
-    mpirun -n 3 python own_comms.py lives | links
+"""Communicators of ours beside those of a program, and what messages cost on them.
 
 lives: made once, shared, freed with the last user or with the program's; what is left where MPI has none. links: of
-these ranks. Prints `NAME: N checks, 0 failed`; a failed one ends all ranks with status 1.
+these ranks.
 """
 
-import os
-import sys
-import traceback
-
-from called_allreduce import COMM, check
+from called_allreduce import check
 from mpi4py import MPI
 
 from allreduce_bench.programs.own_comm import leave, measured_links, own_comm
@@ -52,20 +46,20 @@ class User:
         self.was_let_go = True
 
 
-def around() -> Counted:
+def around(comm: MPI.Comm) -> Counted:
     """One of the program's."""
-    return Counted(COMM.Dup())
+    return Counted(comm.Dup())
 
 
-def shared() -> None:
+def shared(comm: MPI.Comm) -> None:
     """All users have the same; the last one that leaves frees it, and a later one has a new one."""
-    program, users = around(), [User(), User()]
+    program, users = around(comm), [User(), User()]
     own = own_comm(program)
     for user in users:
         check(own_comm(program) is own and Counted.made == 1, "made once")
         own.join(user)
-    check(own.site.comm != program and own.site.comm.rank == COMM.rank, "of its own")
-    check(len(own.site.topology.node_of) == COMM.size, own.site.topology)
+    check(own.site.comm != program and own.site.comm.rank == comm.rank, "of its own")
+    check(len(own.site.topology.node_of) == comm.size, own.site.topology)
     leave(program)
     check(own.site is not None and Counted.in_use == 1, "there is one user left")
     leave(program)
@@ -81,9 +75,9 @@ def shared() -> None:
     check(Counted.in_use == 0, "left twice")
 
 
-def freed_with_the_program() -> None:
+def freed_with_the_program(comm: MPI.Comm) -> None:
     """Whoever uses it is told, but for those that are no longer there."""
-    program, user = around(), User()
+    program, user = around(comm), User()
     own = own_comm(program)
     own.join(user)
     own.join(User())
@@ -91,11 +85,11 @@ def freed_with_the_program() -> None:
     check(user.was_let_go and own.site is None and Counted.in_use == 0, "freed with it")
 
 
-def none_left() -> None:
+def none_left(comm: MPI.Comm) -> None:
     """Nothing is left behind, and nothing is tried again."""
     for what in ("can_dup", "can_split"):
         setattr(Counted, what, False)
-        program, made = around(), Counted.made
+        program, made = around(comm), Counted.made
         own = own_comm(program)
         check(own.site is None and Counted.in_use == 0, "kept what cannot be used:", what)
         setattr(Counted, what, True)
@@ -106,34 +100,16 @@ def none_left() -> None:
         MPI.Comm.Free(program)
 
 
-def lives() -> None:
+def lives(comm: MPI.Comm) -> None:
     """All of it."""
-    shared()
-    freed_with_the_program()
-    none_left()
+    Counted.made = Counted.in_use = 0
+    shared(comm)
+    freed_with_the_program(comm)
+    none_left(comm)
 
 
-def links() -> None:
+def links(comm: MPI.Comm) -> None:
     """Not negative, and the same everywhere."""
-    found = measured_links(COMM)
+    found = measured_links(comm)
     check(found.alpha_s > 0 <= min(found), found)
-    check(COMM.allgather(found) == [found] * COMM.size, "other ones on other ranks")
-
-
-def main() -> None:
-    """The part that is named."""
-    {"lives": lives, "links": links}[sys.argv[1]]()
-    COMM.Barrier()
-    if COMM.rank == 0:
-        from called_allreduce import checked
-
-        print(f"{sys.argv[1]}: {checked} checks, 0 failed", flush=True)
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:
-        traceback.print_exc()
-        COMM.Abort(1)
-        os._exit(1)
+    check(comm.allgather(found) == [found] * comm.size, "other ones on other ranks")

@@ -3,7 +3,6 @@
 import time
 from pathlib import Path
 
-import pool_calls
 import pytest
 from interpreters import contract, libraries
 from pool import CALLS, segments_of
@@ -18,9 +17,9 @@ def is_running(pid: int) -> bool:
 
 @contract
 def test_functions_are_called_on_the_ranks_that_were_asked_for(python, on_ranks):
-    assert on_ranks(3, pool_calls.add, 5) == [(0, 15), (1, 15), (2, 15)]
-    assert on_ranks(1, pool_calls.add, 5) == [(0, 5)]
-    assert on_ranks(8, pool_calls.add, 5)[7] == (7, 40)
+    assert on_ranks(3, "pool_calls.add", 5) == [(0, 15), (1, 15), (2, 15)]
+    assert on_ranks(1, "pool_calls.add", 5) == [(0, 5)]
+    assert on_ranks(8, "pool_calls.add", 5)[7] == (7, 40)
 
 
 ENDS = {
@@ -33,19 +32,19 @@ ENDS = {
 @contract
 @pytest.mark.parametrize("end", ENDS)
 def test_a_call_that_fails_says_where_and_leaves_nothing(python, on_ranks, end):
-    before = on_ranks(8, pool_calls.pids)[0]
+    before = on_ranks(8, "pool_calls.pids")[0]
     segments = {segment for pid in before for segment in segments_of(pid)}
     begun_s = time.monotonic()
     with pytest.raises(AssertionError) as failed:
-        on_ranks(3, getattr(pool_calls, end), limit_s=1)
+        on_ranks(3, f"pool_calls.{end}", limit_s=1)
     assert time.monotonic() - begun_s < 15
     assert all(words in str(failed.value) for words in ENDS[end]), failed.value
     assert not any(map(is_running, before))
     assert segments and not any(segment.exists() for segment in segments)
-    after = on_ranks(8, pool_calls.pids)[0]
+    after = on_ranks(8, "pool_calls.pids")[0]
     assert not {*before} & {*after}
 
 
 def test_ranks_are_new_before_communicators_that_are_left_run_out(on_ranks):
-    places = [tuple(on_ranks(2, pool_calls.leave_a_communicator)) for _ in range(CALLS + 1)]
+    places = [tuple(on_ranks(2, "pool_calls.leave_a_communicator")) for _ in range(CALLS + 1)]
     assert len(set(places)) == 2

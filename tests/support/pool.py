@@ -1,6 +1,7 @@
 """Ranks that wait for functions of `tests/ranks`: one mpirun for many tests. As a program: what each rank runs.
 
-Each call has a communicator of its own. Between calls the ranks sleep at their sockets, and take no core from others.
+A function goes by its name: modules that ask MPI for its types cannot be imported where MPI is not started. Each call
+has a communicator of its own. Between calls the ranks sleep at their sockets, and take no core from others.
 """
 
 import faulthandler
@@ -13,13 +14,14 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
+from pkgutil import resolve_name
 
 RANKS = 8
-START_S, LIMIT_S = 60.0, 30.0
+START_S, LIMIT_S, END_S = 60.0, 30.0, 10.0
 GRACE_S = 1.0  # for the answers of others, after a failure
 CALLS = 200  # MPICH has 2,048 communicators; what functions leave behind is gone with the pool
 
@@ -38,9 +40,9 @@ class Pool:
         paths = map(str, (ROOT, SUPPORT, *(SUPPORT.with_name(name) for name in ("ranks", "studies"))))
         variables = {"PYTHONPATH": os.pathsep.join(paths), "PRTE_MCA_prte_tmpdir_base": str(self._place)}
         self._connections: list[Connection] = []
-        self._pids: list[int] = []
+        self._processes: list[int] = []  # descriptors, which know no other process later
         self._segments: set[Path] = set()
-        self._calls = 0
+        self._calls = self._begun = 0
         with socket.socket(socket.AF_UNIX) as door, open(self._place / "said", "wb") as said:
             door.bind(str(self._place / "door"))
             door.listen(RANKS)
@@ -60,23 +62,25 @@ class Pool:
             except TimeoutError:
                 self.end(is_good=False)
                 raise AssertionError(f"no ranks within {START_S:g} s: {self._said()}") from None
-        self._pids, self._connections = map(list, zip(*(told[rank] for rank in range(RANKS))))
-        self._segments = set().union(*map(segments_of, self._pids))
+        pids, self._connections = map(list, zip(*(told[rank] for rank in range(RANKS))))
+        self._processes = [os.pidfd_open(pid) for pid in pids]
+        self._segments = set().union(*map(segments_of, pids))
 
     @property
     def is_there(self) -> bool:
         """Whether it takes another call."""
         return bool(self._connections) and self._calls < CALLS
 
-    def call(self, ranks: int, function: Callable, *arguments: object, limit_s: float = LIMIT_S) -> list:
-        """Return what `function(comm, *arguments)` returned on each of so many ranks.
+    def call(self, ranks: int, function: str, *words: object, limit_s: float = LIMIT_S, **options: object) -> list:
+        """Return what `function(comm, *words, **options)` of tests/ranks returned on each of so many ranks.
 
         Raises AssertionError with the traceback of the lowest rank that raised, or with the ranks that died or gave no
         answer within the limit; nothing of the pool is then left.
         """
         self._calls += 1
+        self._begun = (self._place / "said").stat().st_size
         try:
-            answers = self._answers(pickle.dumps((ranks, function, arguments)), ranks, limit_s)
+            answers = self._answers(pickle.dumps((ranks, function, words, options)), ranks, limit_s)
             failures = [f"rank {rank}: {answer}" for rank, (is_good, answer) in answers.items() if not is_good]
             silent = sorted({*range(ranks)} - {*answers})
             if silent:
@@ -111,31 +115,35 @@ class Pool:
         """Return the lines of code at which these ranks are."""
         for rank in ranks:
             with suppress(ProcessLookupError):
-                os.kill(self._pids[rank], signal.SIGUSR1)
+                signal.pidfd_send_signal(self._processes[rank], signal.SIGUSR1)
         time.sleep(0.2)
         return "\n".join(f"rank {rank}: {(self._place / str(rank)).read_text()}" for rank in ranks)
 
     def _said(self) -> str:
-        """Return what the ranks and mpirun said."""
-        return f"\n{words}" if (words := (self._place / "said").read_text(errors="replace").strip()) else ""
+        """Return what the ranks and mpirun said since the call."""
+        words = (self._place / "said").read_bytes()[self._begun :].decode(errors="replace").strip()
+        return f"\n{words}" if words else ""
 
     def end(self, is_good: bool = True) -> None:
         """Let the ranks end, or kill them."""
         for connection in self._connections:
             connection.close()
         if not is_good:
-            for pid in self._pids:
+            for process in self._processes:
                 with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
             self._mpirun.terminate()
         try:
-            self._mpirun.wait(10)
+            self._mpirun.wait(END_S)
         except subprocess.TimeoutExpired:
             self._mpirun.kill()
             self._mpirun.wait()
+        for process in self._processes:
+            wait([process], END_S)
+            os.close(process)
         for segment in self._segments:  # ranks that are killed leave them behind, with MPICH
             segment.unlink(missing_ok=True)
-        self._connections, self._pids = [], []
+        self._connections, self._processes = [], []
         self._folder.cleanup()
 
 
@@ -164,10 +172,10 @@ def serve(place: Path) -> None:
 def _answer(world, task: bytes) -> tuple[bool, object]:
     """Return whether the function returned, and what, or its traceback."""
     try:
-        ranks, function, arguments = pickle.loads(task)
+        ranks, function, words, options = pickle.loads(task)
         group = world.group.Range_incl([(0, ranks - 1, 1)])
         comm = world.Create_group(group)
-        result = function(comm, *arguments)
+        result = resolve_name(function)(comm, *words, **options)
         comm.Free()
         group.Free()
     except BaseException:

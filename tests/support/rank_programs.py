@@ -24,7 +24,7 @@ def launch(python: Path, ranks: int) -> tuple[str, ...]:
 
 def mpirun(python: Path, ranks: int, program: str, *options: str, timeout_s: float = 180) -> tuple[int, str]:
     """Exit status and words of a program of `tests/ranks`; one that hangs is ended after three minutes."""
-    command = [*launch(python, ranks), str(python), str(RANK_PROGRAMS / program), *options]
+    command = [*launch(python, ranks), str(python), "-m", "mpi4py", str(RANK_PROGRAMS / program), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             words, _ = process.communicate(timeout=timeout_s)
