@@ -1,9 +1,4 @@
-"""The orders of additions of own algorithms, as ranks see them from outside, beside what follows from their steps.
-
-Rank 0 prints one JSON object: algorithm -> whether both are the same.
-"""
-
-import json
+"""The orders of additions of own algorithms, as ranks see them from outside, beside what follows from their steps."""
 
 import numpy as np
 from mpi4py import MPI
@@ -18,9 +13,8 @@ NAMES = ["ring", "rabenseifner", "two_tree"]
 ELEMENTS, SEGMENT = 1003, 100
 
 
-def main() -> None:
-    """Run each, and compare."""
-    comm = MPI.COMM_WORLD
+def same_orders(comm: MPI.Comm) -> dict[str, bool]:
+    """Algorithm -> whether both are the same."""
     same = {}
     for name, algorithm in find(NAMES).items():
         schedules = algorithm.schedules(comm.size, Topology.one_node(comm.size), ELEMENTS, SEGMENT)
@@ -29,9 +23,4 @@ def main() -> None:
         seen = order_seen(comm, given, result, call.run)
         call.close()
         same[name] = seen == order_of(schedules, ELEMENTS)
-    if comm.rank == 0:
-        print(json.dumps(same))
-
-
-if __name__ == "__main__":
-    main()
+    return same

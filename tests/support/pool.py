@@ -60,8 +60,9 @@ class Pool:
                 found = [Connection(door.accept()[0].detach()) for _ in range(RANKS)]
                 told = {rank: (pid, each) for each in found for rank, pid in [each.recv()]}
             except TimeoutError:
+                said_so_far = self._said()
                 self.end(is_good=False)
-                raise AssertionError(f"no ranks within {START_S:g} s: {self._said()}") from None
+                raise AssertionError(f"no ranks within {START_S:g} s{said_so_far}") from None
         pids, self._connections = map(list, zip(*(told[rank] for rank in range(RANKS))))
         self._processes = [os.pidfd_open(pid) for pid in pids]
         self._segments = set().union(*map(segments_of, pids))

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from interpreters import in_turn, interpreters
 from measured_runs import here, script
-from rank_programs import launch, mpirun
+from rank_programs import launch
 
 from allreduce_bench.identifying.look import MONITORING
 from allreduce_bench.which.output import SCHEMA
@@ -31,11 +31,9 @@ def which(python, *words, **variables):
 
 @every_mpi
 @pytest.mark.parametrize("ranks", [4, 5])
-def test_ranks_see_the_order_of_own_algorithms(python, ranks):
+def test_ranks_see_the_order_of_own_algorithms(python, on_ranks, ranks):
     in_turn(ranks, python)
-    status, words = mpirun(python, ranks, "orders_seen.py")
-    assert status == 0, words
-    same = json.loads(next(line for line in words.splitlines() if line.startswith("{")))
+    same = on_ranks(ranks, "orders_seen.same_orders")[0]
     assert all(same.values()) and len(same) == 3
 
 
