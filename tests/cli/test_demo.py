@@ -37,7 +37,7 @@ def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
 
 
 def test_it_ends_with_the_path_of_a_report(login_node, tmp_path):
-    result = demo("--here", "-n", "2,3", "--within", "20s", "-o", tmp_path / "run", path=login_node)
+    result = demo("--here", "-n", "2,3", "--within", "8s", "-o", tmp_path / "run", path=login_node)
     assert result.returncode == 0, result.stderr
     assert result.stderr.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
     page = (tmp_path / "run" / "report.html").read_text()

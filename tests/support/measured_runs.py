@@ -15,7 +15,7 @@ from allreduce_bench.cli import main
 # seconds of work in many short cells
 LONG_RUN = ["--sizes", "256K,512K,1M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
 LONG_RUN += ["--identify=never"]
-LONG_RUN += ["--min-time", "0.2s", "--cell-time", "0.2s"]  # not a number of calls: busy cores would take minutes
+LONG_RUN += ["--min-time", "0.1s", "--cell-time", "0.1s"]  # not a number of calls: busy cores would take minutes
 
 
 def script(path: Path, text: str) -> Path:

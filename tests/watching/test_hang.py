@@ -50,7 +50,7 @@ def strike(command: list[str], folder: Path, victim: int, number: int) -> tuple[
 
 def words(ranks: int, folder: Path) -> list[str]:
     algorithms = ["-a", "native,ring,tree,two_tree", "--sizes", "8,64K,1M", "--launches", "1", "--no-reference-times"]
-    algorithms += ["--min-time", "0.15s", "--cell-time", "0.15s"]  # busy cores make calls long, not a run
+    algorithms += ["--min-time", "0.1s", "--cell-time", "0.1s"]  # busy cores make calls long, not a run
     return ["run", "-n", str(ranks), *algorithms, *TIMEOUT, "-o", str(folder)]
 
 

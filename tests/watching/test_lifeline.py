@@ -139,7 +139,7 @@ def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
         "--launches",
         1,
         "--min-time",
-        "3s",
+        "1s",
         "-o",
         folder,
     ]
