@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
+from made_runs import build_run
 from measured_runs import (
     LONG_RUN,
     bench,
@@ -240,8 +241,8 @@ def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(tmp_path, r
 
 
 def test_resuming_keeps_the_plan(tmp_path):
-    python, folder = interpreters()[0], tmp_path / "run"
-    assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
+    folder = tmp_path / "run"
+    build_run(folder, algorithms=("ring",), sizes=(8,), ranks=(2,), launches=1)
     said = one_line_error(here("run", "--resume", "-o", folder, "-d", "float64"))
     assert "--resume uses" in said and "dtype float32, found float64" in said
 
@@ -337,10 +338,10 @@ def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_p
 
 def test_a_shell_keeps_its_standard_input(tmp_path):
     python = interpreters()[0]
-    program = f"{python} -m allreduce_bench run -n 2 --sizes 8 -a ring --iters 2 --launches 1"
-    script = f"printf '1\\n2\\n' | while read n; do {program} -o {tmp_path}/$n || exit 1; done"
-    assert subprocess.run(["bash", "-c", script], capture_output=True, timeout=120).returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+    program = f"{python} -m allreduce_bench run -n 2 --sizes 8 -a ring --iters 2 --launches 1 -o {tmp_path}/run"
+    script = f"printf '1\\n2\\n' | {{ read one; {program} > /dev/null || exit 1; read two; echo $one $two; }}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "1 2\n"), done.stderr
 
 
 COUNTS = """

@@ -1,12 +1,11 @@
 """All-reduces of several groups at the same time: who is measured, who is checked."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench, mpirun, nobody_is_left
+from measured_runs import bench, nobody_is_left
 from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
@@ -15,30 +14,6 @@ from allreduce_bench.runs.groups import groups_of
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-reference-times"]
-
-LEAK = """
-import numpy as np
-from mpi4py import MPI
-from allreduce_bench.executing import Place, sendrecv
-from allreduce_bench.algorithms import builtin
-from allreduce_bench.measuring.repeat import Checks
-from allreduce_bench.schedule.algorithm import Topology
-
-world = MPI.COMM_WORLD
-own = world.Split(world.rank * 2 // world.size, world.rank)
-other = world.Split(world.rank % 2, world.rank)
-found = []
-for dtype, op in (("float32", "sum"), ("float16", "sum"), ("int64", "prod"), ("float32", "max")):
-    for comm in (own, other):
-        sendbuf, recvbuf = np.empty(40, dtype), np.empty(40, dtype)
-        steps = builtin()["ring"].schedule(comm.rank, comm.size, Topology.one_node(comm.size), 40, 1)
-        call = sendrecv(steps, sendbuf, recvbuf, comm, op)
-        checks = Checks(own, op, world.rank * 2 // world.size, Place(call, sendbuf, recvbuf))
-        checks.call()
-        found.append(world.allreduce(checks.wrong) > 0)
-if world.rank == 0:
-    print(found == [False, True] * 4, found, flush=True)
-"""
 
 HANGS = """import os, sys, time
 from allreduce_bench.algorithms import Cost, algorithm, find
@@ -96,17 +71,9 @@ def test_the_bus_bandwidth_is_that_of_the_ranks_of_a_group(python, tmp_path):
 
 
 @needs_mpi
-def test_a_message_in_the_wrong_group_is_a_wrong_result(python):
+def test_a_message_in_the_wrong_group_is_a_wrong_result(python, on_ranks):
     in_turn(1, python)
-    leaked = mpirun_python(python, 4, LEAK)
-    assert leaked.stdout.startswith("True "), leaked.stdout + leaked.stderr
-
-
-def mpirun_python(python: Path, ranks: int, program: str) -> subprocess.CompletedProcess:
-    command = mpirun(python, ranks)
-    return subprocess.run(
-        [*command[: command.index("-m")], "-c", program], capture_output=True, text=True, timeout=120, check=False
-    )
+    assert on_ranks(4, "leaking_groups.noticed") == [[False, True] * 4] * 4
 
 
 @needs_mpi
