@@ -11,11 +11,13 @@ from interpreters import contract
 from measured_runs import nobody_is_left, processes, with_package
 
 # a ring that tells when its cell has begun
-RING = """from pathlib import Path
+RING = """import sys
+from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
 @algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
 def mine(rank, size, topology, count, segment):
-    Path(__file__ + ".begun").touch()
+    if "measure" in sys.argv:  # not in the proof before the launch
+        Path(__file__ + ".begun").touch()
     yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
 """
 
