@@ -120,6 +120,8 @@ class _Late(click.Group):
         with _noted_interrupts() as interrupts:
             try:
                 status = run(*args, standalone_mode=False, **extra)
+                if interrupts and status is None:  # whoever imported something then has dropped it
+                    raise click.Abort
             except Exception as error:  # an interrupted import of C code fails in its own way
                 if not interrupts and not isinstance(error, (click.ClickException, click.Abort)):
                     raise

@@ -18,7 +18,7 @@ from ..runs.recorder import create_alternated_runs, is_taken
 from ..runs.rows import RunError
 from ..units import shell_word
 from .options import OPTIONS
-from .request import Request, begin_run, default_output, planned_run, tell_unstored
+from .request import Request, begin_run, default_output, plan_that_is_there, tell_unstored
 from .resumed import kept_plan
 from .types import LAUNCHER_TEXTS, OneLineError, kept_command
 
@@ -145,16 +145,17 @@ def begin_runs(runs: Sequence[Run], requests: Sequence[Request]) -> None:
         runs[0].plan = begin_run(runs[0].folder, runs[0].plan, requests[0])
         return
     path = runs[0].folder.path.parent
-    if is_taken(path):
-        return
-    try:
-        create_alternated_runs(path, {run.folder.path.name: kept_plan(run.plan) for run in runs}, kept_command())
-        tell_unstored(runs[0].plan)
-    except RunError:
-        if not requests[0].control.resume:
-            raise
-        for run, request in zip(runs, requests):
-            run.plan = planned_run(request)[1]
+    if not is_taken(path):
+        try:
+            create_alternated_runs(path, {run.folder.path.name: kept_plan(run.plan) for run in runs}, kept_command())
+        except RunError:
+            if not requests[0].control.resume:
+                raise
+        else:
+            tell_unstored(runs[0].plan)
+            return
+    for run, request in zip(runs, requests):
+        run.plan = plan_that_is_there(run.folder, run.plan, request)
 
 
 def next_commands(folders: Sequence[RunFolder]) -> list[str]:

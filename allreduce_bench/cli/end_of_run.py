@@ -157,7 +157,7 @@ def _stopped(start: ThisStart, job: InJob, reason: str, status: int, end: str = 
     """Return the error of runs that were refused, failed or were interrupted; print the table of finished cells."""
     first, control = start.runs[0].folder, start.control
     job.ends(end, reason)
-    if not control.resume and not any(any(run.folder.launches.iterdir()) for run in start.runs):
+    if not control.resume and not any(any(run.folder.launches.glob("*")) for run in start.runs):
         discard_run(RunFolder(first.resumed_path))  # no rank wrote anything: nothing to resume
         return OneLineError(reason, exit_code=status)
     for run in start.runs:

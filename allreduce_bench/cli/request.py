@@ -76,18 +76,28 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> Plan:
 
     Returns its valid plan: that of another job if several jobs create the run at once with --resume.
     """
-    if is_taken(folder.path):
-        return plan
-    try:
-        create_run(folder, kept_plan(plan), kept_command())
-        tell_unstored(plan)
-    except RunError:
-        if not request.control.resume:
-            raise
-        return planned_run(request)[1]
-    if request.control.resume:
-        talk(f"{folder.path}: no run to continue; this is a new one")
-    return plan
+    if not is_taken(folder.path):
+        try:
+            create_run(folder, kept_plan(plan), kept_command())
+        except RunError:
+            if not request.control.resume:
+                raise
+        else:
+            tell_unstored(plan)
+            if request.control.resume:
+                talk(f"{folder.path}: no run to continue; this is a new one")
+            return plan
+    return plan_that_is_there(folder, plan, request)
+
+
+def plan_that_is_there(folder: RunFolder, plan: Plan, request: Request) -> Plan:
+    """Return the plan of an existing run: `plan`, unless another process made the run since that was planned.
+
+    Raises as `open_run`, without --resume always.
+    """
+    if not request.control.resume:
+        raise RunError(f"{folder.path}: already exists; choose another folder with -o, or continue it with --resume")
+    return plan if folder.plan() == kept_plan(plan) else planned_run(request)[1]
 
 
 def tell_unstored(plan: Plan) -> None:

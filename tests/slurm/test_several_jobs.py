@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import subprocess
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from errno import EIO, ESTALE
 from pathlib import Path
 
@@ -98,17 +98,15 @@ def test_what_is_there_is_never_replaced_by_a_new_run(tmp_path, there):
     assert [one.name for one in tmp_path.iterdir()] == ["run"] and not (path / "run.json").exists()
 
 
-def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path, monkeypatch):
-    folder, other = RunFolder(tmp_path / "run"), Plan(("ring",), (8,), (2,), 1, seed=7)
-    mine = Plan(("ring",), (8,), (2,), 1, seed=8)
-    answers = iter([False, True])  # nobody had begun it when this process looked
-    monkeypatch.setattr(request, "planned_run", lambda request: (folder, folder.plan()))
-    create_run(folder, other, [])
+@pytest.mark.parametrize("sees_it", [True, False])
+def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path, monkeypatch, sees_it):
+    folder, mine = RunFolder(tmp_path / "run"), replace(PLAN, seed=PLAN.seed + 1)
+    create_run(folder, PLAN, [])
+    answers = iter([sees_it] * 2)  # what it sees after it has planned its own: the other has made it, or is about to
     monkeypatch.setattr(request, "is_taken", lambda path: next(answers, True))
-    assert request.begin_run(folder, mine, asked_run("-o", folder.path, "--resume")) == other
-    answers = iter([False, True])
     with pytest.raises(RunError, match="already exists"):
         request.begin_run(folder, mine, asked_run("-o", folder.path))
+    assert request.begin_run(folder, mine, asked_run("-o", folder.path, "--resume")) == PLAN
 
 
 def test_jobs_that_write_at_once_lose_nothing(tmp_path):
