@@ -99,6 +99,25 @@ def at_work(pid: int) -> bool:
     return int(used[11]) + int(used[12]) >= 0.4 * os.sysconf("SC_CLK_TCK")
 
 
+DROPPING = """import os, signal
+from allreduce_bench import cli
+
+def drop(group, context):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+
+cli._Late.invoke = drop
+cli.main(["verify", "ring"])
+"""
+
+
+def test_an_interrupt_that_something_dropped_ends_the_command_nevertheless():
+    ended = subprocess.run([sys.executable, "-c", DROPPING], capture_output=True, text=True, env=with_package())
+    assert (ended.returncode, ended.stderr) == (130, "error: interrupted\n")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     "words",
