@@ -1,10 +1,8 @@
 """Runs over the real MPIs know which algorithms the library ran."""
 
 import subprocess
-import time
 from operator import attrgetter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from interpreters import in_turn, interpreters
@@ -13,6 +11,8 @@ from measured_runs import mpirun, with_package
 
 from allreduce_bench.identifying.of_run import NEAR, asked_of, identify
 from allreduce_bench.launching.launcher import Launcher
+from allreduce_bench.launching.this_start import Run, ThisStart
+from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import identified_of, keep_identified
 from allreduce_bench.runs.plan import Plan
@@ -53,29 +53,32 @@ def test_ranks_that_were_started_look_themselves_once(python, tmp_path):
     assert "ring" in found.at("native:ring", 4096).names and not any(ran.by_messages for ran in found.ran)
 
 
-def made(tmp_path, within_s: float | None = None, warned: bool = False) -> SimpleNamespace:
-    """A run that cannot be started."""
-    folder = build_run(tmp_path / "run", launches=1)
-    control = SimpleNamespace(within_s=within_s, timeout_s=5.0, identify="always")
-    plan, warning = folder.plan(), SimpleNamespace(is_set=warned)
-    launcher = Launcher(str(tmp_path / "no_mpirun"), "Open MPI 5.0.11", "openmpi")
-    run = {"folder": folder, "plan": plan, "launches": plan.planned_launches(), "launcher": launcher, "program": ()}
-    return SimpleNamespace(**run, control=control, started=time.time(), warning=warning)
+def made(path: Path, warned: bool = False, **limits: float) -> tuple[ThisStart, Run]:
+    """A run that cannot be started, and a start of it."""
+    folder = build_run(path / "run", launches=1)
+    run = Run(folder, folder.plan(), Launcher(str(path / "no_mpirun"), "Open MPI 5.0.11", "openmpi"))
+    control = Control(timeout_s=5.0, identify="always", **limits)
+    start = ThisStart(control=control, runs=[run], launches=run.plan.planned_launches())
+    start.warning.is_set = warned
+    return start, run
 
 
 def test_what_is_not_identified_is_one_sentence(tmp_path):
     late = made(tmp_path / "late", within_s=0.0)
-    assert identify(late) == ["which algorithm the library ran on 2, 4 ranks is not identified: no time was left"]
-    (failed,) = identify(made(tmp_path / "failed"))
+    assert identify(*late) == ["which algorithm the library ran on 2, 4 ranks is not identified: no time was left"]
+    (failed,) = identify(*made(tmp_path / "failed"))
     assert "no_mpirun" in failed and "library ran" in failed and "2, 4 ranks is not" in failed
 
 
 def test_nothing_is_started_near_the_end_of_a_job_after_failures_and_for_what_is_known(tmp_path):
-    assert identify(made(tmp_path / "warned", warned=True)) == [] == identify(made(tmp_path / "failed"), {2, 4})
-    known = made(tmp_path / "known")
+    assert identify(*made(tmp_path / "warned", warned=True)) == []
+    start, run = made(tmp_path / "failed")
+    run.failed = dict.fromkeys(start.launches, "rank 1 died")
+    assert identify(start, run) == []
+    start, run = made(tmp_path / "known")
     for ranks in (2, 4):
-        keep_identified(known.folder, identified(ranks, {}))
-    assert identify(known) == []
+        keep_identified(run.folder, identified(ranks, {}))
+    assert identify(start, run) == []
 
 
 def test_sizes_of_whole_elements_over_several_ranks_are_looked_at():
