@@ -94,16 +94,16 @@ def end_runs(start: ThisStart, job: InJob, ended_by: LaunchRefused | KeyboardInt
     """
     runs, warning, only = start.runs, start.warning, start.control.only
     if isinstance(ended_by, LaunchRefused):
-        return _stopped(start, job, str(ended_by), 2, "refused")
+        return _make_error(start, job, str(ended_by), 2, "refused")
     if ended_by is not None:
-        return _stopped(start, job, "interrupted", INTERRUPTED)
+        return _make_error(start, job, "interrupted", INTERRUPTED)
     place = runs[0].folder.resumed_path
-    left_out = "" if warning.is_set else _joined(runs, _left_out)
+    left_out = "" if warning.is_set else _join_sentences(runs, _describe_left_out)
     if left_out:
         talk(f"{left_out}; {to_continue(runs[0].folder, only)}")
     if any(run.failed for run in runs):
-        return _stopped(start, job, _joined(runs, _failed), 1)
-    failures = _joined(runs, partial(_print_table, start))
+        return _make_error(start, job, _join_sentences(runs, _describe_failed), 1)
+    failures = _join_sentences(runs, partial(_print_table, start))
     for command in next_commands([run.folder for run in runs]):
         talk(f"{place}      next: {command}")
     left = job.end_warned() if warning.is_set else ""
@@ -113,7 +113,7 @@ def end_runs(start: ThisStart, job: InJob, ended_by: LaunchRefused | KeyboardInt
     return OneLineError(f"{failures}; results in {place}", exit_code=1) if failures else None
 
 
-def _joined(runs: Sequence[Run], sentence_of: Callable[[Run], str]) -> str:
+def _join_sentences(runs: Sequence[Run], sentence_of: Callable[[Run], str]) -> str:
     """Join what is said of each run; of several each with the name of its run."""
     sentences = [(run.folder.path.name, sentence_of(run)) for run in runs]
     if len(runs) == 1:
@@ -128,32 +128,32 @@ def _print_table(start: ThisStart, run: Run) -> str:
     return NOTHING_MEASURED
 
 
-def _left_out(run: Run) -> str:
+def _describe_left_out(run: Run) -> str:
     """Return the launches for which --within left no time, or too little, with advice; empty: none."""
     if not (run.left_out or run.in_vain):
         return ""
-    words = f"not measured: launches {_names([*run.in_vain, *run.left_out])}: time ran out (--within)"
+    words = f"not measured: launches {_join_names([*run.in_vain, *run.left_out])}: time ran out (--within)"
     if run.in_vain:
         ranks = max(launch.ranks for launch in run.in_vain)
-        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(run.in_vain)}"
+        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_join_names(run.in_vain)}"
         words = f"{words}; {start}: use fewer ranks or a longer --within"
     return words
 
 
-def _failed(run: Run) -> str:
-    """Return why launches failed, and which were not started because of it; empty: none failed."""
+def _describe_failed(run: Run) -> str:
+    """Return why launches failed, and which launches were not started because others had failed; empty: none failed."""
     if not run.failed:
         return ""
     number, reasons = len(run.failed), "; ".join(run.failed.values())
     words = f"{number} launches failed: {reasons}" if number > 1 else reasons
-    return f"{words}; not started after that: {_names(run.given_up)}" if run.given_up else words
+    return f"{words}; not started after that: {_join_names(run.given_up)}" if run.given_up else words
 
 
-def _names(launches: Sequence[Launch]) -> str:
+def _join_names(launches: Sequence[Launch]) -> str:
     return ", ".join(launch.name for launch in launches)
 
 
-def _stopped(start: ThisStart, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
+def _make_error(start: ThisStart, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
     """Return the error of runs that were refused, failed or were interrupted; print the table of finished cells."""
     first, control = start.runs[0].folder, start.control
     job.ends(end, reason)

@@ -68,7 +68,7 @@ def plan_of(options: Mapping[str, Any], library: Callable[[], str] | None = None
     return decide_cuts(plan, options)
 
 
-def with_own_launches(plan: Plan, library: str) -> Plan:
+def separate_forced_launches(plan: Plan, library: str) -> Plan:
     """Return a plan in which algorithms that the library is told to use have launches of their own. Raises ValueError.
 
     With its own choice in these, where all take turns in one.

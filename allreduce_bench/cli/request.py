@@ -23,7 +23,7 @@ from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import split_variables
 from .options import OPTIONS
-from .plan_of_options import fields_said, plan_of, with_own_launches
+from .plan_of_options import fields_said, plan_of, separate_forced_launches
 from .resumed import kept_plan, stored_plan
 from .types import kept_command, talk
 
@@ -117,7 +117,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
         raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
     plan = request.plan()
     if request.library and request.starts_ranks and not {*NAMES}.isdisjoint(plan.competitors):
-        plan = with_own_launches(plan, request.library())
+        plan = separate_forced_launches(plan, request.library())
     folder = RunFolder(control.output or default_output(plan))
     if is_there:
         plan = stored_plan(folder, plan, request.asked)

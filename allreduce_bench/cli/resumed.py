@@ -25,7 +25,7 @@ def stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Plan
     tell_damages([folder], missing=False)
     _refuse_other_lab(wanted, stored, folder)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
-    stored = _with_values_of(wanted, stored, folder)
+    stored = _restore_values(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
 
@@ -37,7 +37,7 @@ def kept_plan(plan: Plan) -> Plan:
     return replace(plan, start=replace(plan.start, **texts, variables=variables))
 
 
-def _with_values_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+def _restore_values(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
     """Return the stored plan with the values that are not stored. Raises PlanError if they are not given again."""
     left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
     for name in left_out:

@@ -69,7 +69,7 @@ def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: di
         # prove: its steps; none are those of the library's own all-reduce
         steps, of_calls = None, party
         if cell.competitor.is_forced:
-            of_calls = stack.enter_context(_forced(context, cell))
+            of_calls = stack.enter_context(_open_forced(context, cell))
         elif not is_of_library(cell.algorithm):
             steps, cell = _prove(context, cell, facts)
 
@@ -119,7 +119,7 @@ def _prove(context: Context, cell: Cell, facts: dict) -> tuple[list[Step], Cell]
 
 
 @contextmanager
-def _forced(context: Context, cell: Cell) -> Iterator[MPI.Comm]:
+def _open_forced(context: Context, cell: Cell) -> Iterator[MPI.Comm]:
     """Yield a communicator on which the library uses the algorithm of `cell`. Raises Unsupported."""
     from ..executing.forced import forced_to  # late: few runs have any
 
