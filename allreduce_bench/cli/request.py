@@ -74,7 +74,7 @@ def open_run(request: Request) -> tuple[RunFolder, Plan]:
 def begin_run(folder: RunFolder, plan: Plan, request: Request) -> Plan:
     """Write the plan of a new run; an existing run is not changed. Raises as `open_run`.
 
-    Returns its valid plan: that of another job if several jobs create the run at once with --resume.
+    Returns its valid plan, made by another job if several jobs create the run at once with --resume.
     """
     if not is_taken(folder.path):
         try:

@@ -63,7 +63,7 @@ def measure_launches(start: ThisStart) -> None:
 def alternate(start: ThisStart) -> list[Turn]:
     """Return the pending launches of each run in turns.
 
-    Of each planned launch that of a, b, c, and in every second round that of c, b, a, so that what slows the machine
+    Runs a, b, c take turns in this order, in every second round in the order c, b, a, so that what slows the machine
     down meets all of them.
     """
     pending = [run.folder.pending(run.plan, start.control.skip_hung, start.launches) for run in start.runs]

@@ -28,7 +28,7 @@ class Run:
     hopeless: set[tuple[int, str]] = field(default_factory=set)  # ranks, and what the library is told: see `Launch`
 
     def gives_up(self, launch: Launch) -> bool:
-        """Return whether such launches failed before, or those of as many ranks with the library as it is."""
+        """Return whether launches with as many ranks failed before, told the same algorithm or none."""
         return bool(self.hopeless & {(launch.ranks, ""), (launch.ranks, launch.forced)})
 
 

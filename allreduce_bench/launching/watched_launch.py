@@ -29,7 +29,7 @@ class LaunchFailed(RuntimeError):
 
 
 class LaunchRefused(RuntimeError):
-    """Error: the ranks refused to measure a launch; nothing of it was written."""
+    """Error: the ranks refused to measure a launch, and wrote nothing."""
 
 
 class WatchedLaunch:

@@ -126,10 +126,10 @@ def is_throttled(counted: dict) -> bool:
 
 def load_findings(counted: Sequence[dict]) -> list[dict]:
     """Return the findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
-    return [*filter(None, (_loaded(counted), _stolen(counted), _throttled(counted)))]
+    return [*filter(None, (_find_load(counted), _find_steal(counted), _find_throttling(counted)))]
 
 
-def _loaded(counted: Sequence[dict]) -> dict | None:
+def _find_load(counted: Sequence[dict]) -> dict | None:
     uses = [(node, use) for node in counted if (use := core_use(node))]
     disturbed = [(node, use) for node, use in uses if use.others >= DISTURBED or use.crowding]
     if not disturbed:
@@ -146,7 +146,7 @@ def _loaded(counted: Sequence[dict]) -> dict | None:
     )
 
 
-def _stolen(counted: Sequence[dict]) -> dict | None:
+def _find_steal(counted: Sequence[dict]) -> dict | None:
     robbed = [(node, use.stolen) for node in counted if (use := core_use(node)) and use.stolen >= DISTURBED]
     if not robbed:
         return None
@@ -161,7 +161,7 @@ def _stolen(counted: Sequence[dict]) -> dict | None:
     )
 
 
-def _throttled(counted: Sequence[dict]) -> dict | None:
+def _find_throttling(counted: Sequence[dict]) -> dict | None:
     slow = list(filter(is_throttled, counted))
     if not slow:
         return None

@@ -28,7 +28,7 @@ def findings(
     hosts of one machine, bytes/s. Events during the launch are found at its end, by `core_load` and `ports`.
     """
     found = [
-        _crowded(machines, ranks_of_node),
+        _find_crowding(machines, ranks_of_node),
         _governor(machines),
         _clock(machines),
         mixed_nodes(machines),
@@ -79,7 +79,7 @@ def fullest_node(machines: Sequence[dict], ranks_of_node: Sequence[int]) -> Full
     return max(nodes, key=lambda node: node.ranks / node.cores)
 
 
-def _crowded(machines: Sequence[dict], ranks_of_node: Sequence[int]) -> dict | None:
+def _find_crowding(machines: Sequence[dict], ranks_of_node: Sequence[int]) -> dict | None:
     """Return the finding that ranks share hardware threads, or else that they share cores."""
     fullest = fullest_node(machines, ranks_of_node)
     if fullest.is_crowded:

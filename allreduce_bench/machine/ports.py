@@ -46,7 +46,7 @@ def watch_ports() -> Callable[[], dict]:
             size_bytes = grown.pop("size_bytes", LEAST_NBYTES)
             if grown and size_bytes >= LEAST_NBYTES:
                 facts.setdefault(port, {})["counted"] = grown
-        for port, words in _degraded():
+        for port, words in _list_degraded_ports():
             facts.setdefault(port, {}).setdefault("degraded", []).append(words)
         return {"ports": facts} if before else {}
 
@@ -69,7 +69,7 @@ def _counts() -> dict[str, dict[str, int]]:
     return counts
 
 
-def _degraded() -> Iterator[tuple[str, str]]:
+def _list_degraded_ports() -> Iterator[tuple[str, str]]:
     """Yield (port, degradation) of ports that are up, and of their devices in their slots.
 
     The kernel does not tell what a port supports. An InfiniBand cable has four lanes, or two if it is split; a single

@@ -60,7 +60,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.cache == "warm" else _cold_region(comm, real),
-        node=Node(node_facts() if leads else None, _watched(leads, len(real.nodes) > 1)),
+        node=Node(node_facts() if leads else None, _start_counting(leads, len(real.nodes) > 1)),
     )
     if not plan.groups and not plan.order:
         return context
@@ -220,7 +220,7 @@ def _ranks_of_node(comm: MPI.Comm, real: Topology) -> Sequence[int]:
     return real.nodes[real.node_of[comm.rank]]
 
 
-def _watched(leads: bool, several: bool) -> Callable[[], dict]:
+def _start_counting(leads: bool, several: bool) -> Callable[[], dict]:
     """Start counting; return a function for this rank's processor time and affinity, and its node's counts.
 
     Ports are counted only in launches on `several` nodes: inside of one no message takes a port.

@@ -151,7 +151,7 @@ class JobRecord:
         self._path: Path | None = None
         with suppress(OSError):
             (folder / JOBS).mkdir(exist_ok=True)
-            self._path = _created(folder / JOBS, f"job-{allocation.name}.{allocation.restart}", self._text())
+            self._path = _create_file(folder / JOBS, f"job-{allocation.name}.{allocation.restart}", self._text())
 
     def add(self, **facts: Any) -> None:
         """Write it anew with these facts."""
@@ -168,7 +168,7 @@ class JobRecord:
         return json.dumps(asdict(self.facts), indent=1) + "\n"
 
 
-def _created(folder: Path, stem: str, text: str) -> Path:
+def _create_file(folder: Path, stem: str, text: str) -> Path:
     """Create a new file, named after `stem`."""
     for number in count(1):
         path = folder / (f"{stem}.json" if number == 1 else f"{stem}.{number}.json")

@@ -42,7 +42,7 @@ def submit_all(
             if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
                 raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or sweep) from error
             raise
-    return _submitted(submission, made[-1], jobs)
+    return _describe_submission(submission, made[-1], jobs)
 
 
 def _steps(
@@ -63,23 +63,23 @@ def _steps(
     for name, text in scripts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for job in submission.all_jobs:
-        with _named(job):
+        with _name_job_in_errors(job):
             commands.test_only(folder / job.script, words_for(job, submission))
         yield
     numbered = replace(submission, number=int(folder.name))
     for job in submission.all_jobs:  # held, so that nothing starts before the last one is in
         arguments = sbatch_arguments(job, numbered, sweep, behind=[job.job for job in jobs])
-        with _named(job):
+        with _name_job_in_errors(job):
             jobs.append(replace(job, job=commands.submit(folder / job.script, arguments)))
         yield
-    kept = asdict(_submitted(submission, folder, jobs))
+    kept = asdict(_describe_submission(submission, folder, jobs))
     write_whole(folder / SUBMISSION, json.dumps(kept, indent=1).encode())  # others may look for it
     yield
     commands.release([job.job for job in jobs])
     yield
 
 
-def _submitted(submission: Submission, folder: Path, jobs: Sequence[SweepJob]) -> Submission:
+def _describe_submission(submission: Submission, folder: Path, jobs: Sequence[SweepJob]) -> Submission:
     """Return the submission with its number and those of its jobs."""
     *measuring, collect = jobs
     return replace(submission, number=int(folder.name), jobs=tuple(measuring), collect=collect)
@@ -101,7 +101,7 @@ def sbatch_arguments(job: SweepJob, submission: Submission, sweep: Path, behind:
 
 
 @contextmanager
-def _named(job: SweepJob) -> Iterator[None]:
+def _name_job_in_errors(job: SweepJob) -> Iterator[None]:
     """Name the script in errors of sbatch."""
     try:
         yield
