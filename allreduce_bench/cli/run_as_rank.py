@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from ..launching.launcher import interface_variables
 from ..launching.unattended import fuse, guard
 from ..machine.mpi import library_name
 from ..machine.variables import drop_values
+from ..measuring.started import Opened, StartedRanks
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..runs.command_of_plan import to_continue
@@ -27,6 +28,7 @@ from ..runs.start import split_variables
 from ..units import counted, in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
+from ..watching.watch import Watch
 from .request import Request, open_run, refuse_under_launcher
 from .types import INTERRUPTED, talk
 
@@ -52,7 +54,7 @@ def run_as_rank(request: Request) -> None:
         tell_switches()  # also before MPI starts, which does not tolerate new processes
     put_out = fuse(request.control.timeout_s, rank_of(os.environ))
     hold_back_mpi()
-    from ..measuring.rank import Task, take_part  # late, as the next: it imports MPI
+    from ..measuring.rank import take_part  # late, as the next: it imports MPI
 
     last_words.listen()  # the fuse is lit
     with asked_transport() as transport:
@@ -63,18 +65,17 @@ def run_as_rank(request: Request) -> None:
     put_out()
     control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
     deadline = None if control.within_s is None else started + control.within_s
-    task = Task(
-        open_run=partial(_open_as_rank, request, ranks, MPI.Get_library_version(), last_words),
-        close_run=partial(_finish_one_launch, control, warning),
+    start = RanksByHand(
+        request=request,
+        control=control,
+        last_words=last_words,
         command=shlex.join(drop_values(sys.orig_argv)),
         position=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
         transport=transport.words,
         warning=warning,
-        guard=partial(guard, control.timeout_s),
-        look=None if control.identify == "never" else partial(_identify, deadline, control.timeout_s, warning),
     )
-    sys.exit(take_part(task))
+    sys.exit(take_part(start))
 
 
 class LastWords:
@@ -108,25 +109,65 @@ class LastWords:
         os._exit(INTERRUPTED)
 
 
-def _open_as_rank(
-    request: Request, ranks: int, version: str, last_words: LastWords
-) -> tuple[RunFolder, Plan, Launch | None]:
-    """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
-    one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
-    request = request.deciding(ranks=(ranks,), **one_launch)
-    request = replace(request, library=partial(library_name, version))
-    folder, plan = open_run(request)
-    last_words.folder = folder
-    if ranks not in plan.ranks:
-        raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
-    only, skip_hung = request.control.only, request.control.skip_hung
-    launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
-    if not launches:
-        raise PlanError(f"--only {only}: no launch with {ranks} ranks")
-    pending = folder.pending(plan, skip_hung, launches)
-    for launch in pending[:1]:
-        _refuse_forced(plan, launch, library_name(version))
-    return folder, plan, next(iter(pending), None)
+@dataclass(kw_only=True)
+class RanksByHand(StartedRanks):
+    """Ranks that mpirun or srun started: they watch themselves, and rank 0 prints the table."""
+
+    request: Request
+    control: Control
+    last_words: LastWords
+
+    def open_run(self) -> Opened:
+        """Return the run that these ranks start or resume, and its next launch of as many; None: no launch is left."""
+        from mpi4py import MPI
+
+        ranks, version, control = MPI.COMM_WORLD.size, MPI.Get_library_version(), self.control
+        one_launch = {} if "launches" in self.request.asked else {"launches": 1}  # the one of these ranks
+        request = self.request.deciding(ranks=(ranks,), **one_launch)
+        folder, plan = open_run(replace(request, library=partial(library_name, version)))
+        self.last_words.folder = folder
+        if ranks not in plan.ranks:
+            raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
+        launches = [launch for launch in chosen_launches(plan, control.only) if launch.ranks == ranks]
+        if not launches:
+            raise PlanError(f"--only {control.only}: no launch with {ranks} ranks")
+        launch = next(iter(folder.pending(plan, control.skip_hung, launches)), None)
+        if launch is not None:
+            _refuse_forced(plan, launch, library_name(version))
+        return folder, plan, launch
+
+    def watch_ranks(self, comm: "MPI.Comm", folder: RunFolder, launch: Launch, on_one_node: bool) -> Watch:
+        """Watch from rank 0 and rank 1. Collective."""
+        return guard(self.control.timeout_s, comm, folder, launch, on_one_node)
+
+    def look_at_library(self, comm: "MPI.Comm", folder: RunFolder, plan: Plan) -> None:
+        """Identify what the library runs, as far as there is time; a failure is said. Collective."""
+        if self.control.identify == "never":
+            return
+        from ..identifying.by_ranks import identify_here  # late: after the last timed cell
+
+        deadline = self.position.deadline
+        left_s = 0.0 if self.warning.is_set else inf if deadline is None else deadline - time.time()
+        try:
+            identify_here(comm, folder, plan, self.control.timeout_s, left_s)
+        except (RuntimeError, ValueError, OSError) as error:
+            talk(f"which algorithm the library ran on {in_ranks([comm.size])} is not identified: {error}")
+
+    def finish_run(self, folder: RunFolder, plan: Plan) -> str:
+        """Finish the run as far as it is measured, and print the launches left; return the failures, empty: none."""
+        from .end_of_run import end_of_run  # late: the first rank alone ends the run
+
+        failures = end_of_run(self.control, self.warning, folder, plan)
+        if failures:
+            talk(f"error: {failures}")
+        if left := folder.pending(plan, self.control.skip_hung, chosen_launches(plan, self.control.only)):
+            names = ", ".join(launch.name for launch in left)
+            is_near_limit = self.warning.is_set
+            reason = "the job is near its time limit" if is_near_limit else "each mpirun measures one launch"
+            talk(f"{reason}; left: {names}; {to_continue(folder, self.control.only)}")
+            if is_near_limit:
+                return failures or f"left: {counted(len(left), 'launch')}"
+        return failures
 
 
 def _refuse_forced(plan: Plan, launch: Launch, library: str) -> None:
@@ -139,30 +180,3 @@ def _refuse_forced(plan: Plan, launch: Launch, library: str) -> None:
             "the library's own algorithms take turns with all others in these ranks, which are one start; run without "
             "mpirun gives them launches of their own"
         )
-
-
-def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
-    """Finish the run as far as it is measured, and print the launches left; return the failures, empty: none."""
-    from .end_of_run import end_of_run  # late: the first rank alone ends the run
-
-    failures = end_of_run(control, warning, folder, plan)
-    if failures:
-        talk(f"error: {failures}")
-    if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
-        names = ", ".join(launch.name for launch in left)
-        reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
-        talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
-    return failures or (f"left: {counted(len(left), 'launch')}" if warning.is_set and left else "")
-
-
-def _identify(
-    deadline: float | None, timeout_s: float, warning: WarningFlag, comm: "MPI.Comm", folder: RunFolder, plan: Plan
-) -> None:
-    """Look at what the library runs, as far as there is time; a failure is said."""
-    from ..identifying.by_ranks import identify_here  # late: after the last timed cell
-
-    left_s = inf if deadline is None else deadline - time.time()
-    try:
-        identify_here(comm, folder, plan, timeout_s, 0.0 if warning.is_set else left_s)
-    except (RuntimeError, ValueError, OSError) as error:
-        talk(f"which algorithm the library ran on {in_ranks([comm.size])} is not identified: {error}")

@@ -25,8 +25,9 @@ from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
 from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible, with_input
-from .context import Context, after_first_call, reason_to_skip
+from .context import Context
 from .schedules import compile_in_turns, proved_steps
+from .skipping import after_first_call, reason_to_skip
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
@@ -54,7 +55,6 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
             raise CellEnded(facts_of_skipped)
         if cell.competitor.is_reference:
             return _measure_floor(context, cell, cells_left)
-        context = context._replace(approach=_approach(context, cell))
         return _measure_all_reduce(context, cell, cells_left, facts)
     except CellEnded as end:
         return CellOutcome(facts | end.facts)
@@ -65,6 +65,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
 def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: dict) -> CellOutcome:
     """Prove, bind, check, warm up and time, and check again; `facts` are filled on the way. Raises CellEnded."""
     comm, party, plan = context.comm, context.party.comm, context.plan
+    approach = _approach(context, cell)
     with ExitStack() as stack:
         # prove: its steps; none are those of the library's own all-reduce
         steps, of_calls = None, party
@@ -87,7 +88,7 @@ def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: di
             call = with_input(call, sendbuf, recvbuf)
 
         # check
-        wait = comm.Barrier if context.crowded else None
+        wait = comm.Barrier if context.is_crowded else None
         checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), wait)
         facts |= _check_before(context, cell, checks, call, sendbuf, recvbuf)
 
@@ -98,9 +99,9 @@ def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: di
             checked, turn = checks.calls, rotation.turn if rotation else call.turn
             checks.rotate(rotation)
             checks.renew()
-            before = context.counters()
+            before = context.node.sent_bytes()
             loop = rotation.loop if rotation else call.timed_calls
-            times = _repeated_calls(context, cell, turn, cells_left, checks, loop)
+            times = _repeated_calls(context, cell, turn, cells_left, checks, loop, approach)
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             if not rotation:  # a loop would be warm
                 facts |= _back_to_back(context, call, checks, times)
@@ -196,9 +197,9 @@ def _repeated_calls(
     cells_left: int,
     checks: repeat.Checks | None = None,
     loop: TimedLoop | None = None,
+    approach: Approach | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
-    approach = context.approach
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
     return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, checks, loop, approach)
 
@@ -214,7 +215,7 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 
 def _seed_of_party(context: Context) -> int:
     """Return the seed for checks: each group has its own inputs, so that a leak between groups is detected."""
-    return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
+    return int(splitmix64(context.plan.seed, np.array([context.party.number]))[0])
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
@@ -249,7 +250,7 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf) -> dict:
         shorter = max((count for count in counts if count < recvbuf.size), default=0)
         facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op, shorter)
         facts["same_bits_calls"] = same_bits.same_bits_calls(run, recvbuf, comm, op)
-    return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
+    return same_bits.bits_of_parties(context.comm.allgather(facts)) if plan.groups else facts
 
 
 def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times: CellTimes) -> dict:
@@ -270,7 +271,7 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
 
 def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:
     """Return the bytes that the interfaces of all nodes sent per call; rank 0 only."""
-    after = context.counters()
+    after = context.node.sent_bytes()
     counts = context.comm.gather((before, after))
     if counts is None:
         return None

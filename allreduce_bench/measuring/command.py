@@ -5,12 +5,16 @@ Users do not type it, so it is parsed without click, whose modules would cost ev
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ..runs.folder import RunFolder
+from ..runs.plan import Launch
 from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.progress import LaunchPosition
 from ..watching.watch import Watch
+from .started import Opened, StartedRanks
 from .startup import OtherLauncher, hold_back_mpi, rank_of, start_mpi
 from .transport import asked_transport
 
@@ -26,6 +30,11 @@ class RankArguments(NamedTuple):
     thread_level: str
     deadline: float | None = None  # seconds since the epoch
     skip_hung: bool = False
+
+    def position(self) -> LaunchPosition:
+        """Return the position of the launch in its run."""
+        ranks = Launch.named(self.launch).ranks
+        return LaunchPosition(self.number, self.planned, self.started, ranks, self.deadline)
 
     def words(self) -> list[str]:
         """Return the words that `parse_arguments` reads: options, then `--` and the run folder."""
@@ -47,6 +56,17 @@ def parse_arguments(words: list[str]) -> RankArguments:
     return RankArguments(Path(folder), values["--launch"], number, planned, started, level, deadline, skip_hung)
 
 
+@dataclass(kw_only=True)
+class RanksOfRun(StartedRanks):
+    """Ranks that `run` started: it watches them, and prints the table after the last launch."""
+
+    arguments: RankArguments
+
+    def open_run(self) -> Opened:
+        folder = RunFolder(self.arguments.folder)
+        return folder, folder.plan(), Launch.named(self.arguments.launch)
+
+
 def main() -> None:
     """Measure one planned launch of a run with the ranks that were started."""
     try:
@@ -65,9 +85,7 @@ def main() -> None:
 def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> int:
     """Start MPI and measure; return the exit status of `rank.take_part`."""
     hold_back_mpi()
-    from ..runs.folder import RunFolder
-    from ..runs.plan import Launch
-    from .rank import Task, take_part
+    from .rank import take_part  # it imports MPI
 
     watch.say("starting")
     try:
@@ -77,16 +95,13 @@ def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> 
         watch.say("failed", why=str(error), pause_s=0.0, refused=True)
         return 2
     watch.say("started")
-    folder, launch = RunFolder(arguments.folder), Launch.named(arguments.launch)
-    number, planned, started = arguments.number, arguments.planned, arguments.started
-    task = Task(
-        open_run=lambda: (folder, folder.plan(), launch),
-        close_run=lambda *_: None,
+    start = RanksOfRun(
+        arguments=arguments,
         command=os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv),
-        position=LaunchPosition(number, planned, started, launch.ranks, arguments.deadline),
+        position=arguments.position(),
         skip_hung=arguments.skip_hung,
         transport=answer.words,
         warning=warning,
         watch=watch,
     )
-    return take_part(task)
+    return take_part(start)

@@ -1,27 +1,34 @@
-"""Groups of --groups on every rank, split once per launch; all of them all-reduce at the same time.
+"""Parties of ranks that all-reduce: all ranks, those of each group, or all in another order; split once per launch.
 
-Other modules see a party of ranks: a group, or all ranks without groups. Ranks in another order than the launcher's
-(--order) are one party of all ranks: it all-reduces in its own numbers, and its times keep those of the launcher.
+Groups all-reduce at the same time, each in its own numbers. Ranks in another order than the launcher's (--order) are
+one party, which all-reduces in its own numbers; its times keep those of the launcher.
 """
+
+from dataclasses import replace
 
 from ..machine.node import host
 from ..runs.groups import groups_of
-from ..runs.rank_order import ranks_in_order
+from ..runs.rank_order import OrderError, ranks_in_order
 from ..watching.whereabouts import set_group_ranks
-from .context import Context, Grouping, Party
+from .context import Context, Party
+from .started import LaunchRefused
 
 
 def split(context: Context) -> Context:
     """Return `context` with its groups, or with all ranks in the plan's order. Collective.
 
-    Raises OrderError on all ranks for an order of other hosts.
+    Raises LaunchRefused for an order of other hosts.
     """
-    comm, order = context.comm, context.plan.order
-    groups = (ranks_in_order(order, comm.allgather(host())),) if order else groups_of(context.plan.groups, comm.size)
+    comm, plan = context.comm, context.plan
+    try:
+        hosts = comm.allgather(host())
+        groups = (ranks_in_order(plan.order, hosts),) if plan.order else groups_of(plan.groups, comm.size)
+    except OrderError as error:
+        raise LaunchRefused(str(error)) from error
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
     ranks = groups[number]
     set_group_ranks(ranks)
     own_comm = comm.Split(number, ranks.index(comm.rank))
-    party = Party(own_comm, context.real.of(ranks), context.topology.of(ranks), () if order else ranks)
-    grouping = Grouping(groups, number, tuple(context.topology.of(ranks) for ranks in groups))
-    return context._replace(grouping=grouping, group=party)
+    real, topology = context.real.of(ranks), context.topology.of(ranks)
+    party = Party(own_comm, real, topology, number, () if plan.order else ranks)
+    return replace(context, party=party, parties=tuple((ranks, context.topology.of(ranks)) for ranks in groups))

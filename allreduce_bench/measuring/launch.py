@@ -22,7 +22,8 @@ from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
-from .context import YARDSTICKS, Context
+from .context import Context
+from .skipping import YARDSTICKS
 
 doing("writing the rows of a cell", counts="rows")(Recorder.cell)
 doing("waiting for the disk")(Recorder.cell_of_lines)

@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from mpi4py import MPI
@@ -13,15 +12,14 @@ from ..algorithms import find_planned
 from ..machine.node import host
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
-from ..runs.rank_order import OrderError
 from ..runs.recorder import Recorder, kind_of
 from ..runs.rows import RunError
-from ..watching.lifeline import WarningFlag
-from ..watching.progress import LaunchPosition, ProgressLines
+from ..watching.progress import ProgressLines
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing, step_of
 from .context import Context, nodes_of
 from .launch import measure_cells
+from .started import LaunchRefused, Opened, StartedRanks
 from .startup import start_mpi
 from .surroundings import (
     end_together,
@@ -35,67 +33,45 @@ from .surroundings import (
 from .sync import wait_quietly
 
 ABORT_PAUSE_S = 1.0  # seconds: another rank's death may make MPI fail here; its connection breaks within that time
-Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing left to measure
 T = TypeVar("T")
 
 doing("starting MPI")(start_mpi)  # not at its definition: the start's stopwatch must load nothing first
 
 
-class TaskRefused(Exception):
-    """Error: this launch must not be measured; raised on all ranks, before anything of it is written."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """Settings of a launch for its ranks; only rank 0 calls the functions, but for `look`, and touches files."""
-
-    open_run: Callable[[], Opened]
-    close_run: Callable[[RunFolder, Plan], object]
-    command: str
-    position: LaunchPosition
-    skip_hung: bool
-    transport: str | None  # reported by the MPI; rank 0 only
-    warning: WarningFlag  # the launch ends after the current cell; rank 0's flag decides
-    watch: Watch | None = None  # None: the ranks have to watch themselves, by `guard`
-    guard: Callable[[MPI.Comm, RunFolder, Launch, bool], Watch] | None = None  # the last: all are on one node
-    look: Callable[[MPI.Comm, RunFolder, Plan], object] | None = None  # all ranks call it after the last cell
-
-
-def take_part(task: Task) -> int:
+def take_part(start: StartedRanks) -> int:
     """Measure one launch with all ranks of COMM_WORLD; the phases are those of `cli.run_from_outside`.
 
-    Returns the exit status: 0, 1 after a failed check or if `close_run` names one, 2 if rank 0 could not open the run
+    Returns the exit status: 0, 1 after a failed check or if `finish_run` names one, 2 if rank 0 could not open the run
     or the environment differs from the plan.
     """
-    comm, watch = MPI.COMM_WORLD, task.watch
+    comm, watch = MPI.COMM_WORLD, start.watch
     earlier: list[dict] = []  # facts of earlier attempts; rank 0 only
     try:
         # plan and folder, read by rank 0: cli.run_as_rank, or measuring.command if we started the ranks
-        folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run, earlier))
+        folder, plan, launch = _agreed(comm, lambda: _opened(comm, start, earlier))
         failed = 0
         if launch is not None:
             # launch: measuring.surroundings, runs.recorder
-            watch = watch or _guarded(comm, task, folder, launch)
-            context, recorder, finished = _entered(comm, task, folder, plan, launch, earlier)
+            watch = watch or start.watch_ranks(comm, folder, launch, len(nodes_of(comm).nodes) == 1)
+            context, recorder, finished = _entered(comm, start, folder, plan, launch, earlier)
 
             # cells: measuring.launch, measuring.cell
-            listener = _ProgressReporter(watch, task)
+            listener = _ProgressReporter(watch, start)
             failed = measure_cells(context, recorder, finished, listener)
             listener.is_warned()  # a warning may have come in the last cell
             end_together(context, recorder)
             if recorder is not None:
                 recorder.seal()
-            if task.look is not None:
-                task.look(comm, folder, plan)
+            start.look_at_library(comm, folder, plan)
 
         # table: cli.end_of_run, if no parent process prints it
-        missed = task.close_run(folder, plan) if comm.rank == 0 else None
+        missed = start.finish_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
             watch.close()  # before the ranks part: silence must not look like a failure
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
-    except TaskRefused as refusal:
-        _say_refused(comm, task, watch, str(refusal))
+    except LaunchRefused as refusal:
+        _say_refused(comm, start, watch, str(refusal))
         return 2
     except BaseException as error:  # any error: the other ranks must not wait for this one
         reason = f"{_one_line(error)}{step_of(error)}"
@@ -108,49 +84,43 @@ def take_part(task: Task) -> int:
         os._exit(1)  # in case Abort returns
 
 
-def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> Watch:
-    """Start the watch of ranks that no parent process watches."""
-    assert task.guard
-    return task.guard(comm, folder, launch, len(nodes_of(comm).nodes) == 1)
-
-
 def _one_line(error: BaseException) -> str:
     """Return the type and the last two lines of an error as one line: an MPI library may write many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(lines[-2:])}"
 
 
-def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, reason: str) -> None:
+def _say_refused(comm: MPI.Comm, start: StartedRanks, watch: Watch | None, reason: str) -> None:
     """Print the refusal once: by the process that started the ranks, or by rank 0 if that is not connected."""
-    if task.watch is not None:
-        task.watch.say("failed", why=reason, pause_s=0.0, refused=True)
+    if start.watch is not None:
+        start.watch.say("failed", why=reason, pause_s=0.0, refused=True)
     elif watch is not None:
         watch.close()
-    if comm.rank == 0 and not (task.watch is not None and task.watch.connected.is_set()):
+    if comm.rank == 0 and not (start.watch is not None and start.watch.connected.is_set()):
         print(f"error: {reason}", file=sys.stderr, flush=True)
 
 
 def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
-    """Run `ask` on rank 0 and broadcast its result. Raises TaskRefused on all ranks if it fails for bad input."""
-    result: T | TaskRefused | None = None
+    """Run `ask` on rank 0 and broadcast its result. Raises LaunchRefused on all ranks if it fails for bad input."""
+    result: T | LaunchRefused | None = None
     if comm.rank == 0:
         try:
             result = ask()
         except (ValueError, OSError) as error:
-            result = TaskRefused(str(error))
+            result = LaunchRefused(str(error))
     wait_quietly(comm)
     result = comm.bcast(result)
-    if isinstance(result, TaskRefused):
+    if isinstance(result, LaunchRefused):
         raise result
     return result
 
 
-def _opened(comm: MPI.Comm, open_run: Callable[[], Opened], earlier: list[dict]) -> Opened:
+def _opened(comm: MPI.Comm, start: StartedRanks, earlier: list[dict]) -> Opened:
     """Open the run, and put the facts of its attempts into `earlier`.
 
-    Raises what `open_run` does, and RunError if this launch does not belong to it.
+    Raises ValueError and OSError as `open_run`, and RunError if this launch does not belong to it.
     """
-    folder, plan, launch = open_run()
+    folder, plan, launch = start.open_run()
     earlier += folder.attempts(typed=False)
     _refuse_to_mix(comm, folder, plan, launch, earlier)
     return folder, plan, launch
@@ -172,21 +142,18 @@ def _refuse_to_mix(
 
 
 def _entered(
-    comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, earlier: Sequence[dict]
+    comm: MPI.Comm, start: StartedRanks, folder: RunFolder, plan: Plan, launch: Launch, earlier: Sequence[dict]
 ) -> tuple[Context, Recorder | None, set[CellKey]]:
-    """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises TaskRefused."""
-    try:
-        context = enter(comm, plan, launch, task.position.deadline)
-    except OrderError as error:  # of an order of ranks that is none of these hosts; all ranks know it
-        raise TaskRefused(str(error)) from error
+    """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises LaunchRefused."""
+    context = enter(comm, plan, launch, start.position.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
-    facts = facts_of(comm, context, task.command, task.transport)
+    facts = facts_of(comm, context, start.command, start.transport)
     context = start_together(context, facts)
     if facts is None:
         return context, None, set()
-    finished = folder.finished(launch, task.skip_hung)
+    finished = folder.finished(launch, start.skip_hung)
     printed = {kind_of(finding) for attempt in earlier for finding in attempt.get("findings", ())}
     recorder = Recorder(folder, launch.name, facts, printed=printed)
     for finding in facts["findings"]:
@@ -198,9 +165,9 @@ def _entered(
 class _ProgressReporter:
     """Reporter of rank 0's progress to the monitor, or to stderr if none is connected."""
 
-    def __init__(self, watch: Watch, task: Task):
-        self.watch, self.lines = watch, ProgressLines(task.position)
-        self.is_monitored, self.warning = task.watch is not None, task.warning
+    def __init__(self, watch: Watch, start: StartedRanks):
+        self.watch, self.lines = watch, ProgressLines(start.position)
+        self.is_monitored, self.warning = start.watch is not None, start.warning
 
     def is_warned(self) -> bool:
         """Return whether a warning came; tells the monitor, which may not have received it."""

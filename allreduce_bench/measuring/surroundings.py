@@ -6,6 +6,7 @@ What cannot be measured is refused before anything is written; the rest is kept 
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from time import process_time
 
@@ -25,7 +26,7 @@ from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
 from ..units import counted, few, format_ranges
 from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
-from .context import Context, Node, nodes_of
+from .context import Context, Node, Party, nodes_of
 from .noise import noise_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, choose, make
@@ -34,7 +35,7 @@ MOST_NAMED = 8  # hosts in one sentence
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
-    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, and OrderError: an order of others."""
+    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, LaunchRefused."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = nodes_of(comm)
@@ -51,16 +52,14 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         real=real,
         topology=topology,
         algorithms=algorithms,
-        memory_per_rank=min((share for share in shares if share is not None), default=None),
-        deadline=deadline,
-        counters=sent_bytes if leads else lambda: None,
-        first_calls={},
-        given_up=set(),
-        begun=set(),
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
+        party=Party(own_comm, real, topology),
+        parties=((range(comm.size), topology),),
+        deadline=deadline,
+        memory_per_rank=min((share for share in shares if share is not None), default=None),
         cold_nbytes=0 if plan.cache == "warm" else _cold_region(comm, real),
-        node=Node(node_facts() if leads else None, _start_counting(leads, len(real.nodes) > 1)),
+        node=_node(real, leads),
     )
     if not plan.groups and not plan.order:
         return context
@@ -134,10 +133,10 @@ def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def _facts_of_groups(context: Context) -> dict:
-    groups = context.grouping.groups
+    ranks = [ranks for ranks, _ in context.parties]
     if context.plan.order:
-        return {"order": groups[0]}
-    return {"groups": {"ranks": groups}} if groups else {}
+        return {"order": ranks[0]}
+    return {"groups": {"ranks": ranks}} if context.plan.groups else {}
 
 
 def start_together(context: Context, facts: dict | None) -> Context:
@@ -155,7 +154,7 @@ def start_together(context: Context, facts: dict | None) -> Context:
     if facts is not None and clock_facts is not None:
         facts["noise"] = noise
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
-    return context._replace(sync=sync, crowded=crowded)
+    return replace(context, sync=sync, is_crowded=crowded)
 
 
 def _fullest_node(context: Context, facts: dict) -> FullestNode:
@@ -168,7 +167,7 @@ def _fullest_node(context: Context, facts: dict) -> FullestNode:
 def end_together(context: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time; keep their drift, and the counts of the nodes. Collective."""
     context.clock.compare()
-    counted = context.comm.gather(context.node.since_start())
+    counted = context.comm.gather(context.node.read_counts())
     if recorder is not None and counted is not None:
         _keep_counted(context, recorder, counted)
     clock_facts = context.clock.facts()
@@ -220,22 +219,23 @@ def _ranks_of_node(comm: MPI.Comm, real: Topology) -> Sequence[int]:
     return real.nodes[real.node_of[comm.rank]]
 
 
-def _start_counting(leads: bool, several: bool) -> Callable[[], dict]:
-    """Start counting; return a function for this rank's processor time and affinity, and its node's counts.
+def _node(real: Topology, leads: bool) -> Node:
+    """Return this node, whose counts begin now; `leads`: this rank reads what the node shows.
 
-    Ports are counted only in launches on `several` nodes: inside of one no message takes a port.
+    Ports are counted only in launches on several nodes: inside of one no message takes a port.
     """
+    facts = node_facts() if leads else None
     watched: list[Callable[[], dict]] = [watch_cores()] if leads else []
-    if leads and several:
+    if leads and len(real.nodes) > 1:
         from ..machine.ports import watch_ports  # late: one node has none to watch
 
         watched.append(watch_ports())
     begun_s = process_time()
 
-    def since() -> dict:
-        facts = {"host": host()} if leads else {}
-        for facts_since in watched:
-            facts |= facts_since()
-        return {"own_s": process_time() - begun_s, "cpus": affinity() or frozenset(), "node": facts}
+    def read_counts() -> dict:
+        counts = {"host": host()} if leads else {}
+        for counts_since in watched:
+            counts |= counts_since()
+        return {"own_s": process_time() - begun_s, "cpus": affinity() or frozenset(), "node": counts}
 
-    return since
+    return Node(facts, read_counts, sent_bytes) if leads else Node(facts, read_counts)

@@ -237,16 +237,18 @@ def test_without_floors_only_all_reduces_are_measured(tmp_path):
 
 @needs_mpi
 def test_cold_buffers_count_as_memory():
-    from allreduce_bench.measuring.context import Context, unfit
+    from allreduce_bench.measuring.context import Context, Party
+    from allreduce_bench.measuring.skipping import unfit
     from allreduce_bench.schedule.algorithm import Topology
 
     class Comm:
         size = 2
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1), Topology.one_node(2)
-    known = (13 << 20, None, lambda: None, {}, set(), set(), None, None, 32 << 20)
-    context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
+    one_party = Party(Comm(), real, real), ((range(2), real),)
+    memory = {"memory_per_rank": 13 << 20, "cold_nbytes": 32 << 20}
+    context = Context(Comm(), plan, Launch(2, 1), real, real, {}, None, None, *one_party, **memory)
     cell = Cell("native", 1 << 20)
     assert unfit(context, cell) is None
-    reason = unfit(context._replace(plan=replace(plan, cache="cold")), cell)
+    reason = unfit(replace(context, plan=replace(plan, cache="cold")), cell)
     assert reason.startswith("needs 89.4 MiB of buffers") and "half of the 13 MiB" in reason

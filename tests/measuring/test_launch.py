@@ -24,12 +24,11 @@ class Comm:
 
 
 def make_context(deadline: float | None):
-    from allreduce_bench.measuring.context import Context
+    from allreduce_bench.measuring.context import Context, Party
 
-    real = Topology.one_node(1)
-    return Context(
-        Comm(), PLAN, Launch(1, 1), real, real, {}, None, deadline, lambda: None, {}, set(), set(), None, None
-    )
+    real, comm = Topology.one_node(1), Comm()
+    one_party = Party(comm, real, real), ((range(1), real),)
+    return Context(comm, PLAN, Launch(1, 1), real, real, {}, None, None, *one_party, deadline)
 
 
 def test_without_a_deadline_cells_come_as_they_are_planned():

@@ -19,7 +19,7 @@ from wrong_calls import FAULTS, Fault, Run, bounds, faulty, one_call_of, sound, 
 from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.measuring import cell
-from allreduce_bench.measuring.context import Context
+from allreduce_bench.measuring.context import Context, Measured, Party
 from allreduce_bench.measuring.sync import Barrier, Clock
 from allreduce_bench.runs.dtypes import is_float, teach_numpy
 from allreduce_bench.runs.plan import Cell, Launch, Plan
@@ -45,14 +45,10 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
         node,
         node,
         builtin(),
-        None,
-        None,
-        lambda: None,
-        {},
-        set(),
-        set(),
         clock,
         Barrier(comm),
+        Party(comm, node, node),
+        ((range(comm.size), node),),
     )
 
 
@@ -63,9 +59,7 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
     cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)
     return cell.outcome_of(
-        context._replace(
-            plan=replace(context.plan, cache=cache), first_calls={}, given_up=set(), begun=set(), cold_nbytes=1 << 20
-        ),
+        replace(context, plan=replace(context.plan, cache=cache), measured=Measured(), cold_nbytes=1 << 20),
         Cell(algorithm, count * context.plan.itemsize),
         1,
     )

@@ -35,7 +35,7 @@ def measured(comm: MPI.Comm) -> list[dict]:
     ):
         context = context_of(comm, op, dtype, 1, 0.02)
         plan = replace(context.plan, cache=cache)
-        context = context._replace(plan=plan, algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
+        context = replace(context, plan=plan, algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
         outcome = cell.outcome_of(context, Cell(f"{name}@pipelined", COUNT * plan.itemsize, SEGMENT, WINDOW), 1)
         kept = ("state", "wrong", "run_whole", "steps", "path_messages")
         found.append({name: outcome.facts.get(name) for name in kept})

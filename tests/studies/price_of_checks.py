@@ -33,7 +33,7 @@ def measure(sizes: list[int]) -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.measuring import calls, cell
-    from allreduce_bench.measuring.context import Context
+    from allreduce_bench.measuring.context import Context, Party
     from allreduce_bench.measuring.sync import Barrier, Clock
     from allreduce_bench.runs.plan import Cell, Launch, Plan
     from allreduce_bench.schedule.algorithm import Topology
@@ -55,8 +55,9 @@ def measure(sizes: list[int]) -> None:
     comm = MPI.COMM_WORLD.Dup()
     node = Topology.one_node(comm.size)
     plan = Plan(("ring",), (), (comm.size,), 1, seed=1, cell_time_s=CELL_TIME_S)
-    common = (comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set(), set())
-    context = Context(*common, Clock(comm, shared=True), Barrier(comm))
+    common = (comm, plan, Launch(comm.size, 1), node, node, builtin())
+    one_party = Party(comm, node, node), ((range(comm.size), node),)
+    context = Context(*common, Clock(comm, shared=True), Barrier(comm), *one_party)
     for size_bytes in sizes:
         for algorithm in ("native", "ring"):
             found = []
