@@ -30,9 +30,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="4(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, half of the beta on two ports",
     on_request=True,
     known_as="bidirectional ring, NCCL Ring on two channels of opposite directions",
-    cost_words=(
-        "Cost of n bytes (exact, for one message at a time): 4(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: "
-        "4(p-1). Sent per rank: 2(p-1)/p n, half of it to each neighbour."
+    why=(
+        "4(p-1): each half of the vector goes twice round the ring, 2(p-1) hops, and the two directions take "
+        "turns, since a step is one MPI_Sendrecv."
     ),
     best="large vectors where a rank has a link to each neighbour, or links are used in one direction only.",
     source=(

@@ -66,11 +66,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     on_request=True,
     known_as="Bine (bandwidth variant), PICO bine_bdw_remap, for other even numbers bine_block_by_block_any_even",
-    cost_words=(
-        "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "
-        "+ (p-1)/p n gamma, the number of links that a message takes aside. If p is odd: of p-1 ranks, and 2 (alpha "
-        "+ n beta) + n gamma. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n, in whole "
-        "ranges if p is a power of two."
+    why=(
+        "2 ceil(log2 p), as in rabenseifner: exchanges halve what a rank sums up, and double it on the way back. "
+        "The partners differ: they are nearer. An odd number of ranks takes two more."
     ),
     best="medium and large vectors on networks of groups (Dragonfly, tapered fat trees), neighbours in one group.",
     source=SOURCE,
@@ -104,9 +102,9 @@ def partner_of_whole_vectors(rank: int, step: int, size: int) -> int:
     formula="(L+2x) (alpha + n beta) + (L+x) n gamma, L = floor(log2 p), x = 1 unless p = 2^L",
     on_request=True,
     known_as="Bine (latency variant), PICO bine_lat; Swing's latency variant",
-    cost_words=(
-        "Cost of n bytes (a bound; exact on one node), L = floor(log2 p), x = 1 if p is no power of two, else 0: "
-        "(L+2x) (alpha + n beta) + (L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n."
+    why=(
+        "log2 p, as in recursive_doubling: each exchange doubles the ranks whose vectors are summed up. Where p "
+        "is no power of two, a round before and one after fold the other ranks in."
     ),
     best="small vectors on networks of groups; not where all ranks need the same bits.",
     source=SOURCE,

@@ -43,9 +43,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     on_request=True,
     known_as="circulant graph algorithm",
-    cost_words=(
-        "Cost of n bytes (exact for equal blocks): 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2 "
-        "ceil(log2 p). Sent per rank: 2(p-1)/p n."
+    why=(
+        "2 ceil(log2 p): each round halves, rounded up, the blocks of which a rank holds partial sums, until it "
+        "has its own alone. The way back takes as many."
     ),
     best="medium and large vectors on any number of ranks, where distance costs nothing.",
     source='Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", arXiv 2410.14234, 2024.',

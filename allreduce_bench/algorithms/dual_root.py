@@ -82,9 +82,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     on_request=True,
     segmented=True,
     known_as="doubly pipelined, dual-root reduction-to-all",
-    cost_words=(
-        "Cost of n bytes (bound), p = 2^h-2, less for fewer ranks: (4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) "
-        "n/k gamma, so 3 n beta for large n. Steps: about 3k in one rank. Sent per rank: at most 3 n."
+    why=(
+        "A segment climbs one of two trees, crosses between their roots and comes down: about 4 log2 p rounds. "
+        "Each further segment adds 3, since an inner rank talks to two children and a parent."
     ),
     best="small and medium vectors on many ranks, and operations that need the order of ranks.",
     source='Träff, "A Doubly-pipelined, Dual-root Reduction-to-all Algorithm", arXiv 2109.12626, 2021.',

@@ -112,9 +112,9 @@ def of(inner: Algorithm, outer: Algorithm) -> Algorithm:
         exact=False,
         formula=f"half of {inner.name} inside the nodes, {outer.name} between them, the half backwards",
         segmented=inner.segmented or outer.segmented,
-        cost_words=(
-            f"Cost (bound): the messages of {inner.name} that reduce, twice, and those of {outer.name} on the elements "
-            "that a rank owns."
+        why=(
+            f"The rounds of {inner.name} that reduce, inside the nodes; those of {outer.name} between them; the first "
+            "ones backwards."
         ),
         best="many nodes whose inside is faster than the network between them.",
         source="the composition of HiCCL (Hidayetoglu et al., arXiv 2408.05962), BlueConnect and Open MPI's han.",

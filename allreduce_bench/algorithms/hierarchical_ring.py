@@ -86,9 +86,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(2(L-1) + 2(N-1)) alpha + 2(p-1)/p n beta + (p-1)/p n gamma on N equal nodes of L ranks",
     known_as="2D ring, Horovod hierarchical all-reduce, BlueConnect on two levels",
-    cost_words=(
-        "Cost of n bytes on equal nodes (exact): 2(L-1) + 2(N-1) messages, 2(p-1)/p n beta + (p-1)/p n gamma; a "
-        "bound otherwise. Steps: 2(L-1) + 2(N-1). Sent per rank: 2(p-1)/p n on equal nodes."
+    why=(
+        "2(L-1) + 2(N-1): rings inside the nodes of L ranks take L-1 rounds before and L-1 after; in between each"
+        " slice goes twice round a ring of N nodes."
     ),
     best="large vectors on many nodes, and wherever messages inside a node are much cheaper than between nodes.",
     source='Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).',

@@ -26,9 +26,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma",
     bounded=True,
-    cost_words=(
-        "Cost of n bytes (exact): (p-1) alpha + (p-1) n beta + (p-1) n gamma. Steps: p-1. Sent per rank: (p-1) n."
-    ),
+    why=("p-1: a rank sends its vector to each of the p-1 others, one a round."),
     best="two ranks; otherwise the control that shows what an algorithm is worth.",
     source="none; it is what one writes first.",
 )

@@ -30,10 +30,7 @@ def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cos
     exact=True,
     formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma",
     bounded=True,
-    cost_words=(
-        "Cost of n bytes (exact): 2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma. Steps: 2(p-1) at the master, 2 "
-        "elsewhere. Sent: (p-1) n by the master, n by the others."
-    ),
+    why=("2(p-1): the master takes one vector at a time, p-1 times, and sends the sum p-1 times."),
     best="tiny vectors on very few ranks.",
     source=SOURCE,
 )
@@ -66,10 +63,7 @@ def parameter_server(rank: int, size: int, topology: Topology, count: int, segme
     exact=True,
     formula="2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     known_as="reduce-scatter and allgather by pairwise exchange",
-    cost_words=(
-        "Cost of n bytes (exact for equal blocks): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: "
-        "2(p-1). Sent per rank: 2(p-1)/p n."
-    ),
+    why=("2(p-1): each rank takes its block from the p-1 others, one a round, and sends them its sum, one a round."),
     best="full-bandwidth switches, where many partners cost nothing.",
     source=SOURCE,
 )

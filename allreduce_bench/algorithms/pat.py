@@ -36,9 +36,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     on_request=True,
     known_as="NCCL PAT, there for reduce-scatter and allgather alone",
-    cost_words=(
-        "Cost of n bytes (exact for equal blocks): 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2 "
-        "ceil(log2 p). Sent per rank: 2(p-1)/p n, up to p/2 separate blocks in a message."
+    why=(
+        "2 ceil(log2 p): each round doubles the ranks that are summed up in a block, as in any binomial tree, and"
+        " a message carries the blocks of many trees. The way back takes as many."
     ),
     best="medium vectors on many ranks whose neighbours are near.",
     source=(

@@ -33,10 +33,10 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(2L+2x) alpha + (2(q-1)/q+2x) n beta + ((q-1)/q+x) n gamma, q = 2^L <= p, x = 1 unless p = q",
     known_as="MPICH Rabenseifner (reduce-scatter, allgather), Open MPI tuned 6",
-    cost_words=(
-        "Cost of n bytes (exact), q = 2^L, L = floor(log2 p), x = 1 if p is no power of two, else 0: (2L+2x) alpha"
-        " + (2(q-1)/q + 2x) n beta + ((q-1)/q + x) n gamma. Steps: at most 2L+2x. Sent per rank: at most (2(q-1)/q"
-        " + x) n."
+    why=(
+        "2 log2 p: log2 p exchanges halve what a rank sums up, until it owns one finished block, and as many "
+        "double it on the way back. Where p is no power of two, a round before and one after fold the other ranks"
+        " in."
     ),
     best="large vectors on a power of two of ranks.",
     source=(

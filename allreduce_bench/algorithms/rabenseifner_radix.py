@@ -94,9 +94,9 @@ def of_radix(most: int) -> Algorithm:
         formula="2(k-1) log_k p alpha + 2(p-1)/p n beta + (p-1)/p n gamma for p a power of k",
         on_request=True,
         known_as="MPICH k_reduce_scatter_allgather, UCC sra_knomial",
-        cost_words=(
-            "Cost of n bytes (exact for equal blocks), p = k1 k2 ..., the radices of the rounds: 2((k1-1) + (k2-1) + "
-            "...) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: as many as messages. Sent per rank: 2(p-1)/p n."
+        why=(
+            "2(k-1) for each factor k of p: k-1 messages bring a rank the parts of its k-1 partners, and k-1 bring "
+            "finished parts back."
         ),
         best="large vectors where k-1 messages at once cost little more than one, and groups of k ranks are near.",
         source=(

@@ -27,9 +27,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(L+2x) (alpha + n beta) + (L+x) n gamma, L = floor(log2 p), x = 1 unless p = 2^L",
     known_as="MPICH recursive doubling, Open MPI tuned 3",
-    cost_words=(
-        "Cost of n bytes (exact), L = floor(log2 p), x = 1 if p is no power of two, else 0: (L+2x) (alpha + n "
-        "beta) + (L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n."
+    why=(
+        "log2 p: each exchange doubles the ranks whose vectors are summed up, and no message can do more. Where p"
+        " is no power of two, a round before and one after fold the other ranks in."
     ),
     best="small vectors on any number of ranks.",
     source=(

@@ -28,9 +28,10 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     known_as="NCCL Ring, Open MPI tuned 4 (ring)",
-    cost_words=(
-        "Cost of n bytes (exact): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2(p-1). Sent per rank: "
-        "2(p-1)/p n."
+    why=(
+        "2(p-1): a block needs p-1 hops round the ring until all p ranks have added their part, and its sum p-1 "
+        "hops more until all have it. All p blocks travel at once, one from each rank, so that every link works "
+        "in every round."
     ),
     best="vectors of many bytes per rank; its latency grows with p.",
     source="Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.",

@@ -46,10 +46,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     on_request=True,
     known_as="Swing (bandwidth variant), libswing SWING_B",
-    cost_words=(
-        "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "
-        "+ (p-1)/p n gamma, the number of links that a message takes aside. If p is odd: of p-1 ranks, and 2 (alpha "
-        "+ n beta) + n gamma. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
+    why=(
+        "2 ceil(log2 p), as in rabenseifner: exchanges halve what a rank sums up, and double it on the way back. "
+        "The partners differ: they are nearer. An odd number of ranks takes two more."
     ),
     best="medium vectors on a ring or torus of ranks, whose links messages to far ranks share.",
     source='De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024, arXiv 2401.09356.',

@@ -104,10 +104,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="8(d1+d2-2) alpha + 2(p-1)/p n beta + (p-1)/p n gamma on d1 x d2 = p ranks; a quarter of it on four ports",
     on_request=True,
     known_as="bucket algorithm, multi-port torus; BlueConnect with all its orders of dimensions at once",
-    cost_words=(
-        "Cost of n bytes on d1 x d2 = p ranks (exact for equal blocks, for one message at a time): 8(d1+d2-2) alpha + "
-        "2(p-1)/p n beta + (p-1)/p n gamma. Steps: 8(d1+d2-2). Sent per rank: 2(p-1)/p n, a quarter of it over each of "
-        "four links."
+    why=(
+        "8(d1+d2-2): rings along dimensions of d1 and d2 ranks take 2(d1-1) + 2(d2-1) rounds, and the four parts "
+        "of the vector take turns; with torus@pipelined they overlap."
     ),
     best="large vectors on many ranks of a torus, or of a grid of nodes by ranks.",
     source=(

@@ -50,9 +50,10 @@ def _starts(size: int, topology: Topology) -> Starts:
     formula="4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, h = floor(log2 p), k segments",
     segmented=True,
     known_as="pipelined binary tree, reduce + broadcast",
-    cost_words=(
-        "Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, so 4 n beta"
-        " for large n. Steps: at most 6k in one rank. Sent per rank: at most 3 n."
+    why=(
+        "A segment climbs h = floor(log2 p) levels and comes down as many. A parent takes its two children one "
+        "after the other and sends to them likewise, so a level takes two rounds: at most 4h, and 4 more for each"
+        " further segment."
     ),
     best="small vectors on many ranks.",
     source="the pipelined binary tree of Sanders, Speck and Träff, Parallel Computing 35(12), 2009.",

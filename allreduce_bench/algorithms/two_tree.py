@@ -111,10 +111,9 @@ def _starts(size: int, topology: Topology) -> Starts:
     formula="4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, h = floor(log2 p), k segments per half",
     segmented=True,
     known_as="NCCL Tree (double binary tree, without the chain inside a node)",
-    cost_words=(
-        "Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, so 2 n "
-        "beta for large n: full bandwidth and logarithmic latency. Steps: at most 8k in one rank. Sent per rank: "
-        "at most 2 n."
+    why=(
+        "As in tree, a level takes two rounds: at most 4h for one segment of each half, h = floor(log2 p), and 4 "
+        "more for each further one. Both halves move at once: who is a leaf of one tree works in the other."
     ),
     best="medium vectors on many ranks, where the ring's latency hurts.",
     source=(

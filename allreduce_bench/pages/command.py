@@ -1,10 +1,10 @@
-"""`explain`: algorithms round by round, as text, a page, a picture or a moving picture; `--all` writes the gallery."""
+"""`explain`: algorithms round by round, as text, a page or a picture; `--all` writes pages about all of them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
 
 import click
 
@@ -12,26 +12,26 @@ from ..algorithms import find, is_of_library
 from ..algorithms.torus import Dimensions, dimensions_of
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
-from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, parsed, progress
+from ..cli.types import RANKS as RANK_COUNTS
+from ..cli.types import OneLineError, errors_in_one_line, given_options, parsed, progress
 from ..cli.work_limit import generators_that_end
-from ..runs.files import is_stream, read_given_text, refuse_given, write_atomically, write_given
+from ..runs.files import is_stream, read_given_text, refuse_given, write_given
 from ..schedule import Schedule
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.distance import distance
-from ..schedule.draw import rounds
+from ..schedule.draw import messages_of_rounds, rounds
 from ..schedule.price import border
 from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
+from ..tables import columns_of, fitted
 from ..units import counted
-from .drawing import STYLES, drawing, rank_names
-
-if TYPE_CHECKING:
-    from .drawing import Drawing
+from .drawing import drawing
+from .teaching import Measured, read_measured
 
 LONGEST_MAP = 2**20  # bytes
 
 # Options of `explain --all`
-BESIDE_ALL = {"every", "output", "ranks", "names"}  # options allowed beside it
-RANKS_OF_GALLERY = 8  # in its pictures, unless -n says otherwise
+BESIDE_ALL = {"every", "output", "ranks"}  # options allowed beside it
+RANKS, RANKS_OF_SITE = 4, 8  # unless -n or a run says otherwise
 MOST_RANKS_OF_LENGTHS = 64  # whose sums are compared over lengths: of more it takes long
 
 
@@ -44,9 +44,9 @@ class Asked:
     count: int | None  # elements; None: the default of the kind of output
     segment: int | None  # elements
     ranks_per_node: int | None
-    names: str  # how ranks are called: one of drawing.STYLES
     map: Path | None  # file of hosts and switches
     torus: Dimensions | None
+    measured: Measured | None
 
 
 def _as_text(asked: Asked) -> str:
@@ -78,7 +78,13 @@ def _as_text(asked: Asked) -> str:
                 if same
                 else "order of additions of an element: depends on the length of the vector"
             )
+        lines += (
+            wrap(f"why {counted(len(messages_of_rounds(schedules)), 'round')}: {chosen.why}", 79) if chosen.why else []
+        )
         pages.append("\n".join([*lines, f"{_promises_line(proof)}\n"]))
+    if asked.measured:
+        table = fitted(columns_of(asked.measured.table, left=[0]))
+        pages.append("\n".join([asked.measured.title, *(f"    {line}" for line in table), ""]))
     return "\n".join(pages)
 
 
@@ -143,37 +149,20 @@ def _as_page(asked: Asked) -> str:
     """Return one page of HTML. Raises AlgorithmError, Refusal."""
     from .page import page
 
-    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
+    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.measured)
 
 
-def _as_png(asked: Asked) -> bytes:
-    """Draw all rounds in one PNG. Raises AlgorithmError, Refusal."""
-    from .pictures import png
+def _as_picture(asked: Asked) -> str:
+    """Return an SVG of all rounds. Raises AlgorithmError, Refusal."""
+    from .layout import layout_of
+    from .pictures import Scene, svg
 
-    return png(*_drawing_and_names(asked))
-
-
-def _as_gif(asked: Asked) -> bytes:
-    """Draw a moving picture. Raises AlgorithmError, Refusal."""
-    from .pictures import gif
-
-    told = progress()
-    return gif(*_drawing_and_names(asked), told)
-
-
-def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
-    """Return the drawing for a picture, and the names of the ranks. Raises AlgorithmError, Refusal."""
     (algorithm,) = asked.algorithms
     drawn = drawing(algorithm, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
-    return drawn, rank_names(asked.ranks, asked.names)
+    return svg(Scene(drawn, layout_of(drawn)))
 
 
-ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # suffix of -o -> renderer
-    ".txt": _as_text,
-    ".html": _as_page,
-    ".png": _as_png,
-    ".gif": _as_gif,
-}
+ENDINGS: dict[str, Callable[[Asked], str]] = {".txt": _as_text, ".html": _as_page, ".svg": _as_picture}  # of -o
 
 
 def _promises_line(proof: Proof) -> str:
@@ -187,19 +176,12 @@ def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
         raise OneLineError(reason)
 
 
-def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
-    """Return the value of an option that is required except with --all. Raises click.MissingParameter."""
-    if value is None and not context.params.get("every"):
-        raise click.MissingParameter(ctx=context, param=option)
-    return value
-
-
-def explain_all(context: click.Context) -> Path:
-    """Write the gallery that the options of `explain --all` ask for; return its first page.
+def explain_all(context: click.Context, ranks: int) -> Path:
+    """Write the pages that the options of `explain --all` ask for; return the first.
 
     Raises OneLineError for options not allowed with --all, and as `write_site`.
     """
-    from .gallery.site import write_site
+    from .site import write_site
 
     chosen = context.params
     others = [name for name in context.params if name in given_options(context) - BESIDE_ALL]
@@ -209,22 +191,30 @@ def explain_all(context: click.Context) -> Path:
         raise OneLineError(f"--all shows every algorithm in the same way; leave out {named}")
     if chosen["output"] is None:
         raise OneLineError("--all writes a folder of pages; add -o and the name of a new folder, such as -o site")
-    ranks = chosen["ranks"] or [RANKS_OF_GALLERY]
-    if len(ranks) != 1:
-        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
-    return write_site(chosen["output"], ranks[0], chosen["names"], progress())
+    return write_site(chosen["output"], ranks, progress())
 
 
 @click.command(
     epilog=examples(
-        "explain ring -n 4",
-        "explain two_tree -n 16 -o two_tree.html",
-        "explain --compare ring two_tree -n 16 -o compare.html",
+        "explain ring",
+        "explain two_tree -n 8 -o two_tree.html",
+        "explain ring two_tree -n 16 -o compare.html",
+        "explain ring --run results/today -o ring.html",
         "explain --all -o site",
     )
 )
 @click.argument("algorithms", metavar="ALGORITHM", nargs=-1)
-@click.option("-n", "--ranks", type=RANKS, callback=required_beside_all, help="Number of ranks, e.g. 4.")
+@click.option(
+    "-n", "--ranks", type=RANK_COUNTS, help="Number of ranks [default: 4, or the most of --run; with --all 8]."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead of stdout: .html, a page to step through; .svg, a moving picture of all rounds.",
+)
+@click.option("--run", "run", type=click.Path(path_type=Path), help="Show what this run measured, too.")
+@click.option("--all", "every", is_flag=True, help="Write pages about all algorithms to a new folder, -o site.")
 @click.option(
     "--count", type=click.IntRange(0), help="Elements of the vector [default: text: one per rank; else: equal blocks]."
 )
@@ -233,13 +223,6 @@ def explain_all(context: click.Context) -> Path:
     "--ranks-per-node",
     type=click.IntRange(1),
     help="Lay the ranks out on nodes of so many [default: one node; in pictures: several where they matter].",
-)
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    is_eager=True,
-    help="Write pages about all algorithms to a new folder, -o site.",
 )
 @click.option(
     "--map",
@@ -252,53 +235,53 @@ def explain_all(context: click.Context) -> Path:
     type=parsed("dimensions", dimensions_of),
     help="Text: say how far bytes go on a torus of ranks, e.g. 4x4, and what its busiest link carries.",
 )
-@click.option("--compare", is_flag=True, help="Show two algorithms in step on one page: --compare ring two_tree.")
-@click.option(
-    "--names", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="What pages call the ranks."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write to this file instead of stdout. A name that ends in .html makes a page with moving messages, in .gif a "
-    "moving picture, in .png a picture of all rounds.",
-)
 @errors_in_one_line
-def explain(algorithms, ranks, compare, every, output, **others) -> None:
-    """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
+def explain(algorithms, ranks, output, run, every, **others) -> None:
+    """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds; or two, in step.
 
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
+    named, asked_ranks = _sorted_words(algorithms, ranks)
     if every:
-        click.echo(explain_all(click.get_current_context()))
+        click.echo(explain_all(click.get_current_context(), asked_ranks or RANKS_OF_SITE))
         return
-    if len(ranks) != 1:
-        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
-    (size,) = ranks
-    refuse_too_many(ranks)
-    _refuse_other_number(algorithms, compare)
+    if not 1 <= len(named) <= 2:
+        raise OneLineError(
+            f"explain takes one algorithm, or two to compare, found {len(named)}; type 'allreduce-bench explain ring', "
+            "or 'allreduce-bench explain --all -o site' for pages about all"
+        )
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
+    if ending == ".svg" and len(named) > 1:
+        raise OneLineError(f"-o {output}: a picture shows one algorithm; name an .html file to compare two")
+    if library := next(filter(is_of_library, named), None):
+        raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
+    found = find([*named])
+    measured = read_measured(run, [*found], asked_ranks) if run else None
+    size = measured.ranks if measured else asked_ranks or RANKS
+    refuse_too_many([size])
     _refuse_networks(size, ending, others["map"], others["torus"])
-    if compare and ending != ".html":
-        raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
     if output:
         refuse_given(output)
-    if library := next(filter(is_of_library, algorithms), None):
-        raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     try:
-        with generators_that_end(find(list(algorithms)).values()):
-            made = ENDINGS[ending](Asked(algorithms, size, **others))
+        with generators_that_end(found.values()):
+            made = ENDINGS[ending](Asked(named, size, measured=measured, **others))
     except Refusal as refusal:
-        raise OneLineError(f"{', '.join(find(list(algorithms)))}, {size} ranks: {refusal}", exit_code=1) from refusal
+        raise OneLineError(f"{', '.join(found)}, {size} ranks: {refusal}", exit_code=1) from refusal
     if output is None:
         click.echo(made, nl=False)
-    elif isinstance(made, bytes):
-        write_atomically(output, made)
     else:
         write_given(output, made)
+
+
+def _sorted_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:
+    """Return the names among the words, and the number of ranks: `ring 4` is `ring -n 4`. Raises OneLineError."""
+    numbers = [*map(int, filter(str.isdecimal, words)), *(ranks or ())]
+    if len(numbers) > 1 or 0 in numbers:
+        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, numbers))}")
+    return tuple(word for word in words if not word.isdecimal()), next(iter(numbers), None)
 
 
 def _refuse_networks(size: int, ending: str, map: Path | None, torus: Dimensions | None) -> None:
@@ -308,12 +291,3 @@ def _refuse_networks(size: int, ending: str, map: Path | None, torus: Dimensions
             raise OneLineError(f"{option} belongs to the text; leave out -o, or name a .txt file")
     if torus and prod(torus) != size:
         raise OneLineError(f"--torus: its dimensions make {prod(torus)} ranks; expected {size}, as -n says")
-
-
-def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
-    """Raise OneLineError unless one algorithm is named, or two with --compare."""
-    if compare and len(algorithms) != 2:
-        raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
-    if not compare and len(algorithms) != 1:
-        found = " ".join(algorithms) or "none"
-        raise OneLineError(f"explain takes one algorithm, or two with --compare; found {found}")

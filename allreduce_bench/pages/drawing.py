@@ -1,4 +1,8 @@
-"""Rounds of an algorithm as values for pages and pictures, and the colours of blocks."""
+"""Rounds of an algorithm as values, the shape that its messages make, and the words and colours of blocks.
+
+A block is a part of the vector that every message treats as a whole; its content is the set of ranks whose
+contributions are summed up in it. Pages and pictures read a `Drawing` and know no schedule.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +17,6 @@ from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.verify import Case, Proof, proof_of
-from ..units import counted
 
 LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper
 SATURATION = 0.62
@@ -42,38 +45,17 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
-    darker, lighter = sorted((luminance(first), luminance(second)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
 def _hex(hue: float, lightness: float) -> str:
     return "#" + "".join(f"{round(channel * 255):02x}" for channel in hls_to_rgb(hue, lightness, SATURATION))
-
-
-# Rounds, shape and words of an algorithm, for pages, pictures and texts
-#
-# A block is a part of the vector that every message treats as a whole; its content is the set of ranks whose
-# contributions are summed up in it. Renderers read a `Drawing` and know no schedule.
 
 
 # Limits of a picture
 MOST_RANKS = 32  # more do not fit side by side
 MOST_BLOCKS = 64
-MOST_MESSAGES = 10_000
-
-# Styles of rank names: MPI's, and those of articles about GPUs
-RANK_NAMES = {"rank": ("rank ", 0), "GPU-0": ("GPU-", 0), "GPU1": ("GPU", 1)}  # style -> (word, the first number)
-STYLES = tuple(RANK_NAMES)
+MOST_MESSAGES = 4_000  # a page of so many has 1.5 MB
 
 # Shapes of an algorithm, inferred from its messages
 SHAPES = ("ring", "tree", "two_trees", "star", "hypercube", "nodes")
-
-LEGEND = (
-    "A box is a rank, a row a part of the vector. Filled: whose values the row has summed up.\n"
-    "Full colour: the finished sum of all ranks. S1 on an arrow is the finished sum of part 1."
-)
 
 Edges = frozenset[tuple[int, int]]  # pairs of ranks that exchange messages, the lower rank first
 Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][block]: the ranks whose contributions it holds
@@ -293,17 +275,6 @@ def _exchanged_share(rounds: Sequence[Sequence[Message]]) -> float:
     return exchanged / sum(map(len, rounds))
 
 
-def rank_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """Return `rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
-    before, first = RANK_NAMES[style]
-    return tuple(f"{before}{rank + first}" for rank in range(ranks))
-
-
-def short_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """Return the names without the word `rank`, short enough for a node of a picture. Raises KeyError."""
-    return tuple(name.removeprefix("rank ") for name in rank_names(ranks, style))
-
-
 def letters(ranks: int) -> tuple[str, ...]:
     """Return the letters of the ranks' contributions, as in the text: a, b, …, z, and from rank 26 up `26.`."""
     return tuple(contribution(rank, 0).removesuffix("1") for rank in range(ranks))
@@ -322,17 +293,8 @@ def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
     return "+".join(f"{names[rank]}{block + 1}" for rank in sorted(content, key=lambda rank: (rank - first) % ranks))
 
 
-def title(drawing: Drawing) -> str:
-    """Return `ring on 4 ranks, 6 rounds`."""
-    ranks = counted(drawing.ranks, "rank")
-    rounds = counted(len(drawing.rounds), "round")
-    return f"{drawing.algorithm} on {ranks}, {rounds}"
-
-
-def round_sentence(drawing: Drawing, number: int) -> str:
-    """Return a sentence for round `number` (from 0); the one after the last is the end."""
-    if number == len(drawing.rounds):
-        return "end: every rank holds every sum"
-    adds = {message.reduce for message in drawing.rounds[number].messages}
-    what = "receivers add" if adds == {True} else "receivers keep" if adds == {False} else "add (solid), keep (dashed)"
-    return f"round {number + 1} of {len(drawing.rounds)}: {what}"
+def word_forms(content: frozenset[int], block: int, names: Sequence[str]) -> list[str]:
+    """Return the word of a block's content, and its short form: `d4+a4+b4`, then `d4+…+b4`."""
+    whole = word(content, block, names)
+    terms = whole.split("+")
+    return [whole, f"{terms[0]}+…+{terms[-1]}"] if len(terms) > 2 else [whole]

@@ -1,7 +1,7 @@
-"""Page about an algorithm, or two in step: one file, no network, complete without its script.
+"""Page about an algorithm, or about two in step: one file, no network, complete without its script and in print.
 
-Its script replays the steps of all ranks, with the vector cut into blocks in several ways, and prices them as
-`schedule.price` does, so that its totals are those of the schedules.
+Each round is a section with its picture, its messages in words and what the ranks then hold; the script shows one of
+them at a time, and prices the schedule as `schedule.price` does.
 """
 
 from collections.abc import Sequence
@@ -9,74 +9,72 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import Environment
+from markupsafe import Markup
 
 from .. import __version__
-from ..schedule import Parts, elements
-from ..schedule.draw import Sent, messages_of_rounds
-from ..schedule.price import Path, price
-from ..units import format_size, format_time
+from ..schedule import elements
+from ..schedule.draw import messages_of_rounds
+from ..units import format_rate, format_size, format_time
 from ..web import asset, engine, policy, script_data, theme
-from .drawing import (
-    MOST_BLOCKS,
-    MOST_MESSAGES,
-    Drawing,
-    Subject,
-    colour_of,
-    drawing_of,
-    letters,
-    rank_names,
-    short_names,
-    subject,
-    word,
+from .drawing import Held, Message, Subject, drawing_of, letters, subject, word, word_forms
+from .layout import layout_of
+from .pictures import STYLE, Scene, definitions, moment, round_title
+from .teaching import (
+    ALPHA_S,
+    BETA_S_PER_BYTE,
+    LONG_BYTES,
+    SHORT_BYTES,
+    SIZE_BYTES,
+    Measured,
+    busy_sentence,
+    cuts,
+    fastest_cut,
+    path,
+    ways,
 )
-from .scene import Layout, layout_of
 
-# Initial values of the page's controls
-ALPHA_S, BETA_S_PER_BYTE, NBYTES = 5e-6, 8e-11, 2**20  # 5 us, 100 Gbit/s, 1 MiB
-
-# Input of the script
-SCRIPTS = ("replay.js", "prices.js", "picture.js", "charts.js", "player.js")
-PIECES = (1, 2, 4, 8, 16, 32)  # segments of the vector in a pipeline
-REDUCES, SENDS_ORIGINAL = 1, 2  # flags of a message
-
-# Table of rounds
-MOST_CELLS_IN_WORDS = 128  # ranks times blocks; beyond, the table omits what a receiver then holds
-MOST_ROWS_OPEN = 200  # a longer table starts folded
-
-
-class Cut(NamedTuple):
-    """Algorithm with its vector cut into a certain number of blocks."""
-
-    chosen: Subject
-    drawing: Drawing
-    layout: Layout
+SCRIPTS = ("prices.js", "player.js")
+MOST_CELLS_IN_WORDS = 64  # ranks times blocks; beyond, a round does not show what all ranks hold
+LONGEST_WORD = 20  # characters; beyond, a sum is written as `a1+…+h1`
 
 
 class Row(NamedTuple):
-    """Message in the table of rounds."""
+    """Message in words."""
 
-    source: str
-    dest: str
+    source: int
+    dest: int
     content: str
     verb: str
-    then: str  # what the receiver then holds in these blocks; empty: omitted
+    then: str  # what the receiver then holds in these blocks
+
+
+class Moment(NamedTuple):
+    """Round, or the end."""
+
+    title: str
+    picture: Markup
+    rows: list[Row]
+    holds: list[list[str]]  # of each rank its blocks in words, before the round; empty: too many
 
 
 class Panel(NamedTuple):
     """Contents of a page about one algorithm."""
 
     number: int
-    name: str
-    summary: str
-    formula: str
-    exact: bool  # the formula; False: an upper bound
-    nodes: str  # in words; empty: one node
-    shown: Cut
-    blocks: list[int]  # that can be chosen
-    rounds: list[list[Row]]
+    chosen: Subject
+    scene: Scene
+    definitions: Markup
+    moments: list[Moment]
     total: str
     messages: int
     share: str  # of the vector that moves along the critical path
+    busy: str
+    segments: list[tuple[int, str]]  # number of segments and total, of a pipelined algorithm
+
+    @property
+    def name(self) -> str:
+        """Return the name of the algorithm."""
+        return self.chosen.algorithm.name
 
 
 def page(
@@ -85,37 +83,34 @@ def page(
     count: int | None = None,
     segment: int | None = None,
     ranks_per_node: int | None = None,
-    names: str = "rank",
+    measured: Measured | None = None,
     template: str = "explain.html.j2",
     style: str = "",
     **more: object,
 ) -> str:
     """Render a page about one algorithm, or about two in step, as HTML.
 
-    `algorithms` are names or paths of users' .py files, `names` one of drawing.STYLES. `template` extends
-    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal if
-    schedules are no all-reduce.
+    `algorithms` are names or paths of users' .py files. `template` extends `explain.html.j2`, with the values of `more`
+    and more `style` (Markup). Raises AlgorithmError, and Refusal if schedules are no all-reduce.
     """
     ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
-    cuts, panels = [], []
+    panels = []
     for number, name in enumerate(algorithms):
         chosen = subject(name, ranks, count, segment, ranks_per_node)
-        made = cuts_of(chosen, name, ranks_per_node)
-        shown = next(one for one in made if one.chosen.segment == chosen.segment)
         if len(algorithms) > 1 and segment is None:  # compare each at its fastest
-            shown = min(made, key=lambda one: path(one.chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES).time)
-        cuts.append(made)
-        panels.append(_panel(number, shown, made, names))
+            chosen, _ = fastest_cut(chosen, name, ranks_per_node)
+        panels.append(_panel(number, chosen, name, ranks_per_node))
     values = {
         "panels": panels,
         "ranks": ranks,
-        "names": rank_names(ranks, names),
-        "short": short_names(ranks, names),
-        "data": script_data(_data(panels, cuts, ranks, names)),
-        "prices": f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
-        "most_rows_open": MOST_ROWS_OPEN,
+        "data": script_data(_data(panels)),
+        "prices": f"α = {format_time(ALPHA_S)} a message, {format_rate(1 / BETA_S_PER_BYTE)}",
+        "sizes": [format_size(size) for size in (SIZE_BYTES, SHORT_BYTES, LONG_BYTES)],
+        "ways": ways(algorithms, ranks, ranks_per_node) if ranks > 1 else [],
+        "measured": measured,
     }
-    return environment().get_template(template).render(**frame(SCRIPTS, style), **values, **more)
+    shown = environment().get_template(template)
+    return shown.render(**frame(SCRIPTS, style), **values, **more)
 
 
 def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
@@ -126,136 +121,94 @@ def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
     return ranks // nodes if nodes > 1 else None
 
 
-def cut(chosen: Subject) -> Cut:
-    """Lay out proved schedules. Raises AlgorithmError if the picture would be too large."""
-    drawing = drawing_of(chosen)
-    return Cut(chosen, drawing, layout_of(drawing))
-
-
-def cuts_of(chosen: Subject, name: str, ranks_per_node: int | None) -> list[Cut]:
-    """Return `chosen`, and for a pipelined algorithm other cuts as well, by ascending number of blocks.
-
-    `name` is what the user called it. Raises AlgorithmError if `chosen` is too large for a picture.
-    """
-    cuts = {(first := cut(chosen)).drawing.blocks: first}
-    ranks, count = len(chosen.schedules), chosen.count
-    for pieces in PIECES if chosen.algorithm.segmented else ():
-        if count % pieces or count // pieces == chosen.segment:
-            continue
-        other = subject(name, ranks, count, count // pieces, ranks_per_node)
-        if len(Parts(other.schedules, count)) <= MOST_BLOCKS and _messages(other) <= MOST_MESSAGES:
-            made = cut(other)
-            cuts.setdefault(made.drawing.blocks, made)
-    return [cuts[blocks] for blocks in sorted(cuts)]
-
-
-def path(chosen: Subject, alpha_s: float, beta_s_per_byte: float, size_bytes: float) -> Path:
-    """Return the critical path for a vector of `size_bytes`: seconds, messages, and elements of `chosen`'s count."""
-    return price(chosen.schedules, alpha_s, beta_s_per_byte * size_bytes / chosen.count)
-
-
-def cut_data(made: Cut) -> dict[str, Any]:
-    """Return one cut for the script: its number of blocks, and for each round a list of numbers per message.
-
-    A message is source, its step, dest, its step, flags, elements, then for each run of blocks its first and its last.
-    """
-    chosen, drawing = made.chosen, made.drawing
-    parts = Parts(chosen.schedules, chosen.count)
-    rounds = messages_of_rounds(chosen.schedules)
-    return {
-        "blocks": drawing.blocks,
-        "count": chosen.count,
-        "treeOfBlock": made.layout.tree_of_block,
-        "rounds": [[_message_row(sent, chosen, parts) for sent in messages] for messages in rounds],
-    }
-
-
-def _message_row(sent: Sent, chosen: Subject, parts: Parts) -> list[int]:
-    step = chosen.schedules[sent.source][sent.source_step]
-    reduces = chosen.schedules[sent.dest][sent.dest_step].reduce
-    runs = [number for span in step.send for number in (parts.of[span][0], parts.of[span][1] - 1)]
-    return [*sent, reduces * REDUCES + step.original * SENDS_ORIGINAL, elements(step.send), *runs]
-
-
-def _messages(chosen: Subject) -> int:
-    return sum(bool(step.send) for steps in chosen.schedules for step in steps)
-
-
 def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object]:
     """Return the values common to all page templates: style, script, content security policy, version."""
-    style, script = theme() + asset(__package__, "explain.css") + more_style, asset(__package__, *scripts)
-    said = policy([style], [script] if scripts else [])
-    return {"style": style, "script": script, "policy": said, "version": __version__}
+    style = theme() + asset(__package__, "explain.css") + Markup(STYLE) + more_style
+    script = asset(__package__, *scripts)
+    return {
+        "style": style,
+        "script": script,
+        "policy": policy([style], [script] if scripts else []),
+        "version": __version__,
+    }
 
 
 @cache
 def environment() -> Environment:
-    """Return the template engine of pages: it escapes all texts, and offers `colour(index, of)`.
+    """Return the template engine of pages: it escapes all texts.
 
     All pages share it: compiling a template takes longer than filling it in.
     """
     made = engine(__package__)
-    made.globals["colour"] = colour_of
+    made.globals["format_time"] = format_time
     return made
 
 
-def _panel(number: int, shown: Cut, made: Sequence[Cut], names: str) -> Panel:
-    chosen, drawing = shown.chosen, shown.drawing
-    way = path(chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES)
-    nodes = chosen.topology
+def _panel(number: int, chosen: Subject, name: str, ranks_per_node: int | None) -> Panel:
+    drawing = drawing_of(chosen)
+    scene = Scene(drawing, layout_of(drawing), number)
+    way = path(chosen, ALPHA_S, BETA_S_PER_BYTE, SIZE_BYTES)
+    pairs = [[(message.source, message.dest) for message in round_.messages] for round_ in drawing.rounds]
     return Panel(
         number=number,
-        name=drawing.algorithm,
-        summary=chosen.algorithm.summary,
-        formula=f"{chosen.algorithm.formula} ({'exact' if chosen.algorithm.exact else 'bound'})",
-        exact=chosen.algorithm.exact,
-        nodes=f"{nodes.describe()} (nodes and ranks of each)" if len(drawing.nodes) > 1 else "",
-        shown=shown,
-        blocks=[one.drawing.blocks for one in made],
-        rounds=_rows(drawing, rank_names(drawing.ranks, names)),
+        chosen=chosen,
+        scene=scene,
+        definitions=Markup(definitions(scene)),
+        moments=[_moment(scene, place) for place in range(len(drawing.rounds) + 1)],
         total=format_time(way.time),
         messages=way.messages,
         share=f"{way.elements / chosen.count:.4g}",
+        busy=busy_sentence(pairs, drawing.ranks),
+        segments=_segments(chosen, name, ranks_per_node),
     )
 
 
-def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
-    """Return the messages of each round in words."""
-    own, in_words = letters(drawing.ranks), drawing.ranks * drawing.blocks <= MOST_CELLS_IN_WORDS
-    rounds = []
-    for round_ in drawing.rounds:
-        rows = []
-        for message in round_.messages:
-            content = " ".join(word(held, block, own) for block, held in zip(message.blocks, message.content))
-            then = " ".join(word(round_.held[message.dest][block], block, own) for block in message.blocks)
-            verb = "adds" if message.reduce else "keeps"
-            rows.append(Row(names[message.source], names[message.dest], content, verb, then if in_words else ""))
-        rounds.append(rows)
-    return rounds
+def _moment(scene: Scene, number: int) -> Moment:
+    """Return round `number` (from 0), or the end."""
+    drawing = scene.drawing
+    held = scene.held(number)
+    own, rows = letters(drawing.ranks), []
+    if number < len(drawing.rounds):
+        messages, after = drawing.rounds[number].messages, drawing.rounds[number].held
+        rows = [_row(message, after, own) for message in messages]
+    in_words = drawing.ranks * drawing.blocks <= MOST_CELLS_IN_WORDS
+    holds = [[_short(content, block, own) for block, content in enumerate(contents)] for contents in held]
+    return Moment(round_title(drawing, number), Markup(moment(scene, number)), rows, holds if in_words else [])
 
 
-def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, names: str) -> dict[str, Any]:
-    """Return the input of the script."""
+def _row(message: Message, after: Held, own: Sequence[str]) -> Row:
+    content = " ".join(_short(held, block, own) for block, held in zip(message.blocks, message.content))
+    then = " ".join(_short(after[message.dest][block], block, own) for block in message.blocks)
+    return Row(message.source, message.dest, content, "adds" if message.reduce else "keeps", then)
+
+
+def _short(content: frozenset[int], block: int, own: Sequence[str]) -> str:
+    whole = word(content, block, own)
+    return whole if len(whole) <= LONGEST_WORD else word_forms(content, block, own)[-1]
+
+
+def _segments(chosen: Subject, name: str, ranks_per_node: int | None) -> list[tuple[int, str]]:
+    found = cuts(chosen, name, ranks_per_node)
+    totals = {-(-cut.count // cut.segment): path(cut, ALPHA_S, BETA_S_PER_BYTE, SIZE_BYTES).time for cut in found}
+    return [(pieces, format_time(totals[pieces])) for pieces in sorted(totals)] if len(totals) > 1 else []
+
+
+def _data(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Return the input of the script: initial prices, and of each panel the messages of its rounds."""
     return {
-        "ranks": ranks,
-        "names": rank_names(ranks, names),
-        "short": short_names(ranks, names),
-        "letters": letters(ranks),
+        "ranks": len(panels[0].chosen.schedules),
         "alphaS": ALPHA_S,
         "betaSPerByte": BETA_S_PER_BYTE,
-        "size_bytes": NBYTES,
+        "sizeBytes": SIZE_BYTES,
         "panels": [
-            {
-                "name": panel.name,
-                "shown": list(made).index(panel.shown),
-                "places": panel.shown.layout.places,
-                "box": [panel.shown.layout.box_width, panel.shown.layout.box_height],
-                "cuts": [cut_data(one) | {"colours": _block_colours(one)} for one in made],
-            }
-            for panel, made in zip(panels, cuts)
+            {"name": panel.name, "count": panel.chosen.count, "rounds": message_rows(panel.chosen)} for panel in panels
         ],
     }
 
 
-def _block_colours(made: Cut) -> list[str]:
-    return [colour_of(block, made.drawing.blocks) for block in range(made.drawing.blocks)]
+def message_rows(chosen: Subject) -> list[list[list[int]]]:
+    """Return for each round a list of numbers per message: source, its step, dest, its step, elements."""
+    return [
+        [[*sent, elements(chosen.schedules[sent.source][sent.source_step].send)] for sent in messages]
+        for messages in messages_of_rounds(chosen.schedules)
+    ]

@@ -1,24 +1,25 @@
+"use strict";
+
 // The critical path, as schedule.price walks it: a message takes alpha + beta * elements once both ends are in its step.
 // Returns the total, what lies on the path, the path's part in each round, and when the last message of each round ends.
-function price(played, ranks, alpha, beta) {
+function price(rounds, ranks, alpha, beta) {
   const begin = Array.from({ length: ranks }, () => [START]);
   const reached = (rank, step) => begin[rank][step] || START;
   const ends = [0];
-  played.rounds.forEach((messages, round) => {
+  rounds.forEach((messages, round) => {
     let last = ends[round];
-    for (const message of messages) {
-      const own = reached(message.source, message.sourceStep), other = reached(message.dest, message.destStep);
-      const before = longer(own, other);
-      const time = before.time + alpha + beta * message.elements;
-      const end = { time, messages: before.messages + 1, elements: before.elements + message.elements, round, before };
+    for (const [source, sourceStep, dest, destStep, elements] of messages) {
+      const before = longer(reached(source, sourceStep), reached(dest, destStep));
+      const time = before.time + alpha + beta * elements;
+      const end = { time, messages: before.messages + 1, elements: before.elements + elements, round, before };
       last = Math.max(last, time);
-      extend(begin[message.source], message.sourceStep + 1, end);
-      extend(begin[message.dest], message.destStep + 1, end);
+      extend(begin[source], sourceStep + 1, end);
+      extend(begin[dest], destStep + 1, end);
     }
     ends.push(last);
   });
   const path = begin.map((steps) => steps[steps.length - 1]).reduce(longer, START);
-  return { total: path.time, messages: path.messages, elements: path.elements, parts: partsOf(path, played.rounds), ends };
+  return { total: path.time, messages: path.messages, elements: path.elements, parts: partsOf(path, rounds), ends };
 }
 
 const START = { time: 0, messages: 0, elements: 0, round: -1, before: null };

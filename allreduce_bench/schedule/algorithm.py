@@ -107,7 +107,7 @@ class Algorithm(NamedTuple):
     bounded: bool
     on_request: bool
     known_as: str
-    cost_words: str  # in prose, with what a rank sends; empty, as the next two: not told
+    why: str  # why it takes so many rounds; empty, as the next two: not told
     best: str
     source: str
     summary: str
@@ -194,7 +194,7 @@ def algorithm(
     bounded: bool = False,
     on_request: bool = False,
     known_as: str = "",
-    cost_words: str = "",
+    why: str = "",
     best: str = "",
     source: str = "",
 ) -> Callable[[Generator], Algorithm]:
@@ -203,8 +203,9 @@ def algorithm(
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
     `exact`: it equals the priced schedule if all blocks (and nodes) are equal, else it is an upper bound. `needs` may
     hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many
-    ranks only when it is named. `on_request`: runs measure it only when it is named. For its page: `cost_words` is the
-    cost in prose, `best` what it is best for, `source` where it comes from. Raises AlgorithmError for another need.
+    ranks only when it is named. `on_request`: runs measure it only when it is named. For its page: `why` says why it
+    takes so many rounds, `best` what it is best for, `source` where it comes from. Raises AlgorithmError for another
+    need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
@@ -223,7 +224,7 @@ def algorithm(
             bounded=bounded,
             on_request=on_request,
             known_as=known_as,
-            cost_words=cost_words,
+            why=why,
             best=best,
             source=source,
             summary=next(iter((summary or of_file).strip().splitlines()), ""),

@@ -303,7 +303,7 @@ def test_every_algorithm_introduces_itself(name):
     found = ALGORITHMS[name]
     assert found.name == name and found.module.startswith("allreduce_bench.algorithms.")
     assert found.summary.endswith(".") and found.formula
-    assert found.doc and found.cost_words and found.best and found.source
+    assert found.doc and found.why and found.best and found.source
 
 
 @every_algorithm

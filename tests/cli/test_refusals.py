@@ -23,7 +23,10 @@ ERROR = "half a file"
     ("words", "line"),
     [
         ("import", "error: import: missing argument 'LOG...'; 'allreduce-bench import --help'"),
-        ("explain ring", "error: explain: missing option '-n' / '--ranks'; 'allreduce-bench explain --help' shows all"),
+        (
+            "explain",
+            "error: explain takes one algorithm, or two to compare, found 0; type 'allreduce-bench explain ring'",
+        ),
         ("run --hosts", "error: option '--hosts' requires an argument"),
         ("run --iters 0", "error: --iters: 0 is not in the range 1<=x<=1000000000"),
         ("run extra", "error: run: got unexpected extra argument (extra)"),

@@ -1,8 +1,9 @@
 """White letters are read on every block, and blocks are seen on light and on dark paper."""
 
 import pytest
+from contrast import contrast
 
-from allreduce_bench.pages.drawing import colour_of, contrast, luminance
+from allreduce_bench.pages.drawing import colour_of, luminance
 
 
 @pytest.mark.parametrize("of", [1, 2, 8, 64])

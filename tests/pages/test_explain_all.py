@@ -1,4 +1,4 @@
-"""`explain --all` as people type it."""
+"""`explain` and `explain --all` as people type them."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.pages.gallery import site
+from allreduce_bench.pages import site
 
 
 def bench(*words):
@@ -39,9 +39,11 @@ def test_a_gallery_is_written_and_its_first_page_told(tmp_path, asked):
         (["--all"], "--all writes"),
         (["--all", "ring", "-o", "site"], re.escape("leave out ring")),
         (["--all", "--count", "3", "-o", "site"], re.escape("leave out --count")),
-        (["--all", "--compare", "-o", "site"], re.escape("leave out --compare")),
+        (["--all", "--run", "x", "-o", "site"], re.escape("leave out --run")),
         (["--all", "-n", "2,3", "-o", "site"], "explain takes"),
-        (["ring"], re.escape("missing option '-n'")),
+        ([], "type 'allreduce-bench explain ring'"),
+        (["ring", "4", "5"], "single rank count, found 4,5"),
+        (["ring", "-n", "4", "--run", "/no/such"], "/no/such: no such folder"),
     ],
 )
 def test_bad_use_is_told_in_one_line(words, sentence, asked, tmp_path):

@@ -5,8 +5,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from places import ROOT
 
 from allreduce_bench.pages.page import page
+from allreduce_bench.pages.teaching import read_measured
 from allreduce_bench.schedule.algorithm import AlgorithmError
 from allreduce_bench.web import policy
 
@@ -23,13 +25,15 @@ def text_of(html: str) -> str:
     return " ".join(" ".join(seen).split())
 
 
-def test_the_rounds_of_the_classic_ring_stand_in_the_table():
+def test_the_rounds_of_the_classic_ring_are_pictures_with_words():
     text = text_of(page(["ring"], 4))
-    assert "1 rank 0 rank 1 a1 adds it and holds a1+b1 rank 1 rank 2 b2 adds it" in text
-    assert "2 rank 0 rank 1 d4+a4 adds it and holds d4+a4+b4 rank 1 rank 2 a1+b1 adds it" in text
-    assert "4 rank 0 rank 1 S2 keeps it" in text
-    assert "At the end all 4 ranks hold S1 to S4" in text
-    assert "6 rounds; 156 us at α = 5.00 us, 100 Gbit/s, 1 MiB" in text
+    rounds = re.split(r"Round \d of 6: receivers \w+|The end: every rank holds every sum", text)
+    assert "0 → 1: a1, adds it: a1+b1 1 → 2: b2, adds it: b2+c2" in rounds[1]
+    assert "0 → 1: d4+a4, adds it: d4+a4+b4 1 → 2: a1+b1, adds it" in rounds[2]
+    assert "0 → 1: S2, keeps it" in rounds[4] and len(rounds) == 8
+    assert "0 S1 S2 S3 S4 1 S1 S2" in rounds[7]
+    assert "6 rounds, 156 us for 1 MiB at α = 5.00 us a message, 100 Gbit/s" in rounds[0]
+    assert "Why 6 rounds?" in text and "Why trees at 8 B, and rings at 16 MiB?" in text
 
 
 @pytest.mark.parametrize(("name", "ranks"), CASES)
@@ -54,10 +58,10 @@ def test_few_and_many_ranks(name, ranks):
     assert data and json.loads(data[1])["ranks"] == ranks
 
 
-def test_two_algorithms_and_other_names():
-    text = text_of(page(["ring", "two_tree"], 4, names="GPU1"))
-    assert text.count("The rounds of") == 2 and "GPU1 GPU2 a1 adds it" in text
-    assert "The letter a stands for GPU1" in text
+def test_two_algorithms_and_the_times_of_a_run():
+    text = text_of(page(["ring", "two_tree"], 4, measured=read_measured(ROOT / "docs" / "example", TWO, 4)))
+    assert "rounds of ring?" in text and "rounds of two_tree?" in text and text.count("Round 1 of") == 2
+    assert "example on 4 ranks: medians of the launches size native ring@pipelined two_tree@pipelined 8 B" in text
 
 
 def test_an_algorithm_of_a_hostile_name_is_text(tmp_path):
@@ -81,7 +85,7 @@ def test_too_many_ranks_are_refused():
 
 def test_two_algorithms_are_compared_on_the_same_nodes_each_at_its_best():
     html = page(["ring", "hierarchical_ring"], 16)
-    assert html.count("Nodes: 4x4") == 2
+    assert html.count("Nodes and ranks of each: 4x4") == 2
     alone, beside = (re.findall(r'class="total">([^<]+)<', page(names, 16))[-1] for names in (["two_tree"], TWO))
     assert (alone, beside) == ("610 us", "387 us")
-    assert "is an upper bound of the counted total" in page(["two_tree"], 4) and "upper bound" not in page(["ring"], 4)
+    assert ", at most</p>" in page(["two_tree"], 4) and ", exact</p>" in page(["ring"], 4)

@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
+from contrast import contrast
 from jinja2 import UndefinedError
 
-from allreduce_bench.pages.drawing import contrast
 from allreduce_bench.web import engine, policy, script_data, theme, without_controls
 
 

@@ -1,8 +1,8 @@
-"""Words of the gallery's tables."""
+"""Words of the tables of `explain --all`."""
 
 import pytest
 
-from allreduce_bench.pages.gallery.site import kept_at, share, times_as_long
+from allreduce_bench.pages.site import kept_at, share
 
 TRIED_RANKS = range(2, 9)
 
@@ -24,6 +24,5 @@ def test_where_a_promise_is_kept(kept, words):
     assert kept_at(tuple(kept), tuple(TRIED_RANKS)) == words
 
 
-def test_shares_and_factors():
+def test_shares():
     assert [share(value) for value in (0.0, 1.875, 15.0, 1 + 2 / 3)] == ["0", "1.875 n", "15 n", "1.667 n"]
-    assert [times_as_long(factor) for factor in (1.128, 9.99, 68.13)] == ["1.13 times", "9.99 times", "68 times"]

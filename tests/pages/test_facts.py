@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery.facts import facts, promises
+from allreduce_bench.pages.facts import facts, promises
 from allreduce_bench.schedule import Step
 from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 from allreduce_bench.schedule.verify import Refusal

@@ -7,11 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery import site
-from allreduce_bench.pages.gallery.facts import facts
-from allreduce_bench.pages.gallery.site import SiteError, share, write_site
+from allreduce_bench.pages import site
+from allreduce_bench.pages.facts import facts
+from allreduce_bench.pages.site import SiteError, share, write_site
+from allreduce_bench.pages.teaching import FIRST
 from allreduce_bench.schedule.algorithm import AlgorithmError, Topology
 from allreduce_bench.web import policy
 
@@ -54,8 +56,7 @@ def folder(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "GROWTH_RANKS", (2, 3, 4, 16, 24))
         patch.setattr(site, "TRIED_RANKS", range(2, 5))
-        patch.setattr(site, "LESSON_RANKS", (2, 4))
-        path = tmp_path_factory.mktemp("gallery") / "deep" / "site"
+        path = tmp_path_factory.mktemp("pages") / "deep" / "site"
         assert write_site(path, 4) == path / "index.html"
         yield path
 
@@ -66,11 +67,11 @@ def texts(folder) -> dict[str, str]:
 
 
 def test_there_is_a_page_for_every_algorithm_and_no_other_file(texts):
-    expected = {"index.html", "lesson.html", "maps.html", "glossary.html", *(f"{name}.html" for name in builtin())}
+    expected = {"index.html", *(f"{name}.html" for name in builtin())}
     assert {*texts} == expected
 
 
-def test_every_link_leads_to_a_place_of_the_gallery(texts):
+def test_every_link_leads_to_a_place_of_the_pages(texts):
     parsed = {name: Page(text) for name, text in texts.items()}
     linked = set()
     for name, page in parsed.items():
@@ -102,37 +103,30 @@ def test_the_table_is_that_of_the_schedules(texts):
         counted = facts(own, Topology.filled(16, 4))
         (row,) = re.findall(rf'<tr><th scope="row"><a href="{own.name}.html">.*?</tr>', texts["index.html"])[:1]
         cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
-        volumes = [share(value) for value in (counted.sent, counted.sent_in_all, counted.sent_between_nodes)]
-        assert cells[:2] + cells[5:7] == [*map(str, (counted.rounds, counted.steps, counted.peers, counted.depth))]
-        assert cells[2:5] == volumes
-        assert cells[10].startswith(own.formula.replace("<", "&lt;")[:9])
-        (row,) = re.findall(rf'<tr><th scope="row"><a href="{own.name}.html">.*?</tr>', texts["maps.html"])[:1]
-        volumes = [share(value) for value in (counted.sent_between_nodes, counted.passed, counted.busiest)]
-        assert re.findall(r"<td[^>]*>(.*?)</td>", row)[:3] == volumes
+        assert cells[:2] + cells[7:9] == [*map(str, (counted.rounds, counted.steps, counted.peers, counted.depth))]
+        assert cells[2:7] == [share(value) for value in (*counted[4:7], counted.passed, counted.busiest)]
+
+
+def test_four_algorithms_come_first_with_a_picture_and_the_rest_is_folded(texts):
+    first, folded, _ = texts["index.html"].split("<details>")
+    names = re.findall(r'<a href="(\w+)\.html">', first)
+    assert names == [*FIRST] and first.count("<svg") == 4
+    assert {*names, *re.findall(r'<a href="(\w+)\.html">', folded)} == {*builtin()}
 
 
 def test_pages_of_algorithms_tell_what_a_reader_asks(texts):
-    for name in builtin():
-        for place in ("idea", "cost", "promises", "wins", "source"):
-            assert f'<h2 id="{place}">' in texts[f"{name}.html"]
+    for name, own in builtin().items():
+        text = texts[f"{name}.html"]
+        assert all(f'<h2 id="{place}">' in text for place in ("idea", "cost", "promises"))
+        assert text.count(str(escape(own.formula))) == 1 and str(escape(own.why)) in text
+        assert f"<h1>{name} on 4 ranks</h1>" in text and 'id="panel-0"' in text
     assert "Patarasuk and Yuan" in texts["ring.html"]
-    assert "The fastest nowhere" in texts["parameter_server.html"]
-
-
-def test_pages_of_algorithms_hold_their_moving_picture(texts):
-    for name in builtin():
-        assert 'id="net-0"' in texts[f"{name}.html"] and "on 4 ranks, message by message" in texts[f"{name}.html"]
 
 
 def test_more_ranks_than_a_picture_shows_are_refused(tmp_path):
     with pytest.raises(AlgorithmError, match="at most 32 ranks"):
         write_site(tmp_path / "site", 33)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_lesson_says_both_numbers_of_steps(texts):
-    assert ">20<" in texts["lesson.html"] and ">2,046<" in texts["lesson.html"]
-    assert "✓" in texts["lesson.html"] and "not so" not in texts["lesson.html"]
 
 
 def test_a_folder_that_exists_is_refused_and_stays(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery.facts import telling
+from allreduce_bench.pages.facts import telling
 from allreduce_bench.schedule.algorithm import Cost, algorithm
 
 
@@ -11,7 +11,6 @@ from allreduce_bench.schedule.algorithm import Cost, algorithm
 def test_every_algorithm_tells_its_idea_cost_use_and_source(name):
     own, told = builtin()[name], telling(builtin()[name])
     assert told.title and told.idea and own.best and own.source
-    assert own.cost_words.startswith("Cost of n bytes") and "Sent" in own.cost_words
 
 
 @pytest.mark.parametrize("name", builtin())
