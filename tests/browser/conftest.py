@@ -56,13 +56,13 @@ def example(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def gallery(tmp_path_factory) -> Path:
-    """The folder of the gallery; promises are tried on few ranks only, which is quicker."""
-    from allreduce_bench.pages.gallery import site
+def site_pages(tmp_path_factory) -> Path:
+    """The folder of `explain --all`; promises are tried on few ranks only, which is quicker."""
+    from allreduce_bench.pages import site
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "TRIED_RANKS", range(2, 5))
-        return site.write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
+        return site.write_site(tmp_path_factory.mktemp("pages") / "site", 8).parent
 
 
 @pytest.fixture

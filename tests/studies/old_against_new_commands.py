@@ -102,9 +102,8 @@ explain ring -n 4
 explain two_tree -n 5 --count 8 --segment 2
 explain hierarchical_ring -n 6 --ranks-per-node 2
 explain ring -n 4 -o ring.html
-explain ring -n 3 -o ring.gif
-explain rabenseifner -n 6 -o picture.png
-explain --compare ring two_tree -n 4 --names GPU1 -o two.html
+explain rabenseifner -n 6 -o picture.svg
+explain ring two_tree -n 4 -o two.html
 verify ring two_tree -n 1-9 --count 10 --segment 3
 verify texts/mine.py -n 2-4
 verify texts/wrong.py -n 2-4

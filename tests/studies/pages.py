@@ -19,14 +19,11 @@ MOST_NBYTES, MOST_PAINT_MS = 400_000, 1000
 SLOW_MS = 50  # of a frame: a third of the rate that screens have
 
 
-def told(page: Page, path: Path, seconds: float) -> tuple[float, list[float], int]:
-    """First paint and frame times (ms) of a page that plays with the most blocks, and how many blocks these are."""
+def told(page: Page, path: Path, seconds: float) -> tuple[float, list[float]]:
+    """First paint and frame times (ms) of a page that plays."""
     paint_ms = page.open(path).first_paint_ms()
-    most = "(e => e && (e.value = e.max, e.dispatchEvent(new Event('input')), 1))(document.querySelector('#blocks-0'))"
-    page.evaluate(most)
     page.click("#play")
-    frames = sorted(page.frame_times_ms(seconds))
-    return paint_ms, frames, int(page.evaluate("document.querySelector('#panel-0').dataset.blocks"))
+    return paint_ms, sorted(page.frame_times_ms(seconds))
 
 
 def main() -> int:
@@ -34,7 +31,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each page plays")
     given = parser.parse_args()
     kept = True
-    print("algorithm             ranks  blocks   bytes  first paint (ms)  frames: median   P95   longest (ms)")
+    print("algorithm             ranks   bytes  first paint (ms)  frames: median   P95   longest (ms)")
     with tempfile.TemporaryDirectory() as folder, running_browser(program() or sys.exit("no browser")) as browser:
         page = Page(browser)
         for name in builtin():
@@ -42,10 +39,10 @@ def main() -> int:
                 path = Path(folder) / f"{name}{ranks}.html"
                 CliRunner().invoke(cli, ["explain", name, "-n", str(ranks), "-o", str(path)], catch_exceptions=False)
                 size_bytes = path.stat().st_size
-                paint_ms, frames, blocks = told(page, path, given.seconds)
+                paint_ms, frames = told(page, path, given.seconds)
                 median, late, longest = (frames[int(share * (len(frames) - 1))] for share in (0.5, 0.95, 1))
                 print(
-                    f"{name:<22}{ranks:>5}{blocks:>8}{size_bytes:>8}{paint_ms:>18.0f}{median:>16.1f}{late:>6.1f}{longest:>10.1f}"
+                    f"{name:<22}{ranks:>5}{size_bytes:>8}{paint_ms:>18.0f}{median:>16.1f}{late:>6.1f}{longest:>10.1f}"
                 )
                 kept &= (size_bytes <= MOST_NBYTES or ranks > 16) and paint_ms < MOST_PAINT_MS and median < SLOW_MS
     return 0 if kept else 1
