@@ -242,7 +242,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
-    named, asked_ranks = _sorted_words(algorithms, ranks)
+    named, asked_ranks = _split_words(algorithms, ranks)
     if every:
         click.echo(explain_all(click.get_current_context(), asked_ranks or RANKS_OF_SITE))
         return
@@ -276,7 +276,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
         write_given(output, made)
 
 
-def _sorted_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:
+def _split_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:
     """Return the names among the words, and the number of ranks: `ring 4` is `ring -n 4`. Raises OneLineError."""
     numbers = [*map(int, filter(str.isdecimal, words)), *(ranks or ())]
     if len(numbers) > 1 or 0 in numbers:

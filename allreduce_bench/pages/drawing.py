@@ -189,7 +189,7 @@ def drawing_of(chosen: Subject) -> Drawing:
     for sent_messages in messages_of_rounds(schedules):
         held = rounds[-1].held if rounds else start
         messages = tuple(_message(sent, chosen, parts, start, held) for sent in sent_messages)
-        rounds.append(Round(messages, _held_after(held, messages)))
+        rounds.append(Round(messages, _next_held(held, messages)))
     shape = shape_of(ranks, chosen.topology.nodes, [round_.messages for round_ in rounds])
     return Drawing(chosen.algorithm.name, ranks, len(parts), chosen.topology.nodes, start, tuple(rounds), shape)
 
@@ -202,7 +202,7 @@ def _message(sent: Sent, chosen: Subject, parts: Parts, start: Held, held: Held)
     return Message(sent.source, sent.dest, blocks, tuple(own[block] for block in blocks), reduce)
 
 
-def _held_after(held: Held, messages: Sequence[Message]) -> Held:
+def _next_held(held: Held, messages: Sequence[Message]) -> Held:
     after = [list(own) for own in held]
     for message in messages:
         for block, content in zip(message.blocks, message.content):

@@ -60,8 +60,8 @@ def layout_of(drawing: Drawing) -> Layout:
             for number, edges in enumerate(trees)
         ]
         if len(places) == 2:
-            places[1] = _below(*places)
-        places = _shortened(places)
+            places[1] = _lower_second_tree(*places)
+        places = _bring_rows_closer(places)
     elif drawing.shape == "nodes":
         points, frames = _nodes(drawing.nodes)
         places = [points]
@@ -71,7 +71,7 @@ def layout_of(drawing: Drawing) -> Layout:
         places = [_star(drawing.ranks, trees[0])]
     else:
         places = [_circle(drawing.ranks)]
-    return _fitted(places, frames, tree_of_block, [tuple(sorted(edges)) for edges in trees])
+    return _fit_to_width(places, frames, tree_of_block, [tuple(sorted(edges)) for edges in trees])
 
 
 def _trees(drawing: Drawing) -> list[Edges]:
@@ -130,13 +130,13 @@ def _tree(edges: Edges, ranks: int, root: int) -> list[Point]:
     return [(x * WIDTH / (ranks + 1), y * LEVEL) for x, y in points]
 
 
-def _below(first: list[Point], second: list[Point]) -> list[Point]:
+def _lower_second_tree(first: list[Point], second: list[Point]) -> list[Point]:
     """Return the second tree's points moved below the first tree."""
     lowest = max(y for _, y in first) + LEVEL
     return [(x, lowest + y) for x, y in second]
 
 
-def _shortened(places: Sequence[Sequence[Point]]) -> list[list[Point]]:
+def _bring_rows_closer(places: Sequence[Sequence[Point]]) -> list[list[Point]]:
     """Return the places with their rows closer, where they are too many."""
     share = min(1.0, MOST_HEIGHT / (max(y for points in places for _, y in points) or 1))
     return [[(x, y * share) for x, y in points] for points in places]
@@ -178,9 +178,9 @@ def _hypercube(ranks: int, edges: Edges) -> list[Point]:
 def _nodes(nodes: Sequence[Sequence[int]]) -> tuple[list[Point], list[Frame]]:
     """Place one frame per node, in rows that alternate in direction; in each its ranks on a circle."""
     columns, most = ceil(sqrt(len(nodes))), max(map(len, nodes))
-    circles = [_turned(len(ranks), NODE_RADIUS * min(1, most / 3)) for ranks in nodes]
+    circles = [_node_circle(len(ranks), NODE_RADIUS * min(1, most / 3)) for ranks in nodes]
     box, head = (
-        min(WIDEST_BOX, *(CROWDED * _closest(circle, 2 * WIDEST_BOX) for circle in circles)),
+        min(WIDEST_BOX, *(CROWDED * _closest_distance(circle, 2 * WIDEST_BOX) for circle in circles)),
         NODE_HEAD * columns,
     )
     xs, ys = zip(*(point for circle in circles for point in circle))
@@ -197,14 +197,14 @@ def _nodes(nodes: Sequence[Sequence[int]]) -> tuple[list[Point], list[Frame]]:
     return [points[rank] for rank in sorted(points)], frames
 
 
-def _turned(ranks: int, radius: float) -> list[Point]:
+def _node_circle(ranks: int, radius: float) -> list[Point]:
     """Place the ranks of a node on a circle."""
     turn = pi / 4 - TILT if ranks == 4 else TILT / 2
     angles = [2 * pi * index / ranks - turn for index in range(ranks)]
     return [(radius * sin(angle), -radius * cos(angle)) for angle in angles] if ranks > 1 else [(0.0, 0.0)]
 
 
-def _fitted(
+def _fit_to_width(
     places: Sequence[Sequence[Point]],
     frames: Sequence[Frame],
     tree_of_block: tuple[int, ...],
@@ -213,7 +213,7 @@ def _fitted(
     """Scale the picture to WIDTH, with the largest boxes that do not touch each other."""
     points = [point for points in places for point in points]
     crowded = frames or len(points) > MANY * len(places)
-    box = min(WIDEST_BOX, (CROWDED if crowded else FREE) * _closest(points, WIDEST_BOX))
+    box = min(WIDEST_BOX, (CROWDED if crowded else FREE) * _closest_distance(points, WIDEST_BOX))
     tall = box * FLATNESS
     xs, ys = zip(*points)
     left = min([min(xs) - box / 2, *(frame.x for frame in frames)])
@@ -223,24 +223,24 @@ def _fitted(
     scale = min(1.25, (WIDTH - 2 * PAGE_MARGIN) / (right - left))
     shift = (WIDTH - scale * (right - left)) / 2
 
-    def moved(x: float, y: float) -> Point:
+    def move(x: float, y: float) -> Point:
         return round(shift + scale * (x - left), 1), round(PAGE_MARGIN + scale * (y - top), 1)
 
     return Layout(
         height=round(2 * PAGE_MARGIN + scale * (bottom - top), 1),
         box_width=round(box * scale, 1),
         box_height=round(tall * scale, 1),
-        places=tuple(tuple(moved(*point) for point in points) for points in places),
+        places=tuple(tuple(move(*point) for point in points) for points in places),
         tree_of_block=tree_of_block,
         edges=tuple(edges),
         frames=tuple(
-            Frame(*moved(frame.x, frame.y), round(frame.width * scale, 1), round(frame.height * scale, 1))
+            Frame(*move(frame.x, frame.y), round(frame.width * scale, 1), round(frame.height * scale, 1))
             for frame in frames
         ),
     )
 
 
-def _closest(points: Sequence[Point], widest: float) -> float:
+def _closest_distance(points: Sequence[Point], widest: float) -> float:
     """Return the width at which the closest two boxes would touch."""
     pairs = combinations(points, 2)
     return min((max(abs(a - c), abs(b - d) / FLATNESS) for (a, b), (c, d) in pairs), default=widest)

@@ -172,19 +172,20 @@ def _moment(scene: Scene, number: int) -> Moment:
         messages, after = drawing.rounds[number].messages, drawing.rounds[number].held
         rows = [_row(message, after, own) for message in messages]
     in_words = drawing.ranks * drawing.blocks <= MOST_CELLS_IN_WORDS
-    holds = [[_short(content, block, own) for block, content in enumerate(contents)] for contents in held]
+    holds = [[_short_word(content, block, own, 8) for block, content in enumerate(contents)] for contents in held]
     return Moment(round_title(drawing, number), Markup(moment(scene, number)), rows, holds if in_words else [])
 
 
 def _row(message: Message, after: Held, own: Sequence[str]) -> Row:
-    content = " ".join(_short(held, block, own) for block, held in zip(message.blocks, message.content))
-    then = " ".join(_short(after[message.dest][block], block, own) for block in message.blocks)
+    content = " ".join(_short_word(held, block, own) for block, held in zip(message.blocks, message.content))
+    then = " ".join(_short_word(after[message.dest][block], block, own) for block in message.blocks)
     return Row(message.source, message.dest, content, "adds" if message.reduce else "keeps", then)
 
 
-def _short(content: frozenset[int], block: int, own: Sequence[str]) -> str:
+def _short_word(content: frozenset[int], block: int, own: Sequence[str], longest: int = LONGEST_WORD) -> str:
+    """Return the content of a block as a word, of at most about `longest` characters."""
     whole = word(content, block, own)
-    return whole if len(whole) <= LONGEST_WORD else word_forms(content, block, own)[-1]
+    return whole if len(whole) <= longest else word_forms(content, block, own)[-1]
 
 
 def _segments(chosen: Subject, name: str, ranks_per_node: int | None) -> list[tuple[int, str]]:

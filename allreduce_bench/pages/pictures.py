@@ -109,13 +109,13 @@ def arrows(scene: Scene, number: int) -> list[Arrow]:
                     blocks=tuple(message.blocks[place] for place in own),
                     content=tuple(message.content[place] for place in own),
                 )
-                ends = _between_boxes(layout, places[message.source], places[message.dest])
+                ends = _arrow_ends(layout, places[message.source], places[message.dest])
                 colour = colour_of(part.blocks[0], drawing.blocks)
                 found.append(Arrow(*ends, colour, message.reduce, labels(part, names)))
     return found
 
 
-def _between_boxes(layout: Layout, source: Point, dest: Point) -> tuple[Point, Point]:
+def _arrow_ends(layout: Layout, source: Point, dest: Point) -> tuple[Point, Point]:
     """Return where the arrow from one box to another leaves and arrives, a little to its left."""
     across, down = dest[0] - source[0], dest[1] - source[1]
     length = hypot(across, down) or 1.0
@@ -135,13 +135,13 @@ def pills(scene: Scene, found: Sequence[Arrow]) -> list[Pill]:
     """
     longest = max((len(arrow.forms) for arrow in found), default=0)
     for level in range(longest) if scene.drawing.ranks <= MOST_LABELS else ():
-        placed = _placed(scene, found, level)
+        placed = _place_pills(scene, found, level)
         if all(pill.text for pill in placed):
             return placed
-    return _placed(scene, found, longest - 1 if scene.drawing.ranks <= MOST_LABELS else None)
+    return _place_pills(scene, found, longest - 1 if scene.drawing.ranks <= MOST_LABELS else None)
 
 
-def _placed(scene: Scene, found: Sequence[Arrow], level: int | None) -> list[Pill]:
+def _place_pills(scene: Scene, found: Sequence[Arrow], level: int | None) -> list[Pill]:
     """Return the pills with labels of one form, and dots where there is no room; `level` None: dots alone."""
     layout = scene.layout
     taken = [(*place, layout.box_width / 2, layout.box_height / 2) for places in layout.places for place in places]

@@ -62,7 +62,7 @@ def pages(ranks: int, progress: Progress = unsaid) -> Iterator[tuple[str, str]]:
         lambda name: _page_and_facts(own[name], ranks, order), order, lambda name: progress(f"{name}: proves and draws")
     )
     counted = {name: found for name, (_, found) in zip(order, made)}
-    tables = [_compared(counted, compared) for compared in COMPARED_RANKS]
+    tables = [_rows_on_ranks(counted, compared) for compared in COMPARED_RANKS]
     kept = {name: found["kept"] for name, found in counted.items()}
     first = [(own[name], _small_picture(name, ranks)) for name in FIRST]
     others = [own[name] for name in order if name not in FIRST]
@@ -86,7 +86,13 @@ def _page_and_facts(algorithm: Algorithm, ranks: int, order: Sequence[str]) -> t
     }
     most = next(number for number in range(ranks, 0, -1) if not algorithm.unmet(number, Topology.one_node(number)))
     text = page(
-        [algorithm.name], most, template="site_algorithm.html.j2", style=_style(), **found, **values, **_words()
+        [algorithm.name],
+        most,
+        template="site_algorithm.html.j2",
+        style=_style(),
+        **found,
+        **values,
+        **_values_of_tables(),
     )
     return text, found
 
@@ -95,11 +101,11 @@ def _style() -> Markup:
     return asset(__package__, "site.css")
 
 
-def _words() -> dict[str, Any]:
-    return {"share": share, "kept_at": kept_at, "segments": PIECES, "per_node": PER_NODE}
+def _values_of_tables() -> dict[str, Any]:
+    return {"share": share, "promise_words": promise_words, "segments": PIECES, "per_node": PER_NODE}
 
 
-def _compared(counted: dict[str, dict[str, Any]], ranks: int) -> list[Facts]:
+def _rows_on_ranks(counted: dict[str, dict[str, Any]], ranks: int) -> list[Facts]:
     """Return the facts of all algorithms that can run on `ranks`, the fewest rounds first."""
     rows = [row for found in counted.values() for row in found["growth"] if row.ranks == ranks]
     return sorted(rows, key=lambda row: (row.rounds, row.sent))
@@ -117,7 +123,7 @@ def _small_picture(name: str, ranks: int) -> Markup:
 
 def _render_index(**values: Any) -> str:
     template = environment().get_template("site_index.html.j2")
-    return template.render(**frame(more_style=_style()), tried=TRIED_RANKS, **values, **_words())
+    return template.render(**frame(more_style=_style()), tried=TRIED_RANKS, **values, **_values_of_tables())
 
 
 def share(value: float) -> str:
@@ -125,7 +131,7 @@ def share(value: float) -> str:
     return f"{value:.4g} n" if value else "0"
 
 
-def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
+def promise_words(kept: Sequence[int], tried: Sequence[int]) -> str:
     """Return at which `tried` ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
     if set(kept) == set(tried):
         return "yes"

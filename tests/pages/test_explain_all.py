@@ -26,7 +26,7 @@ def asked(monkeypatch) -> list:
     return calls
 
 
-def test_a_gallery_is_written_and_its_first_page_told(tmp_path, asked):
+def test_a_folder_of_pages_is_written_and_its_first_page_told(tmp_path, asked):
     result = bench("--all", "-o", str(tmp_path / "site"))
     assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/site/index.html\n")
     assert bench("--all", "-n", "4", "-o", str(tmp_path / "other")).exit_code == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.site import kept_at, share
+from allreduce_bench.pages.site import promise_words, share
 
 TRIED_RANKS = range(2, 9)
 
@@ -21,7 +21,7 @@ TRIED_RANKS = range(2, 9)
     ],
 )
 def test_where_a_promise_is_kept(kept, words):
-    assert kept_at(tuple(kept), tuple(TRIED_RANKS)) == words
+    assert promise_words(tuple(kept), tuple(TRIED_RANKS)) == words
 
 
 def test_shares():

@@ -51,7 +51,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^report .*--own": "a second page",
     r"^run (?!.*--against).*--(precision|cache|check|format|groups|arrival)": "rooms `measuring` and `report`",
     r"^which -n 4 --sizes": "`which/test_which.py` does",
-    r"^explain --all": "the room `browser` makes the gallery",
+    r"^explain --all": "the room `browser` makes these pages",
     r"^survive\b": "the room `survive` loses ranks",
     r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
