@@ -114,7 +114,9 @@ def test_what_other_programs_are_given_exists(shown):
 def make_runs(page: str, folder) -> None:
     """The runs that a page takes for granted."""
     names = [folder / "one"] if page in WITH_RUN else []
-    names += [folder / name for name in ("monday", "today", "nightly-1", "nightly-2")] * (page == "docs/compare.md")
+    names += [folder / name for name in ("monday", "today", "nightly-1", "nightly-2")] * (
+        page in ("docs/compare.md", "docs/which-algorithm.md")
+    )
     for seed, path in enumerate(names):
         build_run(path, sizes=(8, 65536, 262144, 1 << 20), seed=seed)
 
