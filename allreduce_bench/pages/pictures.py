@@ -237,12 +237,8 @@ def _arrow(arrow: Arrow) -> str:
         (to_x - HEAD * along + side * HEAD * 0.55 * across, to_y - HEAD * across - side * HEAD * 0.55 * along)
         for side in (1, -1)
     ]
-    line = f"M{_pair(arrow.start)}L{_pair(arrow.end)}"
-    keeps = "" if arrow.adds else " keeps"
-    return (
-        f'<path class="arrow{keeps}" stroke="{arrow.colour}" d="{line}"/>'
-        f'<path class="arrow" stroke="{arrow.colour}" d="M{_pair(wings[0])}L{_pair(arrow.end)}L{_pair(wings[1])}"/>'
-    )
+    line = f"M{_pair(arrow.start)}L{_pair(arrow.end)}M{_pair(wings[0])}L{_pair(arrow.end)}L{_pair(wings[1])}"
+    return f'<path class="arrow{"" if arrow.adds else " keeps"}" stroke="{arrow.colour}" d="{line}"/>'
 
 
 def _pill(pill: Pill, moves: str) -> str:
@@ -289,7 +285,7 @@ def _bars(scene: Scene, held: Held) -> Iterator[str]:
 
 
 def _pair(point: Point) -> str:
-    return f"{point[0]:.1f} {point[1]:.1f}"
+    return f"{point[0]:.0f} {point[1]:.0f}"
 
 
 def svg(scene: Scene) -> str:
