@@ -104,13 +104,20 @@ def page(
         "panels": panels,
         "ranks": ranks,
         "data": script_data(_data(panels)),
-        "prices": f"α = {format_time(ALPHA_S)} a message, {format_rate(1 / BETA_S_PER_BYTE)}",
-        "sizes": [format_size(size) for size in (SIZE_BYTES, SHORT_BYTES, LONG_BYTES)],
-        "ways": ways(algorithms, ranks, ranks_per_node) if ranks > 1 else [],
         "measured": measured,
     }
     shown = environment().get_template(template)
-    return shown.render(**frame(SCRIPTS, style), **values, **more)
+    return shown.render(**frame(SCRIPTS, style), **values, **values_of_ways(algorithms, ranks, ranks_per_node), **more)
+
+
+def values_of_ways(names: Sequence[str], ranks: int, ranks_per_node: int | None) -> dict[str, object]:
+    """Return the values of the table of algorithms at two sizes: `names`, and those that a reader meets first."""
+    return {
+        "prices": f"α = {format_time(ALPHA_S)} a message, {format_rate(1 / BETA_S_PER_BYTE)}",
+        "sizes": [format_size(size) for size in (SIZE_BYTES, SHORT_BYTES, LONG_BYTES)],
+        "ways": ways(names, ranks, ranks_per_node) if ranks > 1 else [],
+        "named": names,
+    }
 
 
 def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:

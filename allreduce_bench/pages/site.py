@@ -1,9 +1,11 @@
 """Pages of `explain --all`: a folder with a page about each algorithm, and a first page that leads to them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from textwrap import dedent
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -11,19 +13,13 @@ from ..algorithms import builtin
 from ..machine.forks import in_forks
 from ..runs.files import unique_name
 from ..schedule.algorithm import Algorithm, Topology
-from ..units import in_ranks
 from ..watching.progress import Progress, unsaid
 from ..web import asset
 from .drawing import drawing, refuse_many_ranks
-from .facts import PER_NODE, PIECES, Facts, facts, promises, telling
 from .layout import layout_of
-from .page import environment, frame, page
+from .page import environment, frame, page, values_of_ways
 from .pictures import Scene, definitions, moment
 from .teaching import FIRST
-
-COMPARED_RANKS = (16, 24)  # one power of two, one not
-GROWTH_RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
-TRIED_RANKS = range(2, 17)  # ranks at which promises are proved
 
 
 class SiteError(ValueError):
@@ -58,57 +54,58 @@ def pages(ranks: int, progress: Progress = unsaid) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of every page; `progress` is told what comes next."""
     own = builtin()
     order = [*FIRST, *(name for name in own if name not in FIRST)]
-    made = in_forks(
-        lambda name: _page_and_facts(own[name], ranks, order), order, lambda name: progress(f"{name}: proves and draws")
+    yield (
+        "index.html",
+        environment()
+        .get_template("site_index.html.j2")
+        .render(
+            **frame(more_style=_style()),
+            **values_of_ways(order, ranks, None),
+            ranks=ranks,
+            first=[(own[name], _small_picture(name, ranks)) for name in FIRST],
+            others=[own[name] for name in order if name not in FIRST],
+        ),
     )
-    counted = {name: found for name, (_, found) in zip(order, made)}
-    tables = [_rows_on_ranks(counted, compared) for compared in COMPARED_RANKS]
-    kept = {name: found["kept"] for name, found in counted.items()}
-    first = [(own[name], _small_picture(name, ranks)) for name in FIRST]
-    others = [own[name] for name in order if name not in FIRST]
-    yield "index.html", _render_index(first=first, others=others, tables=tables, kept=kept, ranks=ranks)
-    yield from ((f"{name}.html", text) for name, (text, _) in zip(order, made))
+    texts = in_forks(
+        lambda name: _algorithm_page(own[name], ranks, order), order, lambda name: progress(f"{name}: draws its page")
+    )
+    yield from ((f"{name}.html", text) for name, text in zip(order, texts))
 
 
-def _page_and_facts(algorithm: Algorithm, ranks: int, order: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return the page of an algorithm, and what the first page says of it."""
+def _algorithm_page(algorithm: Algorithm, ranks: int, order: Sequence[str]) -> str:
+    """Return a page with pictures of `ranks` ranks, or of the most ranks below on which the algorithm can run."""
     place = order.index(algorithm.name)
-    layouts = [Topology.filled(number, PER_NODE) for number in GROWTH_RANKS]
-    growth = [facts(algorithm, layout) for layout in layouts if not algorithm.unmet(len(layout.node_of), layout)]
-    found: dict[str, Any] = {"growth": growth, "kept": promises(algorithm, TRIED_RANKS)}
-    missing = [number for number in GROWTH_RANKS if number not in {row.ranks for row in growth}]
-    values: dict[str, Any] = {
-        "own": algorithm,
-        "told": telling(algorithm),
-        "missing": in_ranks(missing) if missing else "",
-        "before": order[place - 1],
-        "following": order[(place + 1) % len(order)],
-    }
-    most = next(number for number in range(ranks, 0, -1) if not algorithm.unmet(number, Topology.one_node(number)))
-    text = page(
+    ranks = next(number for number in range(ranks, 0, -1) if not algorithm.unmet(number, Topology.one_node(number)))
+    return page(
         [algorithm.name],
-        most,
+        ranks,
         template="site_algorithm.html.j2",
         style=_style(),
-        **found,
-        **values,
-        **_values_of_tables(),
+        own=algorithm,
+        paragraphs=paragraphs(algorithm.doc),
+        before=order[place - 1],
+        following=order[(place + 1) % len(order)],
     )
-    return text, found
 
 
 def _style() -> Markup:
     return asset(__package__, "site.css")
 
 
-def _values_of_tables() -> dict[str, Any]:
-    return {"share": share, "promise_words": promise_words, "segments": PIECES, "per_node": PER_NODE}
+class Paragraph(NamedTuple):
+    """Paragraph of a docstring; `drawn`: its line breaks count, as in a table of rounds."""
+
+    text: str
+    drawn: bool
 
 
-def _rows_on_ranks(counted: dict[str, dict[str, Any]], ranks: int) -> list[Facts]:
-    """Return the facts of all algorithms that can run on `ranks`, the fewest rounds first."""
-    rows = [row for found in counted.values() for row in found["growth"] if row.ranks == ranks]
-    return sorted(rows, key=lambda row: (row.rounds, row.sent))
+def paragraphs(doc: str) -> list[Paragraph]:
+    """Return the paragraphs of a docstring, its title the first; one that is indented is drawn."""
+    parts = [part for part in re.split(r"\n\s*\n", doc.strip("\n")) if part.strip()]
+    return [
+        Paragraph(dedent(part), True) if part.startswith("    ") else Paragraph(" ".join(part.split()), False)
+        for part in parts
+    ]
 
 
 def _small_picture(name: str, ranks: int) -> Markup:
@@ -119,27 +116,3 @@ def _small_picture(name: str, ranks: int) -> Markup:
         f'<svg viewBox="0 0 640 {scene.layout.height}" role="img" aria-label="The first round of {name}">'
         f"<defs>{definitions(scene, named=False)}</defs>{moment(scene, 0)}</svg>"
     )
-
-
-def _render_index(**values: Any) -> str:
-    template = environment().get_template("site_index.html.j2")
-    return template.render(**frame(more_style=_style()), tried=TRIED_RANKS, **values, **_values_of_tables())
-
-
-def share(value: float) -> str:
-    """Return a volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
-    return f"{value:.4g} n" if value else "0"
-
-
-def promise_words(kept: Sequence[int], tried: Sequence[int]) -> str:
-    """Return at which `tried` ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
-    if set(kept) == set(tried):
-        return "yes"
-    if not kept:
-        return "no"
-    even, powers = ({n for n in tried if n % 2 == 0}, {n for n in tried if n & (n - 1) == 0})
-    for name, pattern in (("even p", even), ("p = 2^k", powers)):
-        if len(pattern) > 1 and pattern <= set(kept):
-            others = sorted(set(kept) - pattern)
-            return name + (f", and p = {', '.join(map(str, others))}" if others else "")
-    return f"{in_ranks(kept)} only"

@@ -57,12 +57,10 @@ def example(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def site_pages(tmp_path_factory) -> Path:
-    """The folder of `explain --all`; promises are tried on few ranks only, which is quicker."""
+    """The folder of `explain --all`."""
     from allreduce_bench.pages import site
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "TRIED_RANKS", range(2, 5))
-        return site.write_site(tmp_path_factory.mktemp("pages") / "site", 8).parent
+    return site.write_site(tmp_path_factory.mktemp("pages") / "site", 8).parent
 
 
 @pytest.fixture
