@@ -254,8 +254,8 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
-    if ending == ".svg" and len(named) > 1:
-        raise OneLineError(f"-o {output}: a picture shows one algorithm; name an .html file to compare two")
+    if ending == ".svg" and (len(named) > 1 or run):
+        raise OneLineError(f"-o {output}: a picture shows one algorithm and no times; name an .html file for more")
     if library := next(filter(is_of_library, named), None):
         raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     found = find([*named])

@@ -271,6 +271,8 @@ def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, 
 
 def test_a_comparison_is_a_page_or_a_text(tmp_path):
     assert "name an .html file" in refused("explain", "ring", "tree", "-o", str(tmp_path / "both.svg"))
+    times = refused("explain", "ring", "--run", str(ROOT / "docs" / "example"), "-o", str(tmp_path / "ring.svg"))
+    assert "no times" in times
     assert bench("explain", "ring", "tree").stdout.count("round 1\n") == 2
 
 
