@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +26,9 @@ from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
 from ..tables import columns_of, fitted
 from ..units import counted
 from .drawing import drawing
-from .teaching import Measured, read_measured
+
+if TYPE_CHECKING:
+    from .teaching import Measured
 
 LONGEST_MAP = 2**20  # bytes
 
@@ -46,7 +49,7 @@ class Asked:
     ranks_per_node: int | None
     map: Path | None  # file of hosts and switches
     torus: Dimensions | None
-    measured: Measured | None
+    measured: "Measured | None"
 
 
 def _as_text(asked: Asked) -> str:
@@ -259,7 +262,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     if library := next(filter(is_of_library, named), None):
         raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     found = find([*named])
-    measured = read_measured(run, [*found], asked_ranks) if run else None
+    measured = _read_run(run, [*found], asked_ranks) if run else None
     size = measured.ranks if measured else asked_ranks or RANKS
     refuse_too_many([size])
     _refuse_networks(size, ending, others["map"], others["torus"])
@@ -274,6 +277,13 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
         click.echo(made, nl=False)
     else:
         write_given(output, made)
+
+
+def _read_run(run: Path, names: Sequence[str], ranks: int | None) -> "Measured":
+    """Return what a run measured. Raises RunError."""
+    from .teaching import read_measured
+
+    return read_measured(run, names, ranks)
 
 
 def _split_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:

@@ -105,6 +105,7 @@ def page(
         "ranks": ranks,
         "data": script_data(_data(panels)),
         "measured": measured,
+        "named": [panel.name for panel in panels],
     }
     shown = environment().get_template(template)
     return shown.render(**frame(SCRIPTS, style), **values, **values_of_ways(algorithms, ranks, ranks_per_node), **more)
@@ -116,7 +117,6 @@ def values_of_ways(names: Sequence[str], ranks: int, ranks_per_node: int | None)
         "prices": f"α = {format_time(ALPHA_S)} a message, {format_rate(1 / BETA_S_PER_BYTE)}",
         "sizes": [format_size(size) for size in (SIZE_BYTES, SHORT_BYTES, LONG_BYTES)],
         "ways": ways(names, ranks, ranks_per_node) if ranks > 1 else [],
-        "named": names,
     }
 
 

@@ -62,6 +62,7 @@ def pages(ranks: int, progress: Progress = unsaid) -> Iterator[tuple[str, str]]:
             **frame(more_style=_style()),
             **values_of_ways(order, ranks, None),
             ranks=ranks,
+            named=[],
             first=[(own[name], _small_picture(name, ranks)) for name in FIRST],
             others=[own[name] for name in order if name not in FIRST],
         ),

@@ -89,3 +89,11 @@ def test_two_algorithms_are_compared_on_the_same_nodes_each_at_its_best():
     alone, beside = (re.findall(r'class="total">([^<]+)<', page(names, 16))[-1] for names in (["two_tree"], TWO))
     assert (alone, beside) == ("610 us", "387 us")
     assert ", at most</p>" in page(["two_tree"], 4) and ", exact</p>" in page(["ring"], 4)
+
+
+def test_an_own_algorithm_is_marked_among_those_that_come_first(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from allreduce_bench.algorithms.ring import ring\nmine = ring._replace(name='mine', module=__name__)\n"
+    )
+    assert '<tr class="this"><th scope="row">mine</th><td>6</td>' in page([str(file)], 4)
