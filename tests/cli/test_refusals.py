@@ -124,7 +124,7 @@ def test_an_interrupt_that_something_dropped_ends_the_command_nevertheless():
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     "words",
-    ["verify -n 1-2000", "explain ring -n 1500", "explain --all -o {0}", "report -o {0} {1}"],
+    ["verify -n 1-2000", "explain ring -n 1500", "explain --all -n 32 -o {0}", "report -o {0} {1}"],
 )
 def test_an_interrupt_is_one_line(words, tmp_path):
     example = Path(__file__).parents[2] / "docs" / "example"
