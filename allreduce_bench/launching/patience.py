@@ -243,6 +243,8 @@ class Patience:
         self._open_questions.clear()
 
     def _question(self) -> Question:
+        if not self._open_questions and len(self.ranks) >= self.size:
+            self._last_pulse = self.pulse()  # what they had written by then, they have told
         self._last_question += 1
         self._open_questions.append(self._last_question)
         return Question(self._last_question)

@@ -84,12 +84,23 @@ def test_a_rank_that_moved_between_two_answers_is_news():
 
 def test_progress_that_no_rank_can_tell_of_is_asked_for_last():
     written = iter([0, 1, 1])
-    patience = watched(1, pulse=lambda: next(written))
-    for begin in (0.0, 20.0):
-        ask(patience, begin + 5.1)
-        ask(patience, begin + 10.1)
-        trouble = patience.judge(begin + TIMEOUT_S + ANSWER_S + 0.1 if begin else 20.0)
+    patience = Patience(2, TIMEOUT_S, 0.0, pulse=lambda: next(written))
+    patience.enter(Rank(1, "n1", 101), 0.0)
+    for begin in (0.0, 60.0):
+        ask(patience, begin + 25.1)
+        ask(patience, begin + 50.1)
+        trouble = patience.judge(begin + 60.0)
         assert (trouble is None) == (begin == 0.0)
+
+
+@pytest.mark.parametrize(("at_the_end", "is_hung"), [(1, True), (2, False)])
+def test_what_ranks_that_are_heard_wrote_before_they_were_asked_is_no_progress(at_the_end, is_hung):
+    written = iter([0, 1, at_the_end])
+    patience = watched(1, pulse=lambda: next(written))
+    ask(patience, 5.1)
+    ask(patience, 10.1)
+    trouble = patience.judge(TIMEOUT_S + ANSWER_S + 0.1)
+    assert (trouble is not None) == is_hung
 
 
 @pytest.mark.parametrize(("stopped", "words"), [(False, "in MPI_Init"), (True, "does not respond (stopped")])
