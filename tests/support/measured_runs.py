@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from click.testing import CliRunner
-from places import ROOT
+from places import ROOT, SUPPORT
 from rank_programs import launch
 
 from allreduce_bench.cli import main
@@ -35,6 +35,11 @@ def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> s
     few = ["--identify=never"] * (words[:1] == ("run",))
     command = [str(python), "-m", "allreduce_bench", *map(str, words), *few]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
+
+
+def impatient(python: Path, *words: object) -> list[str]:
+    """The command that waits a second only for ranks that do not answer, and for launchers that do not end."""
+    return [str(python), str(SUPPORT / "impatient.py"), *map(str, words)]
 
 
 def here(*words: object) -> subprocess.CompletedProcess:
@@ -88,7 +93,7 @@ def mpirun(python: Path, number: int, *words: object) -> list[str]:
 
 def processes(folder: Path) -> dict[int, int]:
     """rank -> process of what measures into `folder`."""
-    search = ["pgrep", "-f", rf"^[^ ]*python[^ ]* -m allreduce_bench\S* .*{folder}$"]
+    search = ["pgrep", "-f", rf"^[^ ]*python[^ ]* (-m allreduce_bench\S*|[^ ]*impatient.py) .*{folder}$"]
     process_of = {}
     for pid in subprocess.run(search, capture_output=True, text=True).stdout.split():
         try:
@@ -109,8 +114,9 @@ def nobody_is_left(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def wait_for_cells(process: subprocess.Popen, folder: Path, number: int) -> None:
+def wait_for_cells(process: subprocess.Popen, folder: Path, number: int, launch: str = "") -> None:
+    """Wait until the run, or one launch of it, has so many cells."""
     deadline = time.time() + 60
-    while len(done(folder)) < number:
+    while sum(cell[0].startswith(launch) for cell in done(folder)) < number:
         assert process.poll() is None and time.time() < deadline
         time.sleep(0.02)
