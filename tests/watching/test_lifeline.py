@@ -128,21 +128,8 @@ def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
 def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
     folder, mine, begun = tmp_path / "run", tmp_path / "mine.py", tmp_path / "begun"
     mine.write_text(MINE.format(begun=str(begun)))
-    words = [
-        "-n",
-        2,
-        "--sizes",
-        8,
-        "-a",
-        mine,
-        "--no-reference-times",
-        "--launches",
-        1,
-        "--min-time",
-        "1s",
-        "-o",
-        folder,
-    ]
+    words = ["-n", 2, "--sizes", 8, "-a", mine, "--no-reference-times", "--identify=never"]
+    words += ["--launches", 1, "--min-time", "1s", "-o", folder]
     command = [str(interpreters()[0]), "-m", "allreduce_bench", "run", *map(str, words)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not begun.exists():
@@ -165,6 +152,7 @@ def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
     assert len(re.findall(TO_CONTINUE, said)) == 1
-    again = subprocess.run(mpirun(python, 2, "run", "--resume", "-o", folder), capture_output=True, text=True)
+    command = mpirun(python, 2, "run", "--resume", "--identify=never", "-o", folder)
+    again = subprocess.run(command, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))
