@@ -44,7 +44,8 @@ def test_the_live_line_is_one_line_on_any_terminal(width):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_on_a_terminal_the_line_lives_on_stderr_and_the_table_is_clean(tmp_path):
     ours, theirs = pty.openpty()
-    words = ["run", "-n", "2", "--sizes", "8,4K", "-a", "ring,native", "--launches", "1", "-o", str(tmp_path / "run")]
+    words = ["run", "-n", "2", "--sizes", "8,4K", "-a", "ring,native", "--launches", "1", "--min-time", "0.2s"]
+    words += ["--no-reference-times", "--identify=never", "-o", str(tmp_path / "run")]
     command = [str(interpreters()[0]), "-m", "allreduce_bench", *words]
     environ = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environ, text=True) as process:

@@ -48,7 +48,7 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
         pytest.skip("the rank that is killed beside what it started has it")
     status, sentence = ENDINGS[how]
     begun = time.monotonic()
-    found, _, err = executed(python, "-n", 2, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
+    found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
     assert re.search(sentence, err.strip().splitlines()[-1]), err
     assert found == status or (status is None and found), err
     assert ("nobody catches this" in err) == (how in ("raise", "error"))

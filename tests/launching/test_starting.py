@@ -9,22 +9,20 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 from measured_runs import bench, here, mpirun, one_line_error, script, with_package
+from rank_programs import launch
 
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 
-FAKE = """#!{python}
+FAKE = """#!/bin/sh
 # {name}, as a script: writes down its arguments and starts the ranks with this MPI's own mpirun
-import json, os, sys
-if "--mpi=list" in sys.argv:
-    sys.exit("MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n\\tpmix\\nspecific pmix plugin versions available: pmix_v4")
-with open({record!r}, "w") as file:
-    json.dump(sys.argv[1:], file)
-from allreduce_bench.launching.find import find_launcher, mpirun_command
-from allreduce_bench.runs.start import Start
-words = sys.argv[sys.argv.index("-n") + 1:]
-program = words[next(i for i, word in enumerate(words) if word in ("env", sys.executable)):]
-command = mpirun_command(find_launcher(Start()), int(words[0]), Start(), program)
-os.execv(command[0], command)
+case "$*" in *--mpi=list*)
+    printf 'MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n\\tpmix\\n' >&2
+    echo 'specific pmix plugin versions available: pmix_v4' >&2
+    exit 1
+esac
+printf '%s\\n' "$@" > {record}
+until [ "$1" = env ] || [ "$1" = {python} ]; do shift; done
+exec {mpirun} "$@"
 """
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -32,14 +30,14 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 
 def run_with(python: Path, folder: Path, name: str, words: list) -> tuple[list[str], dict]:
     """Run with a script in place of the launcher `name`: what it was told, and the facts of the launch."""
-    record = folder / "told.json"
-    script(folder / name, FAKE.format(python=python, name=name, record=str(record)))
+    record = folder / "told"
+    script(folder / name, FAKE.format(python=python, name=name, record=record, mpirun=" ".join(launch(python, 2))))
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     measured = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 3, "--launches", 1, "-o", folder / "run"]
     environ = {**with_package(), "PATH": path}
     result = bench(python, "run", *measured, *words, env=environ)
     assert result.returncode == 0, result.stderr
-    return json.loads(record.read_text()), json.loads((folder / "run" / "launches" / "2r-1.1.json").read_text())
+    return record.read_text().splitlines(), json.loads((folder / "run" / "launches" / "2r-1.1.json").read_text())
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
@@ -77,19 +75,28 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, 
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
-    environ = {**with_package(), "UCX_NET_DEVICES": "mlx5_0:1"}
-    said = one_line_error(bench(interpreters()[0], "run", "--interface", LO, cwd=tmp_path, env=environ))
+def test_an_interface_that_the_user_decided_otherwise_is_refused(monkeypatch):
+    monkeypatch.setenv("UCX_NET_DEVICES", "mlx5_0:1")
+    said = one_line_error(here("run", "--interface", LO))
     assert f"{LO}, but UCX_NET_DEVICES=mlx5_0:1 in the" in said and "set only" in said
 
 
 def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):
-    python = interpreters()[0]
-
-    def under(*words) -> subprocess.CompletedProcess:
-        command = mpirun(python, 2, "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words)
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
-
-    assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
+    options = [
+        "--sizes",
+        "8",
+        "-a",
+        "ring",
+        "--iters",
+        "3",
+        "--identify=never",
+        "--interface",
+        LO,
+        "-o",
+        tmp_path / "run",
+    ]
+    command = mpirun(interpreters()[0], 2, "run", *options)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
+    assert result.returncode == 0, result.stderr
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO

@@ -35,7 +35,7 @@ def answer(rank: Rank, at, **more) -> None:
 def test_nothing_is_asked_while_cells_come_and_go(supervise):
     supervisor = supervise(1)
     rank = enter(supervisor, 0)
-    for _ in range(10):
+    for _ in range(5):
         rank.say(**CELL)
         time.sleep(0.1)
     rank.connection.settimeout(0.01)
@@ -44,7 +44,8 @@ def test_nothing_is_asked_while_cells_come_and_go(supervise):
     assert supervisor.trouble is None
 
 
-def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_hung(supervise):
+def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_hung(supervise, monkeypatch):
+    monkeypatch.setattr(patience, "ANSWER_S", 0.3)
     alarms = []
     supervisor = supervise(2, on_trouble=alarms.append)
     ranks = [enter(supervisor, 0), enter(supervisor, 1)]
@@ -61,7 +62,7 @@ def test_a_rank_that_moves_is_progress(supervise):
     supervisor = supervise(1)
     rank = enter(supervisor, 0)
     rank.say(**CELL)
-    for step in range(6):
+    for step in range(4):
         answer(rank, [step])
     assert supervisor.trouble is None
     for _ in range(2):
@@ -73,7 +74,7 @@ def test_a_rank_that_moves_is_progress(supervise):
 def test_progress_that_no_rank_can_tell_of_counts(supervise):
     written = iter(range(10**9))
     unreached = supervise(1, timeout_s=0.1, pulse=lambda: next(written))
-    time.sleep(3)
+    time.sleep(1.2)  # the patience of a start is 0.5 s
     assert unreached.trouble is None
     stuck = supervise(1, timeout_s=0.1, pulse=lambda: 7)
     until(lambda: stuck.trouble)

@@ -129,7 +129,7 @@ def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
     folder, mine, begun = tmp_path / "run", tmp_path / "mine.py", tmp_path / "begun"
     mine.write_text(MINE.format(begun=str(begun)))
     words = ["-n", 2, "--sizes", 8, "-a", mine, "--no-reference-times", "--identify=never"]
-    words += ["--launches", 1, "--min-time", "1s", "-o", folder]
+    words += ["--launches", 1, "--min-time", "0.5s", "-o", folder]
     command = [str(interpreters()[0]), "-m", "allreduce_bench", "run", *map(str, words)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not begun.exists():
