@@ -5,6 +5,6 @@ from allreduce_bench.watching import watch
 
 patience.ANSWER_S = tied_process.ENDING_S = watch.LAST_WORDS_S = 1.0  # before others import them
 
-from allreduce_bench.cli import main  # noqa: E402
+from allreduce_bench.__main__ import program  # noqa: E402
 
-main()
+program()
