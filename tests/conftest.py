@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -135,6 +136,38 @@ def on_ranks(request, pools):
         return pools[python].call(ranks, function, *words, **options)
 
     return call
+
+
+@pytest.fixture
+def run_on_ranks(on_ranks, monkeypatch) -> Callable[..., subprocess.CompletedProcess]:
+    """`run_on_ranks("-n", 2, ...)`: the command `run`, in this process, whose launches ranks of `on_ranks` measure.
+
+    They do so by the function `by`, as another one that patches something and calls it.
+    """
+    from measured_runs import here  # late, as what follows: few tests measure
+
+    from allreduce_bench.launching import launches
+    from allreduce_bench.launching.watched_launch import LaunchRefused
+
+    def run(*words: object, by: str = "measured_launch.measure") -> subprocess.CompletedProcess:
+        def measure_launch(start, run, launch, position, lines) -> bool:
+            status, said = on_ranks(launch.ranks, by, run.folder.path, launch.name)[0]
+            if status == 2:
+                raise LaunchRefused(said.strip().removeprefix("error: "))
+            for line in said.splitlines():
+                lines.say(line)
+            lines.close()
+            return bool(run.folder.finished(launch))
+
+        monkeypatch.setattr(launches, "measure_launch", measure_launch)
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            return here("run", "--identify=never", *words)
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    return run
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from hand_models import hand_models
 from interpreters import FULL, in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
-from measured_runs import bench
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise, summary
@@ -163,7 +162,7 @@ def marks(folder: Path) -> list[dict]:
 
 @needs_mpi
 @pytest.mark.parametrize("cache", CACHES)
-def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, cache):
+def test_a_run_measures_floors_in_either_state_of_the_cache(python, run_on_ranks, tmp_path, cache):
     in_turn(1, python)
     numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 2, 5)
     words = [
@@ -179,7 +178,7 @@ def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, ca
         3,
     ]
     words += ["--sync", "barrier"]  # a start on the clock that a busy machine misses is a further call
-    result = bench(python, "run", *words, "--warmups", 1, "--cache", cache, "-o", tmp_path / "run")
+    result = run_on_ranks(*words, "--warmups", 1, "--cache", cache, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == len(numbers)
     assert result.stdout.count(f"{REFERENCE_TIMES}empty call ") == len(numbers)
@@ -198,25 +197,25 @@ def test_a_run_measures_floors_in_either_state_of_the_cache(python, tmp_path, ca
 @pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize(("dtype", "op"), KINDS if FULL else KINDS[:2])
-def test_every_kind_of_element_has_its_floors_cold_too(tmp_path, dtype, op):
+def test_every_kind_of_element_has_its_floors_cold_too(run_on_ranks, tmp_path, dtype, op):
     words = ["-n", 2, "--sizes", "8,4K", "-d", dtype, "--op", op, "-a", "ring", "--launches", 1, "--iters", 5]
-    result = bench(interpreters()[0], "run", *words, "--cache", "cold", "-o", tmp_path / "run")
+    result = run_on_ranks(*words, "--cache", "cold", "-o", tmp_path / "run")
     assert result.returncode == 0 and "2 of 2 cells done, 0 wrong elements." in result.stdout, result.stderr
     assert all(row[column] > 0 for row in summarise(RunFolder(tmp_path / "run")) for column in COLUMNS.values())
 
 
 @needs_mpi
-def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
-    python, folder = interpreters()[0], tmp_path / "run"
+def test_floors_that_are_missing_are_resumed_and_nothing_else(run_on_ranks, tmp_path):
+    folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 3, "--cache", "cold"]
-    assert bench(python, "run", *words, "-o", folder).returncode == 0
+    assert run_on_ranks(*words, "-o", folder).returncode == 0
     (path,) = folder.glob("launches/*.cells.csv")
     lines = path.read_text().splitlines(keepends=True)
     lost = [line for line in lines if line.startswith(("floor:copy,", "floor:null,"))]
     assert len(lost) == 3
     path.write_text("".join(line for line in lines if line not in lost))
     assert any(row["copy_floor_s"] is None for row in summarise(RunFolder(folder)))
-    result = bench(python, "run", "--resume", "-o", folder)
+    result = run_on_ranks("--resume", "-o", folder)
     assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
     found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
     assert sorted((mark["competitor"], int(mark["size_bytes"])) for mark in found) == [
@@ -228,9 +227,9 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
 
 
 @needs_mpi
-def test_without_floors_only_all_reduces_are_measured(tmp_path):
+def test_without_floors_only_all_reduces_are_measured(run_on_ranks, tmp_path):
     words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-reference-times"]
-    result = bench(interpreters()[0], "run", *words, "-o", tmp_path / "run")
+    result = run_on_ranks(*words, "-o", tmp_path / "run")
     assert result.returncode == 0 and "reference times" not in result.stdout
     assert {mark["competitor"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench, nobody_is_left
+from measured_runs import bench, here, nobody_is_left
 from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
@@ -37,11 +37,11 @@ def python(request) -> Path:
 
 @needs_mpi
 @pytest.mark.parametrize(("groups", "ranks"), [("2", 4), ("mod:2", 4), ("div:2", 8), *[("2", 8)] * FULL])
-def test_all_groups_are_timed_at_the_same_time(python, tmp_path, groups, ranks):
+def test_all_groups_are_timed_at_the_same_time(python, run_on_ranks, tmp_path, groups, ranks):
     in_turn(ranks // 4 + groups.startswith(("mod", "div")), python)
     folder = tmp_path / "run"
     words = ["-n", ranks, "--sizes", "8,12K", "-a", "native,ring,tree", "--groups", groups, *QUICK, "-o", folder]
-    result = bench(python, "run", *words, "--back-to-back", 2, "--check", "bits")
+    result = run_on_ranks(*words, "--back-to-back", 2, "--check", "bits")
     assert result.returncode == 0, result.stderr
     members = groups_of(groups, ranks)
     assert f"{len(members)} groups of {len(members[0])} ranks" in result.stdout
@@ -55,17 +55,17 @@ def test_all_groups_are_timed_at_the_same_time(python, tmp_path, groups, ranks):
 
 
 @needs_mpi
-def test_the_bus_bandwidth_is_that_of_the_ranks_of_a_group(python, tmp_path):
+def test_the_bus_bandwidth_is_that_of_the_ranks_of_a_group(python, run_on_ranks, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 4, "--sizes", "64K", "-a", "native,ring", "--groups", "2", *QUICK, "--min-busbw", "64K:0.000001"]
-    result = bench(python, "run", *words, "-o", folder, "--format", "nccl")
+    result = run_on_ranks(*words, "-o", folder, "--format", "nccl")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("Avg bus bandwidth") == 2  # of each algorithm one table
     (ring,) = (row for row in summarise(RunFolder(folder)) if row["competitor"] == "ring")
     assert ring["busbw_bytes_per_s"] == pytest.approx(65536 / ring["time_s"])  # 2 (g - 1) / g of groups of 2
     page = tmp_path / "report.html"
-    assert bench(python, "report", folder, "-o", page).returncode == 0
+    assert here("report", folder, "-o", page).returncode == 0
     text = page.read_text()
     assert "several groups" in text and "2 groups of 2 ranks (consecutive)" in text
 
@@ -93,15 +93,15 @@ def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
 
 @pytest.mark.slow
 @needs_mpi
-def test_resuming_measures_what_is_missing(python, tmp_path):
+def test_resuming_measures_what_is_missing(python, run_on_ranks, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    words = ["run", "-n", 4, "--sizes", "8,64", "-a", "native,ring", "--groups", "mod:2", *QUICK, "-o", folder]
-    assert bench(python, *words).returncode == 0
+    words = ["-n", 4, "--sizes", "8,64", "-a", "native,ring", "--groups", "mod:2", *QUICK, "-o", folder]
+    assert run_on_ranks(*words).returncode == 0
     marks = folder / "launches" / "4r-1.1.cells.csv"
     lines = marks.read_text().splitlines(keepends=True)
     marks.write_text("".join(lines[:3]))
-    assert bench(python, "run", "--resume", "-o", folder).returncode == 0
+    assert run_on_ranks("--resume", "-o", folder).returncode == 0
     keys = [key_of(mark) for mark in RunFolder(folder).marks()]
     assert (
         len(keys) == len(set(keys)) == 4
@@ -111,12 +111,12 @@ def test_resuming_measures_what_is_missing(python, tmp_path):
 
 @pytest.mark.slow
 @needs_mpi
-def test_groups_of_other_layout_are_proved_each(python, tmp_path):
+def test_groups_of_other_layout_are_proved_each(python, run_on_ranks, tmp_path):
     """Of nodes 0-2, 3-5, 6-7 the halves are 3+1 and 2+2."""
     in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 8, "--sizes", "4K", "-a", "hierarchical_ring,ring", "--groups", "2", "--pretend-ranks-per-node", 3]
-    result = bench(python, "run", *words, *QUICK, "--record", "all", "-o", folder)
+    result = run_on_ranks(*words, *QUICK, "--record", "all", "-o", folder)
     assert result.returncode == 0, result.stderr
     assert {mark["proved"] for mark in RunFolder(folder).marks()} == {"1"}
     assert [row["repetitions"] for row in summarise(RunFolder(folder))] == [5, 5]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from interpreters import in_turn, interpreters
-from measured_runs import bench, here, one_line_error
+from measured_runs import here, one_line_error
 from read_calls import calls_of
 
 from allreduce_bench.evaluation.stamps import stamps_of
@@ -62,12 +62,14 @@ def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
 
 @pytest.mark.parametrize("python", interpreters())
 @pytest.mark.parametrize(("arrival", "late_by"), [("half-late", "0.005"), ("steps.csv", "0.004")])
-def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(python, tmp_path, arrival, late_by):
+def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(
+    python, run_on_ranks, tmp_path, arrival, late_by
+):
     in_turn(1, python)
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0.004\n0,1,0\n0,2,0\n1,0,0\n1,1,0.003\n1,2,0\n")
     words = ["-a", "ring", "--arrival", trace if arrival == trace.name else arrival, "--late-by", "5ms"]
-    result = bench(python, "run", "-n", 3, *QUICK, *words, "-o", tmp_path / "run")
+    result = run_on_ranks("-n", 3, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert f"arrival {arrival}" in " ".join(result.stdout.split())
     assert "time (us): last exit - last entry" in result.stdout
@@ -88,14 +90,14 @@ def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(pyt
     after_the_last = exit.max(axis=1) - entry.max(axis=1)  # without the wait for it
     assert [float(row["time_s"]) for row in rows] == pytest.approx(after_the_last.tolist())
     assert [int(row["slowest_rank"]) for row in rows] == exit.argmax(axis=1).tolist()
-    again = bench(python, "run", "--resume", "-o", tmp_path / "run")
+    again = run_on_ranks("--resume", "-o", tmp_path / "run")
     assert again.returncode == 0 and "cell 1" not in again.stderr, again.stderr  # nothing is measured again
 
 
 @pytest.mark.parametrize("python", interpreters()[:1])
-def test_a_multiple_of_the_library_s_time_and_a_single_rank_that_waits_for_nobody(python, tmp_path):
+def test_a_multiple_of_the_library_s_time_and_a_single_rank_that_waits_for_nobody(python, run_on_ranks, tmp_path):
     words = ["-a", "native", "--arrival", "random", "--late-by", "2x"]
-    result = bench(python, "run", "-n", "1,2", *QUICK, *words, "-o", tmp_path / "run")
+    result = run_on_ranks("-n", "1,2", *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     marks = {mark["ranks"]: mark for mark in RunFolder(tmp_path / "run").marks()}
     assert marks["1"]["state"] == "skipped" and "waits for nobody" in marks["1"]["reason"]

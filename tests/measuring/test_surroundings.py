@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 from interpreters import in_turn, interpreters
-from measured_runs import bench
 
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
@@ -61,7 +60,7 @@ def python(request):
     return request.param
 
 
-def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tmp_path):
+def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, run_on_ranks, tmp_path):
     """One machine in the place of two nodes: ranks are started there by a launcher that does not know better."""
     in_turn(1, python)
     ask = "from allreduce_bench.launching.find import find_launcher; print(*find_launcher()[:3:2])"
@@ -69,7 +68,7 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
     free = " --oversubscribe --allow-run-as-root" if kind == "openmpi" else ""
     options = ["--sizes", 8, "-a", "ring", "--launches", 1, "--iters", 2]
     given = ["-n", 2, "--ranks-per-node", 1, "--launcher", f"{program} -n {{ranks}}{free}", "-o", tmp_path / "run"]
-    result = bench(python, "run", *options, *given)
+    result = run_on_ranks(*options, *given)
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.returncode == 2 and len(errors) == 1, result.stderr
     assert "2r-1: expected 2" in errors[0] and "1 rank (--ranks-per-node), found 1 node" in errors[0]
@@ -78,9 +77,9 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
 
 
 @needs_mpi
-def test_a_launch_keeps_its_noise_and_the_table_says_it(tmp_path):
+def test_a_launch_keeps_its_noise_and_the_table_says_it(run_on_ranks, tmp_path):
     words = ["-n", "2,4", "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
-    ran = bench(interpreters()[0], "run", *words)
+    ran = run_on_ranks(*words)
     assert ran.returncode == 0
     files = [tmp_path / "run" / "launches" / f"{ranks}r-1.1.json" for ranks in (2, 4)]
     facts = [json.loads(file.read_text()) for file in files]

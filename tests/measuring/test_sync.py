@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench
 from read_calls import calls_of
 
 from allreduce_bench.evaluation import frames
@@ -32,7 +31,7 @@ def facts(folder: Path, launch: str, attempt: int = 1) -> dict:
 
 
 @pytest.mark.parametrize("way", SYNCS)
-def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(python, tmp_path, way):
+def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(python, run_on_ranks, tmp_path, way):
     """Every second number of ranks unless the matrix is full: the ways, and the MPIs, take turns."""
     in_turn(SYNCS.index(way), python)
     folder, turn = tmp_path / "run", SYNCS.index(way) + interpreters().index(python)
@@ -49,7 +48,7 @@ def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(pyth
         "-o",
         folder,
     ]
-    result = bench(python, "run", *words)
+    result = run_on_ranks(*words)
     assert result.returncode == 0, result.stderr
     every = list(calls_of(RunFolder(folder)))
     for mark in RunFolder(folder).marks():
@@ -96,13 +95,13 @@ def check_stamps(folder: RunFolder, mark: dict, calls: list[dict], error_s: floa
     assert (entry[1:] + error_s >= exit[:-1]).all()
 
 
-def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
+def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(run_on_ranks, tmp_path):
     folder, words = (
         tmp_path / "run",
         ["-n", 2, "--sizes", "8,64", "-a", "ring", "--no-reference-times", "--launches", 1, "--iters", 3],
     )
     words += ["--sync", "barrier"]  # where no common start is met, calls are repeated
-    assert bench(interpreters()[0], "run", *words, "--record", "all", "-o", folder).returncode == 0
+    assert run_on_ranks(*words, "--record", "all", "-o", folder).returncode == 0
     run = RunFolder(folder)
     frame = frames.stamps([run])
     assert len(frame) == 2 * 2 * (3 + 3) and set(frame["rank"]) == {0, 1} and set(frame["size_bytes"]) == {8, 64}
@@ -115,12 +114,12 @@ def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
         stamps_of(run, mark)
 
 
-@pytest.fixture(scope="module")
-def plain_run(tmp_path_factory) -> Path:
+@pytest.fixture
+def plain_run(run_on_ranks, tmp_path) -> Path:
     """A run without any wish of how its calls are kept or begun."""
-    folder = tmp_path_factory.mktemp("plain") / "run"
+    folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 2, "--iters", 2, "--no-reference-times", "-o", folder]
-    result = bench(interpreters()[0], "run", *words)
+    result = run_on_ranks(*words)
     assert result.returncode == 0, result.stderr
     return folder
 

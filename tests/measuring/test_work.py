@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from interpreters import in_turn, interpreters
-from measured_runs import bench, here, one_line_error
+from measured_runs import here, one_line_error
 
 from allreduce_bench.evaluation.frames import stamps
 from allreduce_bench.evaluation.stamps import stamps_of
@@ -67,11 +67,11 @@ def test_a_rank_in_its_work_is_said_to_be_there():
 
 @pytest.mark.parametrize("python", interpreters())
 @pytest.mark.parametrize("ranks", [1, 3, 4])
-def test_stamps_of_work_are_kept(python, tmp_path, ranks):
+def test_stamps_of_work_are_kept(python, run_on_ranks, tmp_path, ranks):
     in_turn([1, 3, 4].index(ranks), python)
     work = "spin" if ranks == 3 else "sleep"  # how long that takes on shared cores, nobody knows
     words = ["--compute", "3ms", "--work", work, "--inject-slowdown", f"{ranks - 1}:200%"]
-    result = bench(python, "run", "-n", ranks, *QUICK, *words, "-o", tmp_path / "run")
+    result = run_on_ranks("-n", ranks, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     folder = RunFolder(tmp_path / "run")
     marks = [mark for mark in folder.marks() if mark["state"] == "done"]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run
-from measured_runs import bench
 
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.of_run import arrivals_of_run, nodes_of_ranks
@@ -33,10 +32,10 @@ def test_nodes_are_numbered_by_their_first_ranks(facts, expected):
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_the_slowed_rank_of_eight_that_sleep_arrives_last(python, tmp_path):
+def test_the_slowed_rank_of_eight_that_sleep_arrives_last(python, run_on_ranks, tmp_path):
     in_turn(1, python)
     words = ["--compute", "20ms", "--work", "sleep", "--inject-slowdown", "5:500%"]
-    result = bench(python, "run", "-n", 8, *QUICK, *words, "-o", tmp_path / "run")
+    result = run_on_ranks("-n", 8, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     found = arrivals_of_run(RunFolder(tmp_path / "run"))
     assert [(each.launch, each.cell["competitor"]) for each in found] == [("8r-1", "native")]

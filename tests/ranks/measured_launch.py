@@ -1,0 +1,35 @@
+"""A launch of a run, measured by ranks that were started for others, too."""
+
+import time
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from mpi4py import MPI
+
+from allreduce_bench.measuring import rank
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Launch
+from allreduce_bench.watching.lifeline import WarningFlag
+from allreduce_bench.watching.progress import LaunchPosition
+from allreduce_bench.watching.watch import Watch
+
+
+def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
+    """Return the status of the ranks, and what this one said."""
+    folder, launch = RunFolder(path), Launch.named(name)
+    task = rank.Task(
+        open_run=lambda: (folder, folder.plan(), launch),
+        close_run=lambda *_: None,
+        command="ranks of a pool",
+        position=LaunchPosition(1, 1, time.time(), launch.ranks, None),
+        skip_hung=False,
+        transport=None,
+        warning=WarningFlag(),
+        watch=Watch("", comm.rank),
+    )
+    mpi = SimpleNamespace(COMM_WORLD=comm, Exception=MPI.Exception)
+    with patch.object(rank, "MPI", mpi), redirect_stderr(StringIO()) as said:
+        return rank.take_part(task), said.getvalue()
