@@ -31,43 +31,6 @@ def direct(rank, size, topology, count, segment):
     for distance in range(1, size):
         yield Step((rank - distance) % size, whole, (rank + distance) % size, whole, reduce=True, original=True)
 '''
-BROKEN = '''
-@algorithm(formula="?", **declared)
-def doubling(rank, size, topology, count, segment):
-    """Recursive doubling, on an executor that is broken."""
-    distance = 1
-    while distance < size:
-        yield Step(rank ^ distance, (range(count),), rank ^ distance, (range(count),), reduce=True)
-        distance *= 2
-
-if "allreduce_bench.executing" in sys.modules:  # in a rank
-    import numpy as np
-    from allreduce_bench import executing
-    from allreduce_bench.measuring import same_bits
-    sound, compared, calls = executing.EXECUTORS["sendrecv"], same_bits._fingerprint_of_call, [0]
-
-    def comparing(run, recvbuf, op):
-        comparing.active = True
-        try:
-            return compared(run, recvbuf, op)
-        finally:
-            comparing.active = False
-
-    comparing.active, same_bits._fingerprint_of_call = False, comparing
-
-    def broken(steps, sendbuf, recvbuf, comm, op, **more):
-        call = sound(steps, sendbuf, recvbuf, comm, op, **more)
-
-        def run():
-            call.run()
-            if comparing.active:  # not in a check or in a timed call, whose results are known
-                calls[0] += 1
-                FAULT
-
-        return executing.Prepared(run, call.close)
-
-    executing.EXECUTORS["sendrecv"] = broken
-'''
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -75,11 +38,15 @@ def python(request) -> Path:
     return request.param
 
 
-def run(python: Path, folder: Path, *words, check: str = "bits") -> subprocess.CompletedProcess:
-    quick = ["--iters", 1, "--warmups", 0, "--no-reference-times", "--check", check, "--seed", 5, "-o", folder]
-    quick += ["--identify=never"]
-    command = [str(python), "-m", "allreduce_bench", "run", *map(str, [*words, *quick])]
-    return subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+@pytest.fixture
+def run(run_on_ranks):
+    """A run of one call a cell into a folder."""
+
+    def measure(folder: Path, *words: object, check: str = "bits", **by: str) -> subprocess.CompletedProcess:
+        quick = ["--iters", 1, "--warmups", 0, "--no-reference-times", "--check", check, "--seed", 5, "-o", folder]
+        return run_on_ranks(*words, *quick, **by)
+
+    return measure
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -90,14 +57,14 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float64", "float16", "bfloat16"))]
 )
-def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
+def test_what_a_schedule_promises_is_measured(python, run, tmp_path, dtype):
     in_turn(["float32", "float64", "float16", "bfloat16"].index(dtype) // 2, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + DIRECT)
     numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 3, 8) if dtype == "float32" else (2, 5)
     words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}"]
     words += ["--sizes", "0,8,4000", "--launches", 1]
-    result = run(python, folder, "-d", dtype, *words)
+    result = run(folder, "-d", dtype, *words)
     assert result.returncode == 0, result.stderr
     rows = rows_of(folder / "summary.csv")
     done = [row for row in rows if row["state"] == "done"]
@@ -119,11 +86,11 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
 
 
 @pytest.mark.slow
-def test_launches_and_algorithms_are_compared(python, tmp_path):
+def test_launches_and_algorithms_are_compared(python, run, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
     names = ["parameter_server", "parameter_server_sharded", "ring", "tree"]
-    result = run(python, folder, "-n", 4, "-a", ",".join(names), "--sizes", "4K,8K", "--launches", 2)
+    result = run(folder, "-n", 4, "-a", ",".join(names), "--sizes", "4K,8K", "--launches", 2)
     assert result.returncode == 0, result.stderr
     shorter, rows = (
         {row["competitor"]: row for row in rows_of(folder / "summary.csv") if row["size_bytes"] == size_bytes}
@@ -140,20 +107,20 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
 
 
 @pytest.mark.parametrize("op", ["avg", *(pytest.param(op, marks=pytest.mark.slow) for op in ("max", "prod"))])
-def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_path, op):
+def test_other_operations_are_compared_with_what_is_exact_for_them(python, run, tmp_path, op):
     in_turn(["avg", "max", "prod"].index(op), python)
     folder = tmp_path / "run"
-    result = run(python, folder, "-n", 3, "-a", "ring,naive", "--sizes", "8K", "--launches", 1, "--op", op)
+    result = run(folder, "-n", 3, "-a", "ring,naive", "--sizes", "8K", "--launches", 1, "--op", op)
     assert result.returncode == 0, result.stderr
     rows = {row["competitor"]: row for row in rows_of(folder / "summary.csv")}
     assert all(row["bits"] or row["same_bits"] == "0" for row in rows.values())
     assert rows["naive"]["same_bits"] == ("1" if op == "max" else "0")
 
 
-def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path):
+def test_integers_have_nothing_to_compare_and_the_run_says_why(python, run, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, "-d", "int32")
+    result = run(folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, "-d", "int32")
     assert result.returncode == 0, result.stderr
     assert "bits: int32 reductions" in result.stdout
     (row,) = rows_of(folder / "summary.csv")
@@ -161,10 +128,10 @@ def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path)
     assert row["promised_same_bits"] == "1" and row["promised_depth"] == "1"
 
 
-def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path):
+def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, run, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, check="exact")
+    result = run(folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, check="exact")
     assert result.returncode == 0 and "bits: " not in result.stdout
     (row,) = rows_of(folder / "summary.csv")
     assert row["same_bits"] == "1" and row["same_bits_calls"] == ""
@@ -172,30 +139,18 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
 
 @pytest.mark.parametrize(
     "fault, column, broken",
-    [
-        (
-            "if comm.rank == 1: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
-            "same_bits",
-            "schedule guarantees",
-        ),
-        (
-            "if calls[0] == 3: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
-            "same_bits_calls",
-            "repeated calls",
-        ),
-    ],
-    ids=["ranks", "calls"],
+    [("on_one_rank", "same_bits", "schedule guarantees"), ("in_one_call", "same_bits_calls", "repeated calls")],
 )
-def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, broken):
+def test_a_broken_promise_is_a_failed_check(python, run, tmp_path, fault, column, broken):
     in_turn(column == "same_bits", python)
-    mine, folder = tmp_path / "mine.py", tmp_path / "run"
-    mine.write_text(HEAD + BROKEN.replace("FAULT", fault))
-    result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)
+    folder = tmp_path / "run"
+    words = ["-n", 2, "-a", "recursive_doubling", "--sizes", "4K", "--launches", 1]
+    result = run(folder, *words, by=f"broken_bits.{fault}")
     assert result.returncode == 1
-    assert "determines them: doubling" in result.stderr and "Traceback" not in result.stderr
-    assert re.search(f"BROKEN PROMISE: doubling: .*{broken}.*: {re.escape(BUG)}", result.stdout)
+    assert "determines them: recursive_doubling" in result.stderr and "Traceback" not in result.stderr
+    assert re.search(f"BROKEN PROMISE: recursive_doubling: .*{broken}.*: {re.escape(BUG)}", result.stdout)
     (row,) = rows_of(folder / "summary.csv")
     assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
     if FULL or column == "same_bits":
         page = write_report([RunFolder(folder)], tmp_path / "page.html")
-        assert "BROKEN PROMISE: doubling" in page.read_text()
+        assert "BROKEN PROMISE: recursive_doubling" in page.read_text()

@@ -1,35 +1,24 @@
-"""Whether the common clock is as right as it says: run it with
+"""Whether the common clock is as right as it says.
 
-    mpirun -n 2 python clock.py [TRIALS] [--bad]
-
-On one host all ranks read the same clock, so that the true offset is known. Each of TRIALS (100) trials makes a common
-clock anew, without telling it that; it holds where no rank is further off than its bound, right away and a little
-later. Then the same with clocks that are hours apart, drift, count coarsely or all of it, and cells timed with them.
-With --bad at last clocks run or step backwards, and cells that are timed with them must say so. The closing line of the
-first checks and of these is `N checks, 0 failed`; else rank 0 says what failed and ends all ranks with status 1.
+On one host all ranks read the same clock, so that the true offset is known. Each trial makes a common clock anew,
+without telling it that; it holds where no rank is further off than its bound, right away and a little later. Then the
+same with clocks that are hours apart, drift, count coarsely or all of it, and cells timed with them. At last clocks run
+or step backwards, and cells that are timed with them must say so.
 """
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
+from unittest.mock import patch
 
-import mpi4py
+import numpy as np
+from mpi4py import MPI
 
-from allreduce_bench.measuring.startup import ranks_on_this_node, thread_level
-
-mpi4py.rc.thread_level = thread_level("auto", ranks_on_this_node(os.environ))  # as the suite does
-
-import numpy as np  # noqa: E402
-from mpi4py import MPI  # noqa: E402
-
-from allreduce_bench.measuring import sync  # noqa: E402
-from allreduce_bench.measuring.budget import Budget  # noqa: E402
-from allreduce_bench.measuring.calls import CellTimes  # noqa: E402
-from allreduce_bench.measuring.repeat import repeat  # noqa: E402
-from allreduce_bench.measuring.sync import Clock, make  # noqa: E402
+from allreduce_bench.measuring import sync
+from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.calls import CellTimes
+from allreduce_bench.measuring.repeat import repeat
+from allreduce_bench.measuring.sync import METHOD, ONE_CLOCK, Clock, make
 
 Reading = Callable[[float], float]  # the true time -> what a clock shows
 COMMON = ("completion_s", "arrival_skew_s", "last_rank")
@@ -80,8 +69,8 @@ def excess_now(comm: MPI.Comm, clock: Clock, shows: Reading, of_rank_0: Reading)
     return max(ahead, after) if after == after else after
 
 
-def trials(comm: MPI.Comm, number: int) -> Iterator[tuple[str, bool]]:
-    """(words, whether it holds) of clocks that agree."""
+def trials(comm: MPI.Comm, number: int) -> tuple[int, str]:
+    """Return in how many trials the bound of clocks that agree holds, and in words how large it is."""
     bounds, held = [], 0
     for _ in range(number):
         clock = Clock(comm)
@@ -89,10 +78,7 @@ def trials(comm: MPI.Comm, number: int) -> Iterator[tuple[str, bool]]:
         excess = worst(comm, excess_now(comm, clock, lambda true: true, lambda true: true))
         held += excess <= 0
         bounds.append(bound * 1e6)
-    if comm.rank == 0:
-        words = f"the bound holds in {held} of {number} trials"
-        print(f"{words}; median {np.median(bounds):.2f} us, largest {max(bounds):.2f} us", flush=True)
-    yield "clocks that agree", held == number
+    return held, f"median {np.median(bounds):.2f} us, largest {max(bounds):.2f} us"
 
 
 def timed(comm: MPI.Comm, clock: Clock, way: str) -> CellTimes:
@@ -116,7 +102,7 @@ def consistent(times: CellTimes, ranks: int) -> bool:
     )
 
 
-def good(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
+def of_good(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
     """(words, whether it holds) of clocks that differ, again and again through some time."""
     of_rank_0 = good_clocks(0)
     for name, shows in good_clocks(comm.rank).items():
@@ -135,9 +121,8 @@ def good(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
             yield f"{name}: a cell by {way}", fits and not times.unusable
 
 
-def bad(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
+def of_bad(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
     """(words, whether it holds) of clocks of no use: the cell says so, and gives no number that needs them."""
-    sync.LOOKS = range(20_000)  # a start that is never reached is given up sooner
     for name, shows in bad_clocks(comm.rank, comm.size - 1).items():
         for way in ("barrier", "round_time"):
             clock = Clock(comm, of(shows))
@@ -166,28 +151,33 @@ def bad(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
                 yield f"{name}, by {way}: calls in which it stepped are not valid", told
 
 
-def main(words: list[str]) -> None:
-    """Run all checks."""
-    comm, numbers = MPI.COMM_WORLD.Dup(), [int(word) for word in words if word.isdigit()]
-    report(comm, chain(trials(comm, *numbers or [100]), good(comm)))
-    if "--bad" in words:
-        report(comm, bad(comm))
+def good(comm: MPI.Comm) -> tuple[int, list[str]]:
+    """Return the number of checks of clocks that differ, and those that failed on any rank."""
+    return told(comm, of_good(comm))
 
 
-def report(comm: MPI.Comm, checks: Iterable[tuple[str, bool]]) -> None:
-    """Say what failed, and the closing line; where anything did, all ranks end with status 1."""
-    number = failed = 0
-    for what, holds in checks:
-        number += 1
-        if not comm.allreduce(bool(holds), MPI.LAND):
-            failed += 1
-            if comm.rank == 0:
-                print(f"failed: {what}", flush=True)
-    if comm.rank == 0:
-        print(f"{number} checks, {failed} failed", flush=True)
-    if failed:
-        MPI.COMM_WORLD.Abort(1)
+def bad(comm: MPI.Comm) -> tuple[int, list[str]]:
+    """Return the number of checks of clocks of no use, and those that failed on any rank."""
+    with patch.object(sync, "LOOKS", range(20_000)):  # a start that is never reached is given up sooner
+        return told(comm, of_bad(comm))
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def told(comm: MPI.Comm, checks: Iterable[tuple[str, bool]]) -> tuple[int, list[str]]:
+    """Return their number, and the words of those that failed on any rank."""
+    holds = [(what, comm.allreduce(bool(holds), MPI.LAND)) for what, holds in checks]
+    return len(holds), [what for what, all_hold in holds if not all_hold]
+
+
+def of_one_node(comm: MPI.Comm) -> list[tuple[bool, str]]:
+    """Return whether a clock told to be one of all ranks is right, and its method, of one that is and one that is not.
+
+    What is told is believed until a window says otherwise.
+    """
+    found = []
+    for now in (time.perf_counter, lambda: time.perf_counter() + 60.0 * (comm.rank == comm.size - 1)):
+        clock = Clock(comm, now, shared=True)
+        line, facts = clock.line(now(), now()), clock.facts()
+        is_right = abs(line.common(now()) - time.perf_counter()) < 1 and clock.error_s() < 1
+        assert facts is None or 0 < facts["round_trip_s"] < 1
+        found.append((is_right, facts and {ONE_CLOCK: "one", METHOD: "several"}[facts["method"]]))
+    return found

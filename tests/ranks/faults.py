@@ -10,15 +10,17 @@ calls that go wrong one time in N, drawn at random, and the line has the probabi
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
 from mpi4py import MPI
 from wrong_calls import FAULTS, Fault, Run, bounds, faulty, one_call_of, sound, timed_calls_are_known
 
 from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.measuring import cell
+from allreduce_bench.measuring import calls, cell
 from allreduce_bench.measuring.context import Context, Measured, Party
 from allreduce_bench.measuring.sync import Barrier, Clock
 from allreduce_bench.runs.dtypes import is_float, teach_numpy
@@ -90,6 +92,47 @@ def works_anyway(name: str) -> bool:
     return ("batch" in name or "left as" in name) and not sum(bound.left_out for bound in bounds)
 
 
+@contextmanager
+def ways_are_put_back() -> Iterator[None]:
+    """What a fault replaces is as before afterwards."""
+    teach_numpy("bfloat16")
+    with patch.dict(cell.NATIVES), patch.dict(cell.EXECUTORS), patch.object(calls, "timed", calls.timed):
+        timed_calls_are_known()
+        yield
+
+
+def of_settings(comm: MPI.Comm, cell_time_s: float, sample: bool, in_place: bool = False) -> list[dict]:
+    """Return what each fault and setting came to; in place nothing is cold."""
+    found = []
+    with ways_are_put_back():
+        for number, (name, fault, op, dtype, count, cache) in enumerate(settings(comm.size, sample)):
+            if in_place and cache == "cold":
+                continue
+            algorithm = "native" if number % 3 == 0 and dtype not in ("float16", "bfloat16") else "ring"
+            context = context_of(comm, op, dtype, number, cell_time_s, in_place)
+            facts = outcome(context, fault, algorithm, count, cache).facts
+            setting = f"{op} {dtype} {count} {algorithm} {cache}"
+            is_caught = facts["state"] == "wrong" or works_anyway(name)
+            kept = {name: facts.get(name) for name in ("state", "wrong", "checks", "reason")}
+            found.append({"fault": name, "setting": setting, "caught": is_caught} | kept)
+    return found
+
+
+def of_one_call(comm: MPI.Comm, most: int, cells: int, cell_time_s: float) -> list[dict]:
+    """Return what so many cells came to, whose calls go wrong one time in `most`; on rank 0."""
+    found = []
+    with ways_are_put_back():
+        context = context_of(comm, "sum", "float32", 1, cell_time_s)
+        for number in range(cells):
+            facts = outcome(context, one_call_of(most, number), "ring", ODD_COUNT).facts
+            other = outcome(context, sound, "ring", ODD_COUNT)  # the first may have ended early
+            if other.times is not None:
+                by_number = (1 - 1 / ODD_COUNT / most) ** other.times.number
+                promised = 1 - (1 - 1 / most) ** other.facts["checks"] * by_number
+                found.append({"caught": facts["state"] == "wrong", "promised": promised, "checks": facts["checks"]})
+    return found
+
+
 def main() -> None:
     """All faults, or the one that strikes at random."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,32 +142,13 @@ def main() -> None:
     parser.add_argument("--one-of", type=int)
     parser.add_argument("--cells", type=int, default=100)
     options = parser.parse_args()
-    teach_numpy("bfloat16")
-    timed_calls_are_known()
     comm = MPI.COMM_WORLD.Dup()
     if options.one_of:
-        context = context_of(comm, "sum", "float32", 1, options.cell_time)
-        for number in range(options.cells):
-            facts = outcome(context, one_call_of(options.one_of, number), "ring", ODD_COUNT).facts
-            other = outcome(context, sound, "ring", ODD_COUNT)  # the first may have ended early
-            if comm.rank == 0:
-                assert other.times is not None
-                by_number = (1 - 1 / ODD_COUNT / options.one_of) ** other.times.number
-                promised = 1 - (1 - 1 / options.one_of) ** other.facts["checks"] * by_number
-                print(
-                    json.dumps({"caught": facts["state"] == "wrong", "promised": promised, "checks": facts["checks"]})
-                )
-        return
-    for number, (name, fault, op, dtype, count, cache) in enumerate(settings(comm.size, options.sample)):
-        if options.in_place and cache == "cold":
-            continue
-        algorithm = "native" if number % 3 == 0 and dtype not in ("float16", "bfloat16") else "ring"
-        context = context_of(comm, op, dtype, number, options.cell_time, options.in_place)
-        facts = outcome(context, fault, algorithm, count, cache).facts
-        if comm.rank == 0:
-            setting = f"{op} {dtype} {count} {algorithm} {cache}"
-            found = {"fault": name, "setting": setting, "caught": facts["state"] == "wrong" or works_anyway(name)}
-            print(json.dumps(found | {name: facts.get(name) for name in ("state", "wrong", "checks", "reason")}))
+        found = of_one_call(comm, options.one_of, options.cells, options.cell_time)
+    else:
+        found = of_settings(comm, options.cell_time, options.sample, options.in_place)
+    if comm.rank == 0:
+        print(*map(json.dumps, found), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 from faults import context_of
@@ -143,22 +144,30 @@ def _bound(fault: Fault | None, when: str, sound: Prepared) -> Prepared:
     return faulty(fault, WHEN[when], sound) if fault else sound
 
 
+def of_settings(comm: MPI.Comm, cell_time_s: float, sample: bool) -> list[dict]:
+    """Return what each setting came to, and some of them without a fault."""
+    teach_numpy("bfloat16")
+    found = []
+    with patch.dict(cell.EXECUTORS), patch.dict(cell.NATIVES):
+        for number, (name, when, algorithm, op, dtype, count) in enumerate(settings(comm.size, sample)):
+            context = context_of(comm, op, dtype, number, cell_time_s)
+            for fault in (name, "none") if number % 7 == 0 else (name,):
+                facts = outcome(context, FAULTS.get(fault), when, algorithm, count)
+                setting = f"{when}: {op} {dtype} {count} {algorithm}"
+                kept = {key: facts.get(key) for key in ("changed", "state", "wrong", "reason")}
+                found.append({"fault": fault, "setting": setting, "caught": facts["state"] == "wrong"} | kept)
+    return found
+
+
 def main() -> None:
-    """All settings, and some of them without a fault."""
+    """All settings, or a sample."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", action="store_true")
     parser.add_argument("--cell-time", type=float, default=0.1)
     options = parser.parse_args()
-    teach_numpy("bfloat16")
-    comm = MPI.COMM_WORLD.Dup()
-    for number, (name, when, algorithm, op, dtype, count) in enumerate(settings(comm.size, options.sample)):
-        context = context_of(comm, op, dtype, number, options.cell_time)
-        for fault in (name, "none") if number % 7 == 0 else (name,):
-            facts = outcome(context, FAULTS.get(fault), when, algorithm, count)
-            if comm.rank == 0:
-                setting = f"{when}: {op} {dtype} {count} {algorithm}"
-                found = {"fault": fault, "setting": setting, "caught": facts["state"] == "wrong"}
-                print(json.dumps(found | {key: facts.get(key) for key in ("changed", "state", "wrong", "reason")}))
+    found = of_settings(MPI.COMM_WORLD.Dup(), options.cell_time, options.sample)
+    if MPI.COMM_WORLD.rank == 0:
+        print(*map(json.dumps, found), sep="\n", flush=True)
 
 
 if __name__ == "__main__":
