@@ -7,36 +7,24 @@ from measured_runs import bench
 
 from allreduce_bench.runs.competitor import GLOO
 
-HAVE = {python: bool(list(python.parent.parent.glob("lib/python*/site-packages/torch"))) for python in interpreters()}
+HAVE_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
 FEW = ["--sizes", "8,64K", "-a", "gloo", "--launches", 1, "--iters", 3, "--no-reference-times"]
 
 
-def cells(python, folder, *words):
-    """The rows of a run of few calls."""
-    ended = bench(python, "run", *FEW, *words, "-o", folder)
-    shown = folder / "summary.csv"
-    return ended, pd.read_csv(shown) if shown.is_file() else None
-
-
-@pytest.mark.skipif(True not in HAVE.values(), reason="no interpreter here has an MPI and torch")
+@pytest.mark.skipif(not HAVE_TORCH, reason="no interpreter here has an MPI and torch")
 def test_it_is_exact_of_a_type_that_mpi_does_not_have(tmp_path):
-    python = next(python for python, has_torch in HAVE.items() if has_torch)
-    ended, rows = cells(python, tmp_path / "run", "-n", 3, "--dtype", "bfloat16", "--op", "avg")
+    words = ["-n", 3, "--dtype", "bfloat16", "--op", "avg", "-o", tmp_path / "run"]
+    ended = bench(HAVE_TORCH[0], "run", *FEW, *words)
     assert ended.returncode == 0, ended.stderr
+    rows = pd.read_csv(tmp_path / "run" / "summary.csv")
     assert list(rows["state"]) == ["done", "done"] and list(rows["competitor"]) == [GLOO, GLOO]
 
 
-@pytest.mark.skipif(False not in HAVE.values(), reason="every interpreter here that has an MPI has torch")
-def test_without_torch_it_is_skipped_with_the_reason(tmp_path):
-    python = next(python for python, has_torch in HAVE.items() if not has_torch)
-    ended, rows = cells(python, tmp_path / "run", "-n", 2)
-    assert list(rows["state"]) == ["skipped", "skipped"]
-    assert "0 has no torch" in rows["reason"][0], ended.stderr
-
-
-@pytest.mark.skipif(True not in HAVE.values(), reason="no interpreter here has an MPI and torch")
-def test_an_interface_that_is_not_there_is_said(tmp_path, monkeypatch):
-    python = next(python for python, has_torch in HAVE.items() if has_torch)
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "none7")
-    _, rows = cells(python, tmp_path / "run", "-n", 2)
-    assert "none7), found none" in rows["reason"][0]
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize(
+    ("lacks", "reason"), [("torch", "gloo: rank 1 has no torch"), ("the_interface", "none7), found none")]
+)
+def test_where_it_cannot_reduce_its_cells_are_skipped_with_the_reason(run_on_ranks, tmp_path, lacks, reason):
+    run_on_ranks(*FEW, "-n", 2, "-o", tmp_path / "run", by=f"no_gloo.without_{lacks}")
+    rows = pd.read_csv(tmp_path / "run" / "summary.csv")
+    assert list(rows["state"]) == ["skipped", "skipped"] and reason in rows["reason"][0]

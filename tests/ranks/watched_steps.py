@@ -11,6 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,10 +27,10 @@ POLL_S = 0.0002
 class OverMpi:
     """An all-reduce that sleeps while it waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, comm=None) -> None:
         from mpi4py import MPI
 
-        self.comm = MPI.COMM_WORLD
+        self.comm = comm or MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         self._send, self._receive = np.ones(4), np.empty(4)
 
@@ -95,32 +98,27 @@ def stall(job, given) -> None:
     with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.lines) as step:
         steps(job, step, 7, 0.001)
         if job.rank == job.size - 1:
-            time.sleep(2.5)
+            time.sleep(1.5)
         steps(job, step, 7, 0.001)
 
 
 def stop(job, given) -> None:
     """The last rank is stopped by a signal, and continued by a process of its own."""
-    watchdog.ANSWER_S = 1.0
-    with StepMonitor(job.comm, every=5, stall_after=1.0) as step:
-        steps(job, step, 7, 0.1)
+    with patch.object(watchdog, "ANSWER_S", 1.0), StepMonitor(job.comm, every=5, stall_after=0.5) as step:
+        steps(job, step, 7, 0.05)
         if job.rank == job.size - 1:
-            subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {os.getpid()}"])
+            subprocess.Popen(["sh", "-c", f"sleep 2.5; kill -CONT {os.getpid()}"])
             os.kill(os.getpid(), signal.SIGSTOP)
         steps(job, step, 7, 0.001)
 
 
 def leave(job, given) -> None:
     """The last rank leaves by an exception; the others come to the end."""
-    step_monitor.CLOSE_S = 0.5
-    try:
-        with StepMonitor(job.comm, every=5, log=given.lines) as step:
-            steps(job, step, 7, 0.001)
-            if job.rank == job.size - 1:
-                raise ArithmeticError
-    except ArithmeticError:
-        pass
-    time.sleep(1.0)
+    monitor = StepMonitor(job.comm, every=5, log=given.lines)
+    with patch.object(step_monitor, "CLOSE_S", 0.5), suppress(ArithmeticError), monitor as step:
+        steps(job, step, 7, 0.001)
+        if job.rank == job.size - 1:
+            raise ArithmeticError
 
 
 def different(job, given) -> None:
@@ -154,7 +152,15 @@ def freed(job, given) -> None:
 SCENARIOS = {f.__name__: f for f in (slow, without, stall, stop, leave, different, freed)}
 
 
-def main() -> None:
+def scenario(comm, name: str, *words: str) -> tuple[str, str]:
+    """Return what this rank prints in a scenario, and what it says, with options as on the command line."""
+    with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as said:
+        SCENARIOS[name](OverMpi(comm), parsed([name, *words]))
+    return printed.getvalue(), said.getvalue()
+
+
+def parsed(words: list[str]) -> argparse.Namespace:
+    """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenarios", nargs="+", choices=SCENARIOS)
     parser.add_argument("--torch", action="store_true")
@@ -166,7 +172,11 @@ def main() -> None:
     parser.add_argument("--sleep", type=float, default=0.01, help="seconds of its steps")
     parser.add_argument("--slower-by", type=float, default=1.0, help="share of its steps")
     parser.add_argument("--who", type=int, default=-1, help="the rank that is slower")
-    given = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main() -> None:
+    given = parsed(sys.argv[1:])
     job = OverTorch() if given.torch else OverMpi()
     for name in given.scenarios:
         if job.rank == 0:

@@ -190,7 +190,7 @@ def python(request):
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", RANKS if FULL else [1, 2, 5, 8])
-def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
+def test_the_slowed_rank_is_named_on_all_ranks(python, on_ranks, ranks, tmp_path):
     in_turn(RANKS.index(ranks), python)
     log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
     limit = ["--until-alert", "--steps", "400"] if ranks > 1 else ["--steps", "23"]
@@ -198,11 +198,11 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     for sleep_s in SLEEPS_S:
         log.unlink(missing_ok=True)
         given = ["slow", "--every", "10", "--sleep", str(sleep_s), *limit, *files]
-        status, words = mpirun(python, ranks, "watched_steps.py", *given)
-        assert status == 0, words
-        found = re.findall(r"^rank \d+ after (\d+) steps: (.*)$", words, re.MULTILINE)
-        assert len(found) == ranks and len({*found}) == 1, words
-        steps, alerts = int(found[0][0]), json.loads(found[0][1])
+        ended = on_ranks(ranks, "watched_steps.scenario", *given, limit_s=120)
+        found = {re.fullmatch(r"rank \d+ after (\d+) steps: (.*)\n", printed).groups() for printed, _ in ended}
+        assert len(found) == 1
+        ((number, alerts),) = found
+        steps, alerts, words = int(number), json.loads(alerts), "".join(said for _, said in ended)
         if alerts or ranks == 1:
             break
     lines = read(log)
@@ -225,18 +225,18 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
 
 
 @needs_mpi
-def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, tmp_path):
+def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, on_ranks, tmp_path):
     log = tmp_path / "steps.jsonl"
-    scenarios = ("stall", "stop", "without", "different", "freed", "leave")
-    status, words = mpirun(python, 3, "watched_steps.py", *scenarios, "--lines", str(log))
-    assert status == 0, words
-    said = {name: lines for name, lines in re.findall(r"^== (\w+)\n((?:StepMonitor: .*\n)*)", words, re.MULTILINE)}
+    said = {}
+    for name in ("stall", "stop", "without", "different", "freed", "leave"):
+        ended = on_ranks(3, "watched_steps.scenario", name, "--lines", str(log))
+        said[name] = "".join(words for _, words in ended)
     in_step_7 = r"StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 2"
     over = r"StepMonitor: step 7 has ended after \d+ s: the stall is over\n"
     too_few = r"StepMonitor: 14 steps of 3 ranks are too little to say who is slow; .*\n"
-    assert re.fullmatch(rf"{in_step_7} is not ready\n{over}{too_few}", said["stall"]), words
-    assert re.match(rf"{in_step_7} does not answer \(stopped, ended, or busy .*\n", said["stop"]), words
-    assert "rank 0 does not ask" not in words
+    assert re.fullmatch(rf"{in_step_7} is not ready\n{over}{too_few}", said["stall"]), said
+    assert re.match(rf"{in_step_7} does not answer \(stopped, ended, or busy .*\n", said["stop"]), said
+    assert not any("rank 0 does not ask" in words for words in said.values())
     assert said["without"].count("StepMonitor: ") == said["without"].count("no rank calls ready()") == 1
     assert said["different"] == "" and UNFINISHED in said["leave"]
     first, last = (line for line in read(log) if line["kind"] == "stall")

@@ -1,11 +1,12 @@
 """Measured steps, over MPI: every way to overlap, every kind of computation, right averages, times that add up."""
 
-from functools import cache
-from pathlib import Path
+import json
+import subprocess
 
 import pytest
 from interpreters import in_turn, interpreters
-from measured_steps import steps_on_ranks
+from measured_runs import with_package
+from rank_programs import launch
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 ONE_PASS = [("forward", 0.01), ("backward", 0.02)]  # of two, whose second one has the all-reduces
@@ -25,34 +26,24 @@ CALLS += [("ring", "pipelined", "float32", 3), ("native", "native", "float32", 3
 CALL_ACTIONS = [("compute", 0.01), ("bucket", 0), ("bucket", 0), ("compute", 0.02), ("bucket", 0)]
 OF_CALLS = {"overlap": "between", "op": "sum", "counts": [70_000, 5, 70_000], "actions": CALL_ACTIONS}
 NAMES = ("algorithm", "executor", "overlap", "work", "dtype")
-REQUESTS: dict[tuple[str, int], tuple[int, dict]] = {  # case -> ranks, request
-    **{("step", number): (2, dict(zip(NAMES, case))) for number, case in enumerate(CASES)},
-    **{("compiled", number): (2, {**dict(zip(NAMES, case)), "work": "sleep"}) for number, case in enumerate(COMPILED)},
-    **{
-        ("calls", number): (ranks, {**OF_CALLS, "algorithm": algorithm, "executor": executor, "dtype": dtype})
-        for number, (algorithm, executor, dtype, ranks) in enumerate(CALLS)
-    },
-    ("refused", 0): (2, {"dtype": "bfloat16", "algorithm": "native", "executor": "native"}),
-}
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 
 
-@cache
-def measured_by(python: Path, ranks: int) -> dict[tuple[str, int], dict]:
-    """What so many ranks, which are started once, measure of each case that is theirs."""
-    requests = {case: {**REQUEST, **request} for case, (of, request) in REQUESTS.items() if of == ranks}
-    return dict(zip(requests, steps_on_ranks(python, [*requests.values()], ranks), strict=True))
+@pytest.fixture
+def measured(on_ranks):
+    """What so many ranks measure of the request with these fields."""
 
+    def measure(ranks: int = 2, **fields: object) -> dict:
+        return on_ranks(ranks, "training_steps.measure", REQUEST | fields)[0]
 
-def measured(python: Path, kind: str, case: int) -> dict:
-    return measured_by(python, REQUESTS[kind, case][0])[kind, case]
+    return measure
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
 @over_mpi
-def test_a_step_is_measured_with_and_without_all_reduces(python, case):
+def test_a_step_is_measured_with_and_without_all_reduces(python, measured, case):
     in_turn(case, python)
-    found = measured(python, "step", case)
+    found = measured(**dict(zip(NAMES, CASES[case])))
     assert len(found["steps"]) == len(found["compute_alone_s"]) == 2
     assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
     for step in found["steps"]:
@@ -69,17 +60,18 @@ def test_a_step_is_measured_with_and_without_all_reduces(python, case):
 
 @pytest.mark.parametrize("case", range(len(COMPILED)))
 @over_mpi
-def test_compiled_code_takes_the_steps(python, case):
+def test_compiled_code_takes_the_steps(python, measured, case):
     in_turn(case, python)
-    found = measured(python, "compiled", case)
+    found = measured(**dict(zip(NAMES, COMPILED[case])), work="sleep")
     assert len(found["steps"]) == 2 and min(map(min, found["alone_s"])) > 0, found
 
 
 @pytest.mark.parametrize("case", range(len(CALLS)))
 @over_mpi
-def test_the_computation_stops_for_recorded_calls(python, case):
+def test_the_computation_stops_for_recorded_calls(python, measured, case):
     in_turn(case, python)
-    found = measured(python, "calls", case)
+    algorithm, executor, dtype, ranks = CALLS[case]
+    found = measured(ranks, **OF_CALLS, algorithm=algorithm, executor=executor, dtype=dtype)
     assert "refused" not in found, found
     assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
     for step in found["steps"]:
@@ -90,11 +82,13 @@ def test_the_computation_stops_for_recorded_calls(python, case):
 
 
 @pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
-def test_a_rank_that_fails_ends_all_of_them(python):
-    with pytest.raises(AssertionError, match="Error: "):
-        steps_on_ranks(python, [{**REQUEST, "counts": [1 << 50, 1, 1]}])
+def test_a_rank_that_fails_ends_all_of_them(python, tmp_path):
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps(REQUEST | {"counts": [1 << 50, 1, 1]}))
+    command = [*launch(python, 2), str(python), "-m", "allreduce_bench.training.measuring.training_step", str(request)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
+    assert ended.returncode and "Error: " in ended.stderr
 
 
-@pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
-def test_what_an_mpi_cannot_do_is_said(python):
-    assert "bfloat16" in measured(python, "refused", 0)["refused"]
+def test_what_an_mpi_cannot_do_is_said(measured):
+    assert "bfloat16" in measured(dtype="bfloat16", algorithm="native", executor="native")["refused"]
