@@ -4,10 +4,11 @@ Each case is run from Python and twice in the loop of the kernel, and must give 
 its input untouched; on floats with zeros of both signs, infinities and what is no number it must give the bits of
 `sendrecv`. Compiling for a type takes seconds: of few types only FEW_TYPES are tried. Run by itself,
 
-    mpirun -n 2 python compiled_exactness.py [--half] [--few-types]
+    mpirun -n 3 python compiled_exactness.py [--half] [--few-types] 2 3
 
-it takes a sample in which no message is buffered, whatever its size: the kernel posts each exchange as two messages,
-and its sends wait for their receives. What a process links with it keeps. Prints the number of cases and what is wrong.
+it takes a sample on so many ranks in turn in which no message is buffered, whatever its size: the kernel posts each
+exchange as two messages, and its sends wait for their receives. What a process links with it keeps. Prints the number
+of cases and what is wrong.
 """
 
 import sys
@@ -174,6 +175,10 @@ def compiled(
 if __name__ == "__main__":
     kernel.load_symbols = partial(kernel.load_symbols, MPI_Isend="MPI_Issend")
     given = {option: f"--{option.replace('_', '-')}" in sys.argv for option in ("half", "few_types")}
-    tried = compiled(MPI.COMM_WORLD.Dup(), sample=True, synchronous=True, **given)
-    if MPI.COMM_WORLD.rank == 0:
-        print(*tried, flush=True)
+    world = MPI.COMM_WORLD
+    for ranks in map(int, filter(str.isdigit, sys.argv)):
+        comm = world.Split(world.rank < ranks)
+        if world.rank < ranks:
+            number, wrong = compiled(comm, sample=True, synchronous=True, **given)
+            if world.rank == 0:
+                print(f"{ranks} ranks: {number} cases, wrong: {wrong}", flush=True)

@@ -13,7 +13,7 @@ from allreduce_bench.schedule.cut import cut
 from allreduce_bench.watching.whereabouts import where
 
 COUNT, SEGMENT, WINDOW = 3 * 400_000, 100_000, 2  # 4 pieces a block, too long to be sent without a receiver
-STUCK_AFTER_S = 1.5
+STUCK_AFTER_S = 0.8
 
 
 def hang(comm: MPI.Comm) -> dict:

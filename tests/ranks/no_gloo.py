@@ -24,5 +24,9 @@ def without_the_interface(comm: MPI.Comm, path: Path, name: str) -> tuple[int, s
 def _measure(comm: MPI.Comm, path: Path, name: str, distributed: object) -> tuple[int, str]:
     with patch.dict(sys.modules, torch=None):
         gloo = import_module("allreduce_bench.executing.gloo")
-    with patch.dict(sys.modules, {gloo.__name__: gloo}), patch.object(gloo, "distributed", distributed):
-        return measure(comm, path, name)
+    sys.modules[gloo.__name__] = gloo
+    try:
+        with patch.object(gloo, "distributed", distributed):
+            return measure(comm, path, name)
+    finally:
+        del sys.modules[gloo.__name__]

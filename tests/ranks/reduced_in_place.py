@@ -35,10 +35,10 @@ def other_results(comm: MPI.Comm, bind: Callable[..., Prepared], vector: np.ndar
     return comm.allreduce(other)
 
 
-def of_steps(comm: MPI.Comm) -> Iterator[tuple[str, int]]:
+def of_steps(comm: MPI.Comm, half: bool) -> Iterator[tuple[str, int]]:
     """(words, other results) of every algorithm and way, on random floats."""
     size, turn = comm.size, counter()
-    for name, algorithm in chosen(size, half=False):
+    for name, algorithm in chosen(size, half):
         topology = Topology.one_node(size)
         if algorithm.unmet(size, topology):
             continue
@@ -80,9 +80,9 @@ def of_library(way, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.nd
     return way(sendbuf, recvbuf, comm, op)
 
 
-def in_place(comm: MPI.Comm) -> tuple[int, list[str]]:
-    """Run all cases; return their number, and what was wrong."""
+def in_place(comm: MPI.Comm, half: bool = False) -> tuple[int, list[str]]:
+    """Run all cases, or those of half of the algorithms; return their number, and what was wrong."""
     teach_numpy("bfloat16")
     for kind in {dtype for _, dtype in KINDS} | {"int32"}:
         make_ready(kind)
-    return summed_up([*of_steps(comm), *of_the_library(comm)])
+    return summed_up([*of_steps(comm, half), *of_the_library(comm)])
