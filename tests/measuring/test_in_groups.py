@@ -77,6 +77,15 @@ def test_a_message_in_the_wrong_group_is_a_wrong_result(python, on_ranks):
 
 
 @needs_mpi
+def test_a_rank_of_a_group_is_named_among_all(python, run_on_ranks, tmp_path):
+    in_turn(1, python)
+    words = ["-n", 4, "--sizes", "60", "-a", "ring", "--groups", "mod:2", *QUICK, "-o", tmp_path / "run"]
+    result = run_on_ranks(*words, by="late_groups.partners")
+    assert result.returncode == 0 and "[[0], [1]]" in result.stderr, result.stderr
+
+
+@pytest.mark.slow
+@needs_mpi
 @pytest.mark.parametrize("victim", [2, 1] if FULL else [2])
 def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
     in_turn(victim + 1, python)

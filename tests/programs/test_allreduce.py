@@ -2,7 +2,6 @@
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from rank_programs import mpirun
 
 import allreduce_bench
 
@@ -20,10 +19,9 @@ def test_results_are_exact(python, on_ranks, ranks):
 
 @every_mpi
 @pytest.mark.parametrize("ranks", RANKS[1:] if FULL else [3, 4])  # one rank has nothing to choose
-def test_all_ranks_settle_on_the_fastest_and_leave_it_when_it_is_no_longer(python, ranks):
+def test_all_ranks_settle_on_the_fastest_and_leave_it_when_it_is_no_longer(python, on_ranks, ranks):
     in_turn(RANKS.index(ranks), python)
-    status, words = mpirun(python, ranks, "called_allreduce.py")
-    assert status == 0, words
+    on_ranks(ranks, "called_allreduce.choosing")
 
 
 @every_mpi

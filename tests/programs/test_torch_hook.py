@@ -21,8 +21,8 @@ def python(request) -> Path:
 
 
 @needs_torch
-@pytest.mark.parametrize(("ranks", "parts"), [(2, "same,overlap,fsdp"), (4, "same"), (3, "order")])
-def test_gradients_are_those_of_gloo_and_buckets_overlap(python, ranks, parts):
+@pytest.mark.parametrize(("ranks", "parts"), [(2, "same,overlap,fsdp,tensors"), (4, "same,tensors"), (3, "order")])
+def test_gradients_are_those_of_gloo_buckets_overlap_and_tensors_are_reduced_where_they_lie(python, ranks, parts):
     if not FULL and ranks != 2:
         pytest.skip("torch starts slowly; ALLREDUCE_BENCH_FULL=1 has all")
     status, words = mpirun(python, ranks, "hooked_ddp.py", parts)

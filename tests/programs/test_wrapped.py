@@ -2,7 +2,6 @@
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from rank_programs import mpirun
 
 import allreduce_bench
 
@@ -23,13 +22,6 @@ def test_other_types_and_operations_are_as_mpi4py_has_them(python, on_ranks, ran
 def test_a_wrapped_communicator_is_mpi4pys_but_for_its_allreduce(python, on_ranks, ranks):
     in_turn(RANKS.index(ranks), python)
     on_ranks(ranks, "left_to_mpi4py.wrapped")
-
-
-@pytest.mark.parametrize("ranks", RANKS if FULL else [2])
-def test_tensors_of_pytorch_are_reduced_where_they_lie(ranks):
-    pytest.importorskip("torch")
-    status, words = mpirun(interpreters()[0], ranks, "left_to_mpi4py.py")
-    assert status == 0, words
 
 
 def test_the_package_offers_it(mpi):

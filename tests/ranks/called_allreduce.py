@@ -1,16 +1,16 @@
 """`Allreduce` as programs call it, on vectors whose result is known exactly.
 
 exact: lengths, types, operations, ways to name buffers, all algorithms. refusing: what is wrong on one rank or on all.
-choosing: what `auto` takes, keeps and leaves, by a clock that takes the place of those of the modules. This stays in a
-process; it is what the file is as a program:
-
-    mpirun -n 4 python -m mpi4py called_allreduce.py
+choosing: what `auto` takes, keeps and leaves, by a clock that takes the place of those of the modules.
 """
 
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from mpi4py import MPI
@@ -116,32 +116,46 @@ class PlayedTime:
     """
 
     def __init__(self, comm: MPI.Comm) -> None:
+        self.comm = comm
         self.now_s, self.calls, self.on_trial, self.of = 0.0, 0, False, dict[str, float]()
+
+    def playing(self, run):
+        def played(bound_, send, recv) -> None:
+            run(bound_, send, recv)
+            self.calls += 1
+            waits = not self.on_trial and self.calls % self.comm.size != self.comm.rank
+            self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
+
+        return played
+
+    @contextmanager
+    def rules(self) -> Iterator[None]:
+        """Enter before any all-reduce is bound."""
         call_on_trial = settling.Settling._call_on_trial
-
-        def playing(run):
-            def played(bound_, send, recv) -> None:
-                run(bound_, send, recv)
-                self.calls += 1
-                waits = not self.on_trial and self.calls % comm.size != comm.rank
-                self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
-
-            return played
 
         def noted(*arguments) -> None:
             self.on_trial = True
             call_on_trial(*arguments)
             self.on_trial = False
 
-        for kind in (bound.Bound, bound.Native):  # before any is made
-            kind.run = playing(kind.run)
-        settling.Settling._call_on_trial = noted
-        settling.perf_counter = lambda: self.now_s
+        with ExitStack() as patches:
+            for kind in (bound.Bound, bound.Native):
+                patches.enter_context(patch.object(kind, "run", self.playing(kind.run)))
+            patches.enter_context(patch.object(settling.Settling, "_call_on_trial", noted))
+            patches.enter_context(patch.object(settling, "perf_counter", lambda: self.now_s))
+            yield
 
 
 def choosing(comm: MPI.Comm) -> None:
     """The slower one is left; a change is noticed within the stated calls; a saved choice is taken without a trial."""
-    played, vector, total = PlayedTime(comm), np.ones(100), np.empty(100)
+    played = PlayedTime(comm)
+    with played.rules():
+        choose(comm, played)
+
+
+def choose(comm: MPI.Comm, played: PlayedTime) -> None:
+    """Hold what is chosen against the times that are played."""
+    vector, total = np.ones(100), np.empty(100)
     words = ["ring", "recursive_doubling", "native"]
     played.of = {"ring": 30e-6, "native": 50e-6, "recursive_doubling": 20e-6}
     with PreparedAllreduces(comm, words, PYTHON, trial_share=inf) as allreduce:
@@ -254,7 +268,3 @@ def between_halves(comm: MPI.Comm) -> None:
     half = comm.Split(comm.rank % 2)
     inter = half.Create_intercomm(0, comm, 1 - comm.rank % 2)
     PreparedAllreduces(inter)
-
-
-if __name__ == "__main__":
-    choosing(MPI.COMM_WORLD)

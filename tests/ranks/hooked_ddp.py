@@ -1,19 +1,21 @@
 """Trains a small network with PyTorch's DDP, by Gloo and by the hook, and compares the gradients. Run it with
 
-    mpirun -n 2 python hooked_ddp.py same,overlap | fsdp | dies | order | torchrun
+    mpirun -n 2 python hooked_ddp.py same,overlap | fsdp | tensors | dies | order | torchrun
 
 same: every type, two models, bit by bit where the order of additions is the same (two processes), else to rounding.
-overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. dies: rank 1 fails in its third
-step. order: torch counts the processes the other way round. torchrun: the processes are torchrun's, and each is alone
-for MPI. Prints `NAME: N checks, 0 failed`.
+overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. tensors: without DDP they are reduced
+where they lie. dies: rank 1 fails in its third step. order: torch counts the processes the other way round. torchrun:
+the processes are torchrun's, and each is alone for MPI. Prints `NAME: N checks, 0 failed`.
 """
 
 import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
+import left_to_mpi4py
 import torch
 import torch.distributed as dist
 from mpi4py import MPI
@@ -166,7 +168,8 @@ def main() -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo", init_method=f"file://{Path(folder) / 'torch'}", rank=rank, world_size=COMM.size)
     for name in part.split(","):
-        {"same": same, "overlap": overlap, "dies": dies, "order": order, "fsdp": fsdp}[name]()
+        tensors = partial(left_to_mpi4py.tensors, COMM)
+        {"same": same, "overlap": overlap, "dies": dies, "order": order, "fsdp": fsdp, "tensors": tensors}[name]()
     COMM.Barrier()
     dist.destroy_process_group()
     if COMM.rank == 0:

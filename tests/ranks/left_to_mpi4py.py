@@ -1,9 +1,7 @@
 """`Allreduce` and wrapped communicators with what is mpi4py's own, beside mpi4py itself.
 
-types: elements, operations and buffers of all kinds, other ones on other ranks. wrapped: what `wrap` gives. Run by
-itself with tensors of PyTorch, whose threads stay in a process:
-
-    mpirun -n 2 python -m mpi4py left_to_mpi4py.py
+types: elements, operations and buffers of all kinds, other ones on other ranks. wrapped: what `wrap` gives. tensors:
+those of PyTorch, whose threads stay in a process; `hooked_ddp.py` has them.
 """
 
 import array
@@ -199,7 +197,3 @@ def tensors(comm: MPI.Comm) -> None:
         lambda: mine.Allreduce(torch.ones(8, device="meta"), total),
     )
     refusal("Expected a dense, detached tensor", lambda: ours(comm, torch.ones(8, requires_grad=True), total))
-
-
-if __name__ == "__main__":
-    tensors(MPI.COMM_WORLD)

@@ -10,11 +10,13 @@ from unittest.mock import patch
 from mpi4py import MPI
 
 from allreduce_bench.measuring import rank
+from allreduce_bench.measuring.startup import STARTUP
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.watching.lifeline import WarningFlag
 from allreduce_bench.watching.progress import LaunchPosition
 from allreduce_bench.watching.watch import Watch
+from allreduce_bench.watching.whereabouts import set_group_ranks
 
 
 def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
@@ -32,4 +34,12 @@ def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
     )
     mpi = SimpleNamespace(COMM_WORLD=comm, Exception=MPI.Exception)
     with patch.object(rank, "MPI", mpi), redirect_stderr(StringIO()) as said:
-        return rank.take_part(task), said.getvalue()
+        status = rank.take_part(task)
+    set_group_ranks(())
+    return status, said.getvalue()
+
+
+def measure_with_phases(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
+    """Measure by ranks whose start took different times."""
+    with patch.object(STARTUP, "phases", {"import_s": 1.0 + comm.rank, "init_s": 9.0 - comm.rank}):
+        return measure(comm, path, name)

@@ -43,9 +43,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=30)
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    spawning = multiprocessing.get_context("spawn")
+    import torch  # noqa: F401 - once for all, since it takes seconds
+
+    forking = multiprocessing.get_context("fork")
     processes = [
-        spawning.Process(target=work, args=(rank, str(asked.folder.resolve()), asked.late, asked.steps), daemon=True)
+        forking.Process(target=work, args=(rank, str(asked.folder.resolve()), asked.late, asked.steps), daemon=True)
         for rank in range(RANKS)
     ]
     for process in processes:

@@ -27,15 +27,15 @@ def file_calls(interpreter: str) -> tuple[int, int]:
 
 
 def rank_command(interpreter: str, folder: Path) -> list[str]:
-    """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package.
+    """The command of the rank of a launch, whose cells are to be done again: everything is byte-compiled.
 
     `interpreter` is an absolute path, as the run notes it.
     """
-    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-reference-times", "--iters", "1", "--launches", "2"]
+    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-reference-times", "--iters", "1", "--launches", "1"]
     run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
     subprocess.run(run, env=environment(), capture_output=True, text=True, check=True, timeout=120)
-    command = shlex.split(json.loads((folder / "launches" / "1r-2.1.json").read_text())["command"])
-    for path in folder.glob("launches/1r-2.*"):
+    command = shlex.split(json.loads((folder / "launches" / "1r-1.1.json").read_text())["command"])
+    for path in folder.glob("launches/1r-1.*"):
         path.unlink()
     return command[command.index(interpreter) :]
 

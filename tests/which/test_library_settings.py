@@ -18,11 +18,7 @@ def said(python):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in MONITORING.items():
             patch.setenv(name, value)
-        return printed(python, RANKS)
-
-
-def printed(python, ranks):
-    status, words = mpirun(python, ranks, "library_settings.py")
+        status, words = mpirun(python, RANKS, "library_settings.py")
     assert status == 0, words
     return json.loads(next(line for line in words.splitlines() if line.startswith("{")))
 
@@ -78,7 +74,5 @@ def test_messages_of_a_call_where_the_library_counts(python):
     assert found["counted"] != found["sent"]
 
 
-def test_not_counted_where_monitoring_did_not_load():
-    python = interpreters()[0]  # Open MPI, where there are several
-    found = printed(python, 3)
-    assert found["counted"] == [NOT_COUNTED] * 3
+def test_not_counted_where_monitoring_did_not_load(on_ranks):
+    assert on_ranks(3, "library_settings.sent") == [NOT_COUNTED] * 3
