@@ -1,11 +1,9 @@
 """The library's own algorithms as peers: the setting is taken, and refused where it would not act."""
 
-import subprocess
-
 import pandas as pd
 import pytest
 from interpreters import interpreters
-from measured_runs import bench, done, mpirun, one_line_error
+from measured_runs import bench, done, one_line_error
 
 from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.evaluation.doubts import REFERENCE
@@ -14,6 +12,7 @@ from allreduce_bench.runs.library_algorithms import NAMES, NotForced, least_coun
 FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times", "--identify=never"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", interpreters())
 def test_the_library_runs_its_own_and_no_other(python, tmp_path):
     ended = bench(python, "run", "-n", 3, "-a", "native:ring,native:rabenseifner", *FEW, "-o", tmp_path / "run")
@@ -37,17 +36,6 @@ def test_an_algorithm_of_another_library_is_refused_at_once(python, tmp_path):
     words = one_line_error(bench(python, "run", "-n", 2, "-a", asked, *FEW, "-o", tmp_path / "run"))
     assert "not of" in words.removeprefix("error: ")
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("python", interpreters()[:1])
-def test_ranks_that_were_started_measure_all_in_their_one_start(python, tmp_path):
-    command = mpirun(python, 2, "run", "-a", "native:ring", *FEW, "-o", tmp_path / "run")
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode == 0 and "algorithms take" in ended.stderr, ended.stderr
-    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {
-        ("2r-1", "native"),
-        ("2r-1", "native:ring"),
-    }
 
 
 def refusal_of(*asked):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run, identified
-from measured_runs import mpirun, with_package
+from measured_runs import done, mpirun, with_package
 
 from allreduce_bench.identifying.of_run import NEAR, asked_of, identify
 from allreduce_bench.launching.launcher import Launcher
@@ -19,22 +19,31 @@ from allreduce_bench.runs.plan import Plan
 
 by_size = attrgetter("size_bytes")
 every_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-FEW = ["--sizes", "8,4K", "-a", "native,native:ring", "--launches", "1", "--iters", "3", "--no-reference-times"]
+FEW = ["--sizes", "4,8,4K", "--launches", "1", "--iters", "3", "--no-reference-times"]
 
 
 def ended(command: list[str], folder: Path, *words: str) -> str:
     command = [*command, *FEW, *words, "-o", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
+    assert result.returncode == 0, result.stderr
+    return result.stderr
 
 
 @every_mpi
 def test_a_run_knows_what_ran_and_that_what_it_asked_for_did(python, tmp_path):
     in_turn(1, python)
-    run = [str(python), "-m", "allreduce_bench", "run"]
-    said = ended([*run, "-n", "3"], tmp_path / "run")
-    (found,) = identified_of(RunFolder(tmp_path / "run"), (3,)).values()
+    folder = tmp_path / "run"
+    run = [str(python), "-m", "allreduce_bench", "run", "-n", "3", "-a", "native,native:ring,native:rabenseifner"]
+    said = ended(run, folder)
+    assert {(launch, name) for launch, name, _ in done(folder)} == {
+        ("3r-1", "native"),
+        *(("3r-1-forced", f"native:{name}") for name in ("default", "ring", "rabenseifner")),
+    }
+    marks = {(mark["competitor"], mark["size_bytes"]): mark for mark in RunFolder(folder).marks()}
+    short = marks["native:rabenseifner", "4"]
+    assert short["state"] == "skipped"
+    assert "would take another" in short["reason"] or "fewer elements" in short["reason"]
+    (found,) = identified_of(RunFolder(folder), (3,)).values()
     ring, native = found.at("native:ring", 4096), found.at("native", 8)
     assert "ring" in ring.names and ring.asked in ("yes", "open") and "recursive_doubling" in native.names
     assert ring.by_messages == native.by_messages == found.library.startswith("Open MPI")
@@ -46,10 +55,12 @@ def test_a_run_knows_what_ran_and_that_what_it_asked_for_did(python, tmp_path):
 
 
 @every_mpi
-def test_ranks_that_were_started_look_themselves_once(python, tmp_path):
+def test_ranks_that_were_started_measure_all_in_their_one_start_and_look_themselves_once(python, tmp_path):
     in_turn(2, python)
-    ended(mpirun(python, 3, "run"), tmp_path / "run")
-    (found,) = identified_of(RunFolder(tmp_path / "run"), (3,)).values()
+    folder = tmp_path / "run"
+    assert "algorithms take" in ended(mpirun(python, 3, "run", "-a", "native:ring"), folder)
+    assert {(launch, name) for launch, name, _ in done(folder)} == {("3r-1", "native"), ("3r-1", "native:ring")}
+    (found,) = identified_of(RunFolder(folder), (3,)).values()
     assert "ring" in found.at("native:ring", 4096).names and not any(ran.by_messages for ran in found.ran)
 
 

@@ -3,9 +3,9 @@
     mpirun -n 2 python hooked_ddp.py same,overlap | fsdp | tensors | dies | order | torchrun
 
 same: every type, two models, bit by bit where the order of additions is the same (two processes), else to rounding.
-overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. tensors: without DDP they are reduced
-where they lie. dies: rank 1 fails in its third step. order: torch counts the processes the other way round. torchrun:
-the processes are torchrun's, and each is alone for MPI. Prints `NAME: N checks, 0 failed`.
+overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. tensors: without DDP they are
+reduced where they lie. dies: rank 1 fails in its third step. order: torch counts the processes the other way round.
+torchrun: the processes are torchrun's, and each is alone for MPI. Prints `NAME: N checks, 0 failed`.
 """
 
 import os

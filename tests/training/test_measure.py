@@ -6,7 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench
+from measured_runs import bench, here
 
 from allreduce_bench.cli import main
 from allreduce_bench.training import command
@@ -35,13 +35,18 @@ def test_measured_and_modelled_stand_in_one_trace(python, tmp_path):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("ranks", [2, 3] if FULL else [3])
 @over_mpi
-def test_recorded_calls_are_replayed(python, ranks, tmp_path):
+def test_recorded_calls_are_replayed(python, on_ranks, ranks, tmp_path, monkeypatch):
     in_turn(ranks, python)
+
+    def run_ranks(ranks: int, per_node: int | None, request: dict) -> dict:
+        return on_ranks(ranks, "training_steps.measure", request)[0]
+
+    monkeypatch.setattr(command, "run_ranks", run_ranks)
     calls = tmp_path / "calls.csv"
     calls.write_text("size,dtype,gap\n64K,float64,20ms\n8,,0\n64K,float64,10ms\n")
     words = ("--measure", "-n", ranks, "--dtype", "float64", "--steps", 2, "-a", "ring")
     outputs = ("-o", tmp_path / "calls.json", "-o", tmp_path / "calls.png")
-    done = bench(python, "workload", "--calls", calls, *words, *outputs, "--format", "json")
+    done = here("workload", "--calls", calls, *words, *outputs, "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     own, (step,) = found["measured"], found["steps"]
@@ -51,7 +56,7 @@ def test_recorded_calls_are_replayed(python, ranks, tmp_path):
     assert own["compute_alone_s"] > 0 and own["step_s"] > own["compute_beside_s"]
     assert step["compute_s"] == pytest.approx(own["compute_alone_s"]) and step["overlap_share"] == 0
     assert (tmp_path / "calls.png").read_bytes().startswith(b"\x89PNG")
-    text = bench(python, "workload", "--calls", calls, *words)
+    text = here("workload", "--calls", calls, *words)
     assert (
         "128 KiB of each rank are reduced" in text.stdout and "3 calls of 2 lengths from 8 B to 64 KiB" in text.stdout
     ), text.stderr
