@@ -10,23 +10,20 @@ from unittest.mock import patch
 from mpi4py import MPI
 
 from allreduce_bench.measuring import rank
+from allreduce_bench.measuring.command import RankArguments, RanksOfRun
 from allreduce_bench.measuring.startup import STARTUP
-from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.plan import Launch
 from allreduce_bench.watching.lifeline import WarningFlag
-from allreduce_bench.watching.progress import LaunchPosition
 from allreduce_bench.watching.watch import Watch
 from allreduce_bench.watching.whereabouts import set_group_ranks
 
 
 def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
     """Return the status of the ranks, and what this one said."""
-    folder, launch = RunFolder(path), Launch.named(name)
-    task = rank.Task(
-        open_run=lambda: (folder, folder.plan(), launch),
-        close_run=lambda *_: None,
+    arguments = RankArguments(path, name, 1, 1, time.time(), "multiple")
+    start = RanksOfRun(
+        arguments=arguments,
         command="ranks of a pool",
-        position=LaunchPosition(1, 1, time.time(), launch.ranks, None),
+        position=arguments.position(),
         skip_hung=False,
         transport=None,
         warning=WarningFlag(),
@@ -34,7 +31,7 @@ def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
     )
     mpi = SimpleNamespace(COMM_WORLD=comm, Exception=MPI.Exception)
     with patch.object(rank, "MPI", mpi), redirect_stderr(StringIO()) as said:
-        status = rank.take_part(task)
+        status = rank.take_part(start)
     set_group_ranks(())
     return status, said.getvalue()
 
