@@ -25,6 +25,7 @@ from allreduce_bench.executing.compiled import native, prepare
 from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
 from allreduce_bench.measuring.schedules import compile_in_turns
+from allreduce_bench.measuring.sync import wait_quietly
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step
@@ -177,8 +178,10 @@ if __name__ == "__main__":
     given = {option: f"--{option.replace('_', '-')}" in sys.argv for option in ("half", "few_types")}
     world = MPI.COMM_WORLD
     for ranks in map(int, filter(str.isdigit, sys.argv)):
+        wait_quietly(world)
         comm = world.Split(world.rank < ranks)
         if world.rank < ranks:
             number, wrong = compiled(comm, sample=True, synchronous=True, **given)
             if world.rank == 0:
                 print(f"{ranks} ranks: {number} cases, wrong: {wrong}", flush=True)
+    wait_quietly(world)
