@@ -55,7 +55,7 @@ def test_the_check_notices_damage(python, on_ranks):
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
 def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, on_ranks, way):
     in_turn(len(way), python)
-    on_ranks(2, "compiled_loop.as_from_python", way)
+    on_ranks(2, "compiled_loop.as_from_python", way, limit_s=LIMIT_S)
 
 
 @contract
