@@ -11,20 +11,20 @@ from ..runs.groups import groups_of
 from ..runs.rank_order import OrderError, ranks_in_order
 from ..watching.whereabouts import set_group_ranks
 from .context import Context, Party
-from .started import LaunchRefused
+from .started import RefusedLaunch
 
 
 def split(context: Context) -> Context:
     """Return `context` with its groups, or with all ranks in the plan's order. Collective.
 
-    Raises LaunchRefused for an order of other hosts.
+    Raises RefusedLaunch for an order of other hosts.
     """
     comm, plan = context.comm, context.plan
     try:
         hosts = comm.allgather(host())
         groups = (ranks_in_order(plan.order, hosts),) if plan.order else groups_of(plan.groups, comm.size)
     except OrderError as error:
-        raise LaunchRefused(str(error)) from error
+        raise RefusedLaunch(str(error)) from error
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
     ranks = groups[number]
     set_group_ranks(ranks)

@@ -19,7 +19,7 @@ from ..watching.watch import Watch
 from ..watching.whereabouts import doing, step_of
 from .context import Context, nodes_of
 from .launch import measure_cells
-from .started import LaunchRefused, Opened, StartedRanks
+from .started import Opened, RefusedLaunch, StartedRanks
 from .startup import start_mpi
 from .surroundings import (
     end_together,
@@ -70,7 +70,7 @@ def take_part(start: StartedRanks) -> int:
             watch.close()  # before the ranks part: silence must not look like a failure
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
-    except LaunchRefused as refusal:
+    except RefusedLaunch as refusal:
         _say_refused(comm, start, watch, str(refusal))
         return 2
     except BaseException as error:  # any error: the other ranks must not wait for this one
@@ -101,16 +101,16 @@ def _say_refused(comm: MPI.Comm, start: StartedRanks, watch: Watch | None, reaso
 
 
 def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
-    """Run `ask` on rank 0 and broadcast its result. Raises LaunchRefused on all ranks if it fails for bad input."""
-    result: T | LaunchRefused | None = None
+    """Run `ask` on rank 0 and broadcast its result. Raises RefusedLaunch on all ranks if it fails for bad input."""
+    result: T | RefusedLaunch | None = None
     if comm.rank == 0:
         try:
             result = ask()
         except (ValueError, OSError) as error:
-            result = LaunchRefused(str(error))
+            result = RefusedLaunch(str(error))
     wait_quietly(comm)
     result = comm.bcast(result)
-    if isinstance(result, LaunchRefused):
+    if isinstance(result, RefusedLaunch):
         raise result
     return result
 
@@ -144,7 +144,7 @@ def _refuse_to_mix(
 def _entered(
     comm: MPI.Comm, start: StartedRanks, folder: RunFolder, plan: Plan, launch: Launch, earlier: Sequence[dict]
 ) -> tuple[Context, Recorder | None, set[CellKey]]:
-    """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises LaunchRefused."""
+    """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises RefusedLaunch."""
     context = enter(comm, plan, launch, start.position.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())

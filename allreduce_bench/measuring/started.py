@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing left to measure
 
 
-class LaunchRefused(Exception):
+class RefusedLaunch(Exception):
     """Error: this launch must not be measured; raised on all ranks, before anything of it is written."""
 
 

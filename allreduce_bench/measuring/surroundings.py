@@ -35,7 +35,7 @@ MOST_NAMED = 8  # hosts in one sentence
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
-    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, LaunchRefused."""
+    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, RefusedLaunch."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = nodes_of(comm)
