@@ -41,7 +41,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
 )
 def bidirectional_ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Halves travel round a ring of neighbours in opposite directions."""
+    """Halves travel round a ring in opposite directions."""
     ways = [(range(size), rank), (range(size)[::-1], size - 1 - rank)]  # members in their order, the rank's place there
     blocks = [split(half, size) for half in split(range(count), 2)]
     for phase in (ring_reduce_scatter, ring_allgather):

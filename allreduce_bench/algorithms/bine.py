@@ -74,7 +74,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     source=SOURCE,
 )
 def bine(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Halves are exchanged left and right in turn, each as one range, and gathered on the way back."""
+    """Halves are exchanged left and right, and gathered."""
     even = max(1, size - size % 2)
     block = split(range(count), even)
     if even & (even - 1) == 0:
@@ -110,10 +110,10 @@ def partner_of_whole_vectors(rank: int, step: int, size: int) -> int:
     source=SOURCE,
 )
 def bine_lat(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Whole vectors are exchanged left and right in turn, at the distances 1, 1, 3, 5, ...
+    """Whole vectors are exchanged left and right.
 
-    Few messages, each of the whole vector; any number of ranks, folded as in `recursive_doubling`. From 8 ranks on,
-    ranks add the same inputs in different orders, so that their bits may differ.
+    The distances are 1, 1, 3, 5, ... Few messages, each of the whole vector; any number of ranks, folded as in
+    `recursive_doubling`. From 8 ranks on, ranks add the same inputs in different orders, so that their bits may differ.
     """
     vector = (range(count),)
     yield from fold(rank, size, count)

@@ -51,7 +51,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     source='Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", arXiv 2410.14234, 2024.',
 )
 def circulant(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Half of what a rank holds goes to ever nearer ranks, whatever their number."""
+    """Half of what a rank holds goes to ever nearer ranks."""
     block = split(range(count), size)
     rounds = []
     for before, distance in pairwise(distances(size)):

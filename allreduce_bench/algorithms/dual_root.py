@@ -90,7 +90,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     source='Träff, "A Doubly-pipelined, Dual-root Reduction-to-all Algorithm", arXiv 2109.12626, 2021.',
 )
 def dual_root(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Segments climb two binary trees, are exchanged by the roots, and come down while others climb."""
+    """Segments climb two trees, whose roots exchange them."""
     if size == 1:
         return
     parent, children, depth = places(size)[rank]

@@ -94,7 +94,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     source='Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).',
 )
 def hierarchical_ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Rings inside each node, then between nodes, then inside again."""
+    """Rings inside each node, between nodes, inside again."""
     nodes = topology.nodes
     node = nodes[topology.node_of[rank]]
     local, rails = node.index(rank), min(map(len, nodes))

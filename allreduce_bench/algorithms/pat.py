@@ -47,7 +47,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
 )
 def pat(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Each block climbs a binomial tree of its own, and comes down again."""
+    """Each block climbs a binomial tree, and comes down."""
     block = split(range(count), size)
     rounds = []
     for distance in distances(size):

@@ -45,7 +45,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
 )
 def rabenseifner(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Halves are exchanged and reduced at distances 1, 2, 4, ..., and gathered on the way back."""
+    """Halves are reduced, ever further, and gathered back."""
     block, place = split(range(count), exchanging(size)), place_of(rank, size)
     yield from fold(rank, size, count)
     if place is not None:

@@ -105,7 +105,7 @@ def of_radix(most: int) -> Algorithm:
         ),
     )
     def rabenseifner_radix(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-        """Groups of k ranks exchange k-ths, and gather them on the way back."""
+        """Groups of k ranks exchange k-ths, and gather them."""
         yield from reduce_scatter_allgather([*exchanges(rank, size, most)], split(range(count), size))
 
     return rabenseifner_radix

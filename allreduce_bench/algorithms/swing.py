@@ -54,5 +54,5 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     source='De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024, arXiv 2401.09356.',
 )
 def swing(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Halves are exchanged left and right in turn, at ever greater distances, and gathered on the way back."""
+    """Halves are exchanged left and right, ever further."""
     yield from alternating(rank, size, count, sent_by_0, split(range(count), max(1, size - size % 2)))

@@ -115,7 +115,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
 )
 def torus(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Parts of the vector go through rings along the dimensions of a grid, each in an order of its own."""
+    """Parts go round rings along each dimension of a grid."""
     yield from steps_on(nearly_square(size), rank, count)
 
 

@@ -122,6 +122,6 @@ def _starts(size: int, topology: Topology) -> Starts:
     ),
 )
 def two_tree(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Two binary trees carry one half each, both at full bandwidth."""
+    """Two binary trees carry one half each."""
     if size > 1:
         yield from pipelined(rank, two_trees(size), split(range(count), 2), segment, colours=2)

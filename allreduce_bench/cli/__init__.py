@@ -6,7 +6,7 @@ file per command. For `run` read in this order: `run`, `options` (declared besid
 wrong words), `request` (the plan and the folder), `against` (runs whose launches alternate), then
 `run_from_outside` and `run_as_rank`, the whole story; `own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a
 Slurm job), `terminal`. Others: `demo`, `doctor`, `exec_`, `fit` (with `fit_times`), `import_`, `predict`,
-`schedules` (`list`, `verify`), `show` (with `runs`, `report`), `submit`, `sweep` (`status`, `collect`).
+`schedules` (`list`, `verify`), `show` (with `report`), `submit`, `sweep` (`status`, `collect`).
 """
 
 import os
@@ -20,60 +20,62 @@ from typing import Any
 import click
 
 from .. import __version__
+from ..measuring.startup import rank_of
 from ..wings import is_installed, load
 from .sections import examples
 
-GROUPS = {  # title -> name of a command -> its place below the package, its purpose; in the order a newcomer needs them
+GROUPS = {  # title -> name of a command -> its place below the package, its purpose; in the order of a day's work
+    "Start": {
+        "demo": ("cli.demo:demo", "Measure the usual algorithms on this machine, write the report"),
+        "doctor": ("cli.doctor:doctor", "Check this node and its MPI for what disturbs measurements"),
+    },
     "Measure": {
-        "doctor": ("cli.doctor:doctor", "Check this node and its MPI for problems that disturb measurements"),
-        "demo": ("cli.demo:demo", "Measure the usual algorithms on this machine and write the report"),
         "run": ("cli.run:run", "Measure all-reduce algorithms and the library's own"),
         "which": ("which.which:which", "Say which algorithm the library's own all-reduce runs"),
-        "lab": ("lab.command:lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
-        "exec": ("cli.exec_:exec_", "Start a program of your own on ranks, and name the rank that ends it"),
-        "survive": ("survive.command:survive", "Measure what the loss of a rank costs"),
     },
     "Read": {
-        "runs": ("cli.show:runs", "List runs, the newest first"),
-        "show": ("cli.show:show", "Print the table of a run again"),
+        "show": ("cli.show:show", "List the runs, or print the table of one"),
         "report": ("cli.show:report", "Write a web page about runs, with figures"),
-        "compare": ("comparison.command:compare", "Find the cells of new runs that are slower or faster than before"),
-        "stragglers": (
-            "stragglers.command:stragglers",
-            "Name the rank or node that the others wait for, and what it costs",
-        ),
-        "import": ("cli.import_:import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
+        "compare": ("comparison.command:compare", "Find cells that are slower or faster than before"),
+        "import": ("cli.import_:import_", "Read logs of OSU, IMB, nccl-tests and others as a run"),
     },
     "Model": {
         "fit": ("cli.fit:fit", "Fit a latency/bandwidth model to measured times"),
         "predict": ("cli.predict:predict", "Predict times, from fitted models or from alpha and bandwidth"),
-        "workload": (
-            "training.command:workload",
-            "Model the all-reduces of a training step: buckets, overlap, scaling",
-        ),
+        "workload": ("training.command:workload", "Model the all-reduces of a training step"),
     },
-    "On a cluster with Slurm": {
+    "Slurm": {
         "submit": ("cli.submit:submit", "Submit a sweep: one job for each node count"),
         "status": ("cli.sweep:status", "Show the state of the jobs of a sweep"),
-        "collect": ("cli.sweep:collect", "Write summary and report of a sweep, and list missing cells"),
-        "health": ("health.command:health", "Find the node or the link that is slower than its peers"),
-        "order": ("order.command:order", "Find an order of ranks that suits the links between their hosts"),
+        "collect": ("cli.sweep:collect", "Write summary and report of a sweep, list missing cells"),
     },
-    "Algorithms": {
-        "list": ("cli.schedules:list_", "List the algorithms, their costs and their other names"),
+    "Faults": {
+        "stragglers": ("stragglers.command:stragglers", "Name the rank or node that the others wait for"),
+        "health": ("health.command:health", "Find the node or the link that is slower than its peers"),
+        "exec": ("cli.exec_:exec_", "Start a program of your own, name the rank that ends it"),
+    },
+    "Learn": {
+        "list": ("cli.schedules:list_", "List the algorithms, -v with costs and other names"),
         "explain": ("pages.command:explain", "Show an algorithm round by round"),
-        "verify": ("cli.schedules:verify", "Verify that algorithms are all-reduces, by symbolic execution"),
+        "verify": ("cli.schedules:verify", "Verify that algorithms are all-reduces, without running them"),
+    },
+    "More": {
+        "lab": ("lab.command:lab", "Run commands over virtual hosts in this machine"),
+        "order": ("order.command:order", "Find an order of ranks that suits the links between hosts"),
+        "survive": ("survive.command:survive", "Measure what the loss of a rank costs"),
     },
 }
+OF_ALL_RANKS = ("run", "which")  # commands in which every rank of an mpirun takes part; of others rank 0 alone
 PLACES = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
 
 
 def purposes() -> dict[str, dict[str, str]]:
     """Return the purpose of each command that is installed, by title of its group and name."""
-    return {
+    installed = {
         title: {name: purpose for name, (place, purpose) in group.items() if is_installed(place)}
         for title, group in GROUPS.items()
     }
+    return {title: group for title, group in installed.items() if group}
 
 
 def _names() -> list[str]:
@@ -89,6 +91,12 @@ class _Late(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         place = PLACES.get(cmd_name)
         return load(place) if place and is_installed(place) else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, `help run` as `run --help`; end all ranks but the first, but for OF_ALL_RANKS."""
+        if rank_of(os.environ) and not {*args[:1]} & {*OF_ALL_RANKS}:
+            ctx.exit()
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         """Return the command of these words, as click finds it. Raises OneLineError if there is none."""

@@ -19,7 +19,7 @@ from .run import run
 from .run_from_outside import run_from_outside
 from .sections import examples
 from .terminal import screen
-from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, progress, talk
+from .types import DURATION, RANKS, OneLineError, errors_in_one_line, progress, talk
 
 SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -31,7 +31,6 @@ SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click_option("wait_idle_s")
 @click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
 @click.option("--lab", is_flag=True, help="Also measure over virtual hosts (a minute; needs root).")
-@color_option
 @errors_in_one_line
 def demo(ranks, within, output, wait_idle_s, here, lab) -> None:
     """Measure the library's own all-reduce and the usual algorithms on this machine, and write the report."""

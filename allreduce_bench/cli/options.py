@@ -78,10 +78,9 @@ class OtherWords:
         metadata=option(
             "--executor",
             section=Section.MEASURED,
-            help="The way of names of -a that have none [default: sendrecv], one or a list: sendrecv, one blocking "
-            "MPI_Sendrecv per step; pipelined, steps cut into segments, receives posted ahead; compiled, sendrecv in a "
-            "compiled kernel; compiled-pipelined, pipelined in that kernel; auto, compiled where numba is installed, "
-            "else sendrecv.",
+            help="Ways of names of -a that have none: sendrecv, one blocking MPI_Sendrecv per step; pipelined, steps "
+            "cut into segments, receives posted ahead; compiled and compiled-pipelined, in a compiled kernel; auto, "
+            "compiled where numba is installed [default: sendrecv].",
             of=EXECUTOR_NAMES,
             after="competitors",
             decides="competitors",

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 
 import click
 
+from ..algorithms import is_builtin
+from ..runs.competitor import NATIVE
 from ..units import nearest
-from .removed_options import ADVICE
 from .types import INTERRUPTED, OneLineError
 
-NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, in English
+# click's words, in English
+NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)
+SURPLUS = re.compile(r"Got unexpected extra arguments? \((\S*).*\)", re.DOTALL)
 
 
 def say_refusal(error: Exception, is_interrupted: bool) -> int:
@@ -44,9 +47,11 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         return f"{said}{_no_option(error, command)}"
     if isinstance(error, click.MissingParameter):
-        return f"{said}{_in_small(error)}; {_meant_or_help('', command)}"
+        return f"{said}{_in_small(error)}; {_meant_or_help('', context)}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
+    if context and (surplus := SURPLUS.fullmatch(error.message)):
+        return f"{said}'{surplus[1]:.60}' is a word too many; {_meant(surplus[1], context)}"
     return f"{said}{_in_small(error)}"
 
 
@@ -70,11 +75,16 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return f"no such option before a command: {name}; expected for example: allreduce-bench run -n 4"
-    if advice := ADVICE.get(f"{command} {name}", ADVICE.get(name)):
-        return f"no such option: {name}; {advice}"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
-    return f"no such option: {name}; {_meant_or_help(meant, command)}"
+    return f"no such option: {name}; {_meant_or_help(meant, error.ctx)}"
+
+
+def _meant(word: str, context: click.Context) -> str:
+    """Return what a surplus word may have meant: an option of the command, such as `-a ring`."""
+    option = "-n" if word.isdecimal() else "-a" if word == NATIVE or is_builtin(word) else ""
+    is_meant = any(option in known.opts for known in context.command.params)
+    return _meant_or_help(f"did you mean {option} {word}?" if is_meant else "", context)
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:
@@ -89,16 +99,17 @@ def _name(parameter: click.Parameter) -> str:
     return parameter.opts[-1] if isinstance(parameter, click.Option) else parameter.human_readable_name
 
 
-def _meant_or_help(meant: str, command: str) -> str:
-    """Return the suggestion, and the help command that shows all options or commands."""
-    help_option = "--help-all" if command == "run" else "--help"  # of `run`, --help shows but the first
-    words = " ".join(filter(None, ["allreduce-bench", command, help_option]))
+def _meant_or_help(meant: str, context: click.Context | None) -> str:
+    """Return the suggestion, and the help command that shows all options, or all commands without a context."""
+    is_short = context is not None and bool(getattr(context.command, "first", ()))
+    help_option = "--help-all" if is_short else "--help"
+    words = " ".join(filter(None, ["allreduce-bench", _command_of(context), help_option]))
     return " ".join(filter(None, [meant, f"'{words}' shows all"]))
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    if name in ADVICE:
-        return OneLineError(f"no such command: '{name}'; {ADVICE[name]}")
+    if name == "runs":
+        return OneLineError("no such command: 'runs'; 'allreduce-bench show' lists the runs")
     meant = nearest(name, known)
-    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, None)}")

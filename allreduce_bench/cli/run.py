@@ -11,27 +11,12 @@ from ..wings import load_offers
 from .options import job_options, measuring_options
 from .request import Request, refuse_short_timeout
 from .sections import Sectioned, examples
-from .types import OneLineError, PlacedOption, color_option, errors_in_one_line, given_options
-
-FIRST_DAY = (  # what --help shows; --help-all shows all
-    "ranks",
-    "algorithms",
-    "sizes",
-    "dtype",
-    "op",
-    "within_s",
-    "launches",
-    "iters",
-    "hosts",
-    "virtual_rates_bytes_per_s",
-    "output",
-    "format",
-)
+from .types import OneLineError, PlacedOption, errors_in_one_line, given_options
 
 
 @click.command(
     cls=Sectioned,
-    first=FIRST_DAY,
+    first="ranks competitors sizes dtype against within_s wait_idle_s launches hosts output format resume",
     epilog=examples(
         "run -n 4 --within 1m",
         "run -n 2,4,8 -a native,ring,two_tree --sizes 8,64K,16M",
@@ -40,7 +25,6 @@ FIRST_DAY = (  # what --help shows; --help-all shows all
     ),
 )
 @measuring_options
-@color_option
 @job_options
 @click.option(
     "--against",

@@ -31,9 +31,31 @@ WITH_PARAMETERS = {
 MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
 
 
-@click.command("list", epilog=examples("list", "explain ring -n 4"))
-def list_() -> None:
-    """List the algorithms, their cost, and what others call them."""
+OTHERS = {  # what is measured beside the algorithms
+    "  native": "The MPI library's own MPI_Allreduce.",
+    "+ native:all": "Each algorithm that the library can be told to use.",
+    "+ guidelines": "What the library's other operations make of it.",
+    "+ ./mine.py": "An algorithm of your own: docs/own-algorithm.md",
+}
+
+
+@click.command("list", epilog=examples("list", "list -v", "explain ring -n 4"))
+@click.option("-v", "--verbose", is_flag=True, help="Also costs, needs, other names, and all that -a takes.")
+@errors_in_one_line
+def list_(verbose: bool) -> None:
+    """List the algorithms."""
+    if verbose:
+        _list_all()
+        return
+    algorithms = sorted(builtin().items(), key=lambda item: item[1].on_request)
+    lines = {f"{'+' if algorithm.on_request else ' '} {name}": algorithm.summary for name, algorithm in algorithms}
+    for name, meaning in {**lines, **OTHERS}.items():
+        click.echo(f"{name:<27}{meaning}")
+    talk("+ is measured where -a names it; costs and other names: allreduce-bench list -v")
+
+
+def _list_all() -> None:
+    """Print of each algorithm its cost and what others call it, and what else can be measured."""
     for name, algorithm in builtin().items():
         kind = "exact" if algorithm.exact else "bound"
         lines = [name, f"    {algorithm.summary}", f"    cost ({kind}): {algorithm.formula}"]

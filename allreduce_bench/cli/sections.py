@@ -1,11 +1,8 @@
 """The help of commands: options in sections, each under its title; examples at the end."""
 
-from collections.abc import Collection
 from typing import Any
 
 import click
-
-from .types import ConditionOption, OneLineError
 
 HELP_ALL = "help_all"
 
@@ -18,23 +15,27 @@ def examples(*commands: str) -> str:
 class Sectioned(click.Command):
     """A command whose help shows its options in sections.
 
-    With `first`, the parameters of a first day, --help shows these alone, and --help-all the others, too.
+    With `first`, the options of a first day by the names of their parameters, --help shows these alone, and --help-all
+    the others, too.
     """
 
-    def __init__(self, *args: Any, first: Collection[str] = (), **keywords: Any):
+    def __init__(self, *args: Any, first: str = "", **keywords: Any):
         super().__init__(*args, **keywords)
-        self.first = first
+        self.first = first.split()
         if first:
             self.params.append(self._help_all_option())
 
     def _help_all_option(self) -> click.Option:
-        said = f"Show all {len(self.params) + 2} options, in their groups, and exit."  # with this one and --help
+        options = sum(isinstance(param, click.Option) and not param.hidden for param in self.params)
+        said = f"Show all {options + 2} options, and exit."  # with this one and --help
         return click.Option(
             ["--help-all", HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=said
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does. Raises OneLineError for two values of a condition: click would take the last one."""
+        from .types import ConditionOption, OneLineError  # late: the list of commands needs no types
+
         _, _, given = self.make_parser(ctx).parse_args([*args])
         for param in given:
             if isinstance(param, ConditionOption) and not param.multiple and given.count(param) > 1:
@@ -63,5 +64,5 @@ def _show_all(context: click.Context, option: click.Parameter, asked: bool) -> N
     """Print the help with all options, and exit."""
     if asked:
         context.meta[HELP_ALL] = True
-        click.echo(context.get_help(), color=context.color)
+        click.echo(context.get_help())
         context.exit()

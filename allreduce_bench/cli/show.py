@@ -1,7 +1,4 @@
-"""`show`, `runs`, `report`: the table of a run, the list of runs, the page; the newest run of results/ by default.
-
-The name of the run taken goes to stderr.
-"""
+"""`show`, `report`: the list of runs, the table of a run, the page of runs."""
 
 import gc
 from collections.abc import Sequence
@@ -14,12 +11,12 @@ from ..report.ratio_table import ratio_lines, read_ratios
 from ..report.run_list import run_lines
 from ..runs.control import FORMATS
 from ..runs.folder import RunFolder
-from ..runs.inventory import KeptRun, kept_runs, newest_first
-from ..units import parse_width
+from ..runs.inventory import KeptRun, is_run, kept_runs, newest_first
+from ..units import parse_width, shell_word
 from ..wings import load_offers
 from .sections import examples
 from .terminal import echo_result, screen
-from .types import OneLineError, color_option, errors_in_one_line, own_files, parsed, progress, talk, tell_damages
+from .types import OneLineError, errors_in_one_line, own_files, parsed, progress, talk, tell_damages
 
 RESULTS = Path("results")
 COLUMN = "84mm"  # of a page with two, as many journals print it
@@ -27,51 +24,49 @@ OF_OUR_TIMES = ("nccl", "osu")  # formats with one definition of time
 
 
 @click.command(epilog=examples("show", "show results/today", "show results/today --format csv"))
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.argument("run", required=False, default=RESULTS, metavar="[RUN]", type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    default=FORMATS[0],
-    show_default=True,
-    help="As in run; long and csv have every column.",
+    help="Format of the table of RUN, as in run [default: table]; long and csv have every column.",
 )
-@color_option
 @errors_in_one_line
-def show(run: Path | None, format_: str) -> None:
-    """Print the table of RUN again, finished or not.
+def show(run: Path, format_: str | None) -> None:
+    """List the runs in results/ and in its sweeps, the newest first, or print the table of RUN, finished or not.
 
-    RUN is the newest one in results/ by default. On a terminal a table that is too wide is cut into parts below each
-    other, with the sizes repeated. To reduce the number of parts, these columns are left out, in this order: the
-    intervals, eff. where local work alone sets the lower bound, #wrong if it is 0 everywhere, algbw; its last line says
-    what. The width is COLUMNS, else that of the terminal; a pipe or a file gets the whole table, without intervals.
-    eff. is the efficiency of the lowest time, lower bound / time; the report and --format csv have it for every
-    time, with that by the lower bound of the algorithm's own schedule.
+    RUN may be another folder of runs. The list counts cells as their launches marked them, over all launches; a grade
+    is the worst over the rank counts.
+
+    On a terminal a table that is too wide is cut into parts below each other, with the sizes repeated. To reduce the
+    number of parts, these columns are left out, in this order: the intervals, eff. where local work alone sets the
+    lower bound, #wrong if it is 0 everywhere, algbw; its last line says what. The width is COLUMNS, else that of the
+    terminal; a pipe or a file gets the whole table, without intervals. eff. is the efficiency of the lowest time, lower
+    bound / time; the report and --format csv have it for every time, with that by the lower bound of the algorithm's
+    own schedule.
     """
-    (folder,) = opened_runs([run or newest_run()])
+    found = kept_runs(run) if run.is_dir() and not is_run(run) else []
+    if found or run == RESULTS and not is_run(run):
+        _list_runs(run, found, format_)
+        return
+    (folder,) = opened_runs([run])
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
     tell_damages([folder])
     from ..evaluation.summary import summarise  # late: it loads pandas
 
-    echo_result(folder, summarise(folder), format_)
+    echo_result(folder, summarise(folder), format_ or FORMATS[0])
 
 
-@click.command(epilog=examples("runs", "runs results/nightly"))
-@click.argument("folder", default=RESULTS, type=click.Path(path_type=Path))
-@errors_in_one_line
-def runs(folder: Path) -> None:
-    """List the runs of FOLDER [default: results], and of the sweeps in it, the newest first.
-
-    cells: finished / planned, over all launches, as they were marked: `show` looks for damage, too. grade: the worst
-    over its rank counts, - without a summary.
-    """
-    if not folder.is_dir():
-        raise OneLineError(f"{folder}: no such folder; expected a folder of runs, such as results")
-    if found := kept_runs(folder):
-        click.echo("\n".join(run_lines(found, folder, screen())))
-    else:
-        talk(f"{folder}: contains no run; measure one: allreduce-bench run")
+def _list_runs(folder: Path, found: Sequence[KeptRun], format_: str | None) -> None:
+    """Print the runs of a folder, and the command that shows the newest. Raises OneLineError."""
+    if not found:
+        raise OneLineError(f"{folder}/: found 0 runs; name one, or measure one: allreduce-bench run")
+    newest = f"allreduce-bench show {shell_word(found[0].folder.path)}"
+    if format_:
+        raise OneLineError(f"--format {format_}: is of the table of one run; name it: {newest} --format {format_}")
+    click.echo("\n".join(run_lines(found, folder, screen())))
+    talk(f"next: {newest}")
 
 
 def newest_run() -> Path:

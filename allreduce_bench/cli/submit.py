@@ -31,7 +31,6 @@ from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
 from ..units import nearest, parse_counts, shell_word, three_digits
 from .options import OPTIONS, measuring_options
-from .removed_options import ADVICE
 from .request import Request, planned_run, refuse_short_timeout
 from .resumed import kept_plan
 from .sections import Sectioned, examples
@@ -65,24 +64,19 @@ PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 class SubmitCommand(Sectioned):
     """A command with the options of `run`, without those that have no meaning here."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for parameter in self.params:
-            if isinstance(parameter, click.Option) and parameter.name == "ranks_per_node":
-                parameter.type, parameter.help = (
-                    RANKS,
-                    "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
-                )
-            elif isinstance(parameter, click.Option):
-                parameter.hidden = parameter.name in SENSELESS
+    def __init__(self, *args, params, **kwargs):
+        for parameter in params:
+            if parameter.name == "ranks_per_node":
+                parameter.type = RANKS
+                parameter.help = "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1]."
+            parameter.hidden = parameter.name in SENSELESS
+        super().__init__(*args, params=params, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and explain where the options of sbatch belong."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if error.option_name in ADVICE:
-                raise
             options = [name for option in self.params for name in option.opts if name.startswith("--")]
             meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
@@ -91,6 +85,7 @@ class SubmitCommand(Sectioned):
 
 @click.command(
     cls=SubmitCommand,
+    first="nodes system time_s max_node_hours dry_run competitors sizes within_s launches ranks_per_node output resume",
     epilog=examples(
         "submit --nodes 1,2,4,8 --ranks-per-node 4 --dry-run",
         "submit --nodes 1,2,4,8 --ranks-per-node 4 -o results/sweep -- --account=me",

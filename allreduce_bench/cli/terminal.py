@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 
 def screen() -> Screen:
-    """Return the screen: width of COLUMNS, else of the terminal, else none; colours by --color, else on a terminal.
+    """Return the screen: width of COLUMNS, else of the terminal, else none; colours on a terminal.
 
     No colours with NO_COLOR (https://no-color.org) and TERM=dumb.
     """
     width, columns = _terminal_width(), os.environ.get("COLUMNS", "")
-    context = click.get_current_context(silent=True)
-    colour = context.color if context else None
-    if colour is None:
-        colour = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(int(columns) if columns.isdecimal() and int(columns) else width, colour)
 
 

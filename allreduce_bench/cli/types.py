@@ -140,23 +140,6 @@ own_files = click.option(  # a run names its files, but reading a run must not e
 )
 
 
-def _set_color(ctx: click.Context, param: click.Parameter, when: str) -> None:
-    ctx.color = {"always": True, "never": False}.get(when)  # None: as `terminal.screen` finds
-
-
-color_option = click.option(
-    "--color",
-    cls=PlacedOption,
-    section=Section.RESULTS,
-    type=click.Choice(("auto", "always", "never")),
-    default="auto",
-    show_default=True,
-    expose_value=False,
-    callback=_set_color,
-    help="Colours in the table; auto: on a terminal, unless NO_COLOR is set.",
-)
-
-
 def errors_in_one_line(command: Callable) -> Callable:
     """Turn exceptions for bad input or a failed check into OneLineError; no traceback reaches the user."""
 

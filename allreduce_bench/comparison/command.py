@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..cli.import_ import given_option, is_log, log_options, runs_of_logs
-from ..cli.sections import examples
+from ..cli.sections import Sectioned, examples
 from ..cli.show import newest_two
 from ..cli.terminal import screen
 from ..cli.types import (
@@ -15,7 +15,6 @@ from ..cli.types import (
     SHARE,
     SIZES,
     OneLineError,
-    color_option,
     errors_in_one_line,
     parsed,
     talk,
@@ -28,7 +27,7 @@ from .conditions import ComparedRun, parse_despite, read_sides
 SEPARATOR = "\0--"  # represents `--`, which click would drop; no path has this name
 
 
-class _CommandOfSides(click.Command):
+class _CommandOfSides(Sectioned):
     """A command that keeps the position of `--` among its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,6 +40,7 @@ def _parse_despite(text: str) -> frozenset[str]:
 
 @click.command(
     cls=_CommandOfSides,
+    first="threshold algorithms sizes despite undecided format_ output ranks",
     epilog=examples(
         "compare results/monday results/today",
         "compare results/monday results/tuesday -- results/today",
@@ -80,7 +80,6 @@ def _parse_despite(text: str) -> frozenset[str]:
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result to this file, and the table to stdout."
 )
 @log_options
-@color_option
 @errors_in_one_line
 def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, **of_logs) -> None:
     """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.

@@ -9,7 +9,7 @@ import click
 
 from ..cli.options import launch_options
 from ..cli.request import refuse_short_timeout
-from ..cli.sections import examples
+from ..cli.sections import Sectioned, examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
 from ..runs.control import Control
@@ -28,12 +28,14 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 
 
 @click.command(
+    cls=Sectioned,
+    first="hosts output threshold timeout table print_exclude format_",
     epilog=examples(
         "health --hosts n1,n2,n3,n4,n5,n6,n7,n8",
         "health --from pairs.csv --failed failures.txt",
         "health --from results/health --threshold 10% --format json",
         "health --print-exclude",
-    )
+    ),
 )
 @click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n1,n2,n3,n4 [default: those of the Slurm job].")
 @click.option(

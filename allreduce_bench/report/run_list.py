@@ -14,7 +14,7 @@ HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "siz
 TO_THE_LEFT = (0, 1, 2, 5, 6, 7, 9)
 LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, if the line is too long
 DAMAGED = "unreadable"  # damaged, or of another layout: `show` says which
-WHOLE = "COLUMNS=200 allreduce-bench runs"
+WHOLE = "COLUMNS=200 allreduce-bench show"
 MOST_NAMED = 2  # algorithms
 
 

@@ -52,10 +52,10 @@ def kept_runs(folder: Path) -> list[KeptRun]:
     Raises OSError.
     """
     runs: list[KeptRun] = []
-    if _may_be_run(folder):
+    if is_run(folder):
         return [_kept_run(folder)]
     for path in _folders(folder):
-        paths = [path] if _may_be_run(path) else [inner for inner in _readable(path) if _may_be_run(inner)]
+        paths = [path] if is_run(path) else [inner for inner in _readable(path) if is_run(inner)]
         runs += map(_kept_run, paths)
     return sorted(runs, key=lambda run: (-run.created_s, run.folder.path))
 
@@ -90,8 +90,8 @@ def _readable(folder: Path) -> Iterator[Path]:
         yield from _folders(folder)
 
 
-def _may_be_run(path: Path) -> bool:
-    """Return whether it holds a run.json of any kind, or lost it."""
+def is_run(path: Path) -> bool:
+    """Return whether a folder holds a run.json of any kind, or lost it."""
     try:
         return (path / "run.json").exists() or any((path / "launches").glob("*.json"))
     except OSError:

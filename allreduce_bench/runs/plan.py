@@ -106,10 +106,8 @@ class Plan:
             "-a",
             "--algorithms",
             section=Section.MEASURED,
-            help="Names, native, or paths of your own files, each with its way where it is not sendrecv, e.g. "
-            "ring,ring@pipelined:256K,./mine.py@compiled [default: native and what 'list' does not "
-            "except]; guidelines: native and what the library's other operations make of an all-reduce, to compare "
-            "them; native:all: native and each algorithm that the library can be told to use.",
+            help="What to measure, as 'list' names it, e.g. native:all,ring,ring@pipelined:256K,./mine.py@compiled "
+            "[default: native and what 'list' has without +].",
             of=NAMES,
             after="ranks",
         )

@@ -8,7 +8,7 @@ import click
 
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
-from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, talk, tell_damages
+from ..cli.types import DURATION, OneLineError, errors_in_one_line, talk, tell_damages
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
 from ..units import printable, shell_word
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Format of the result.",
 )
-@color_option
 @errors_in_one_line
 def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     """Name the rank, the node or the group of ranks that the others wait for, and what it costs.

@@ -12,7 +12,7 @@ import click
 from ..algorithms import find
 from ..cli.options import start_options
 from ..cli.plan_of_options import on_hosts_around
-from ..cli.sections import examples
+from ..cli.sections import Sectioned, examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, NAMES, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
@@ -38,11 +38,13 @@ def _failures(kind: str) -> click.ParamType:
 
 
 @click.command(
+    cls=Sectioned,
+    first="ranks algorithms sizes kill kill_host way calls launches mttf format_ hosts",
     epilog=examples(
         "survive -n 4 --kill 3@20",
         "survive -n 4 -a ring,native --stop 2@20 --sizes 64K --notice-within 4s",
         "survive -n 4 --kill 3@20 --kill 1@shrink --way ulfm",
-    )
+    ),
 )
 @click.option("-n", "--ranks", type=click.IntRange(2), required=True, help="Ranks to start.")
 @click.option("-a", "--algorithms", type=NAMES, help="Algorithms, native, files [default: ring, two_tree, …, native].")

@@ -16,7 +16,7 @@ import click
 from ..algorithms import is_builtin, why_unknown
 from ..cli.plan_of_options import on_hosts_around
 from ..cli.predict import BANDWIDTHS, PRICE
-from ..cli.sections import examples
+from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
 from ..cli.types import (
     DTYPE,
@@ -247,12 +247,14 @@ PATH = click.Path(path_type=Path)
 
 
 @click.command(
+    cls=Sectioned,
+    first="shapes buckets ranks compute bucket_cap dtype alpha bandwidth machine logs measure outputs",
     epilog=examples(
         "workload resnet50 --buckets",
         "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit,25Gbit",
         "workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json -o step.json -o step.png",
         "workload --shapes mine.csv -n 16 --compute 80ms --log all_reduce_perf.txt",
-    )
+    ),
 )
 @click.argument("model", required=False)
 @click.option("--shapes", type=PATH, help="Instead of MODEL: file of the tensors of a model, 'NAME 64x3x7x7' per line.")

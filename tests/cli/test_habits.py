@@ -30,17 +30,6 @@ def said(*words: str) -> str:
         ("run --sizes 8:1M", re.escape("with run use -b 8 -e 1M for a range")),
         ("run -e 1e6", "expected 1000000, or bytes"),
         ("run -d MPI_CHAR", re.escape("unknown dtype 'MPI_CHAR'; known: float16")),
-        # options that there were once
-        ("run --stage /tmp", re.escape("run: no such option: --stage; copy the environment to the nodes")),
-        ("submit --stage=/tmp --nodes 2", re.escape("submit: no such option: --stage; copy the environment")),
-        (
-            "exec --profile -- true",
-            re.escape("exec: no such option: --profile; count the program's calls with I_MPI_STATS"),
-        ),
-        ("workload --fusion 1M", re.escape("workload: no such option: --fusion; only PyTorch's buckets are modelled")),
-        ("among a b", re.escape("no such command: 'among'; compare with one log of another system at a time")),
-        ("schema run", re.escape("no such command: 'schema'; the formats are described in results/README.md")),
-        ("verify ring -n 4 --no-limit", re.escape("verify: no such option: --no-limit; leave it out")),
         # words that are nearly right
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),
         (

@@ -33,7 +33,7 @@ def test_the_steps_of_a_mock_up_are_not_known():
 
 
 def test_list_names_every_algorithm_and_its_cost():
-    result = bench("list")
+    result = bench("list", "-v")
     assert result.exit_code == 0 and not result.stderr
     for name, algorithm in builtin().items():
         assert f"\n{name}\n    {algorithm.summary}\n" in "\n" + result.stdout
@@ -42,8 +42,15 @@ def test_list_names_every_algorithm_and_its_cost():
     assert "elsewhere: NCCL Ring" in result.stdout
 
 
+def test_the_short_list_fits_a_screen():
+    lines = bench("list").output.splitlines()
+    assert len(lines) <= 23 and max(map(len, lines)) <= 80
+    for name, algorithm in builtin().items():
+        assert f"{'+' if algorithm.on_request else ' '} {name:<25}{algorithm.summary}" in lines
+
+
 def test_list_says_what_crosses_nodes_and_whether_the_length_matters():
-    told = dict(re.findall(r"^(\w+)\n((?:    .*\n)+)", bench("list").stdout, re.MULTILINE))
+    told = dict(re.findall(r"^(\w+)\n((?:    .*\n)+)", bench("list", "-v").stdout, re.MULTILINE))
     for name, crossing in (("ring", "3.50"), ("hierarchical_ring", "2.00"), ("circulant", "10.50"), ("bine", "3.00")):
         assert "between 2" in told[name] and f"{float(crossing):.2f} n in" in told[name]
     for name, passed, busiest in (("ring", 17.5, 1.75), ("torus", 14.0, 0.625)):

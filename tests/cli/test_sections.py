@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main, purposes
-from allreduce_bench.cli.run import FIRST_DAY, run
+from allreduce_bench.cli.run import run
 from allreduce_bench.cli.submit import submit
 from allreduce_bench.runs.option import Section
 
@@ -28,7 +28,7 @@ def shown_options(text: str) -> set[str]:
 
 @pytest.mark.parametrize("command", [run, submit], ids=["run", "submit"])
 def test_options_stand_in_the_sections_in_their_order(command):
-    text = help_of(command.name, "--help-all" if command is run else "--help")
+    text = help_of(command.name, "--help-all")
     titles = [section.value for section in Section if f"{section.value}:\n" in text]
     places = [text.index(f"{title}:\n") for title in titles]
     assert places == sorted(places) and len(titles) >= 6
@@ -36,14 +36,20 @@ def test_options_stand_in_the_sections_in_their_order(command):
     assert text.index("--launcher-args") > text.index("How ranks are started:")
 
 
-def test_the_help_of_run_shows_the_options_of_a_first_day_and_where_the_others_are():
-    first, every = (shown_options(help_of("run", name)) for name in ("--help", "--help-all"))
-    of_a_first_day = {name for option in run.params if option.name in FIRST_DAY for name in option.opts}
-    assert first == {name for name in of_a_first_day if name.startswith("--")} | {"--help", "--help-all"}
-    names = (name for option in run.params for name in (*option.opts, *option.secondary_opts))
-    assert first < every == {name for name in names if name.startswith("--")} | {"--help"}
-    count = len(run.params) + 1
-    assert f"Show all {count} options" in " ".join(help_of("run", "--help").split())
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_help_shows_few_options_and_where_the_others_are(name):
+    command = main.get_command(click.Context(main), name)
+    named = getattr(command, "first", ())
+    first = {text for option in command.params if option.name in named for text in option.opts if text[:2] == "--"}
+    assert len(named) == len({*named} & {option.name for option in command.params}) <= 12
+    shown = shown_options(help_of(name, "--help"))
+    if not named:
+        assert len(shown) <= 20
+        return
+    every = shown_options(help_of(name, "--help-all"))
+    assert shown == first | {"--help", "--help-all"} and shown < every
+    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    assert f"Show all {len(options) + 1} options" in " ".join(help_of(name, "--help").split())
 
 
 def examples_of(name: str) -> list[str]:
@@ -71,3 +77,14 @@ def test_the_help_shows_all_commands_in_groups():
     assert [text.index(title) for title in titles] == sorted(text.index(title) for title in titles)
     assert all(f"\n  {name} " in text for name in COMMANDS) and "..." not in text.replace("[ARGS]...", "")
     assert "Results go to stdout, progress to stderr." in text
+    assert text == help_of("help") and help_of("run", "--help") == help_of("help", "run")
+    assert all(len(line) <= 78 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("words", ["--help", "show", "show nowhere", "list"])
+def test_of_the_ranks_of_an_mpirun_the_first_alone_prints(words, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    first = CliRunner().invoke(main, words.split())
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "1")
+    other = CliRunner().invoke(main, words.split())
+    assert first.output and (other.output, other.exit_code) == ("", 0)

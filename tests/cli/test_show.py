@@ -1,4 +1,4 @@
-"""`show` prints what `run` printed; `runs` lists what there is."""
+"""`show` prints what `run` printed, and lists what there is."""
 
 import csv
 import io
@@ -75,15 +75,16 @@ def test_csv_and_json_of_a_shown_run_can_be_read(tmp_path):
     assert len(rows) == len(json.loads(bench("show", path, "--format", "json").stdout)["results"]) == 3
 
 
-def test_runs_are_listed(tmp_path):
+def test_runs_are_listed_where_none_is_named(tmp_path):
     build_run(tmp_path / "results" / "one", sizes=(8,), ranks=(2,), launches=1)
     build_run(tmp_path / "elsewhere" / "two", sizes=(8,), ranks=(2,), launches=1)
-    assert [line.split()[0] for line in bench("runs").stdout.splitlines()] == ["run", "one"]
-    assert [line.split()[0] for line in bench("runs", "elsewhere").stdout.splitlines()] == ["run", "two"]
-    (tmp_path / "empty").mkdir()
-    nothing = bench("runs", "empty")
-    assert nothing.exit_code == 0 and not nothing.stdout and "no run" in nothing.stderr
-    refused = bench("runs", "nowhere")
+    listed = bench("show")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["run", "one"]
+    assert listed.stderr == "next: allreduce-bench show results/one\n"
+    assert [line.split()[0] for line in bench("show", "elsewhere").stdout.splitlines()] == ["run", "two"]
+    refused = bench("show", "--format", "csv")
+    assert refused.exit_code == 2 and "allreduce-bench show results/one --format csv" in refused.stderr
+    refused = bench("show", "nowhere")
     assert refused.exit_code == 2 and "no such folder" in refused.stderr
 
 

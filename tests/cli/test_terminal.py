@@ -1,4 +1,4 @@
-"""What stdout is: its width and its colours, and what COLUMNS, NO_COLOR and --color say of them."""
+"""What stdout is: its width and its colours, and what COLUMNS and NO_COLOR say of them."""
 
 import fcntl
 import os
@@ -17,21 +17,19 @@ from places import ROOT
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.terminal import screen
-from allreduce_bench.cli.types import color_option
 
 EXAMPLE = ROOT / "docs" / "example"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @click.command()
-@color_option
 def ask() -> None:
     found = screen()
     click.echo(f"{found.width} {found.colour}")
 
 
-def asked(*words: str, **environ: str | None) -> str:
-    return CliRunner().invoke(ask, list(words), env=environ).stdout.strip()
+def asked(**environ: str | None) -> str:
+    return CliRunner().invoke(ask, env=environ).stdout.strip()
 
 
 def test_a_pipe_has_no_end_and_no_colours():
@@ -41,13 +39,6 @@ def test_a_pipe_has_no_end_and_no_colours():
 @pytest.mark.parametrize("columns, width", [("80", 80), ("0", None), ("-3", None), ("wide", None), ("", None)])
 def test_columns_say_how_wide_a_pipe_is(columns, width):
     assert asked(COLUMNS=columns) == f"{width} False"
-
-
-def test_colours_are_asked_for_by_the_option():
-    assert asked("--color", "always") == "None True" == asked("--color", "always", NO_COLOR="1")
-    assert asked("--color", "never") == asked("--color", "auto") == "None False"
-    refused = CliRunner().invoke(ask, ["--color", "red"])
-    assert refused.exit_code == 2
 
 
 def on_a_terminal(*words: str, width: int = 70, **environ: str) -> str:
@@ -83,17 +74,13 @@ def test_a_terminal_without_a_width_is_none():
 
 
 @pytest.mark.parametrize(
-    "words, environ, colour",
-    [([], {}, True), ([], {"NO_COLOR": "1"}, False), ([], {"NO_COLOR": ""}, True), ([], {"TERM": "dumb"}, False)]
-    + [(["--color", "never"], {}, False), (["--color", "always"], {"NO_COLOR": "1"}, True)],
+    "environ, colour", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]
 )
-def test_colours_on_a_terminal(monkeypatch, words, environ, colour):
+def test_colours_on_a_terminal(monkeypatch, environ, colour):
     monkeypatch.setattr("allreduce_bench.cli.terminal._terminal_width", lambda: 100)
-    assert asked(*words, **{"TERM": "xterm", "NO_COLOR": None, "COLUMNS": "80", **environ}) == f"80 {colour}"
+    assert asked(**{"TERM": "xterm", "NO_COLOR": None, "COLUMNS": "80", **environ}) == f"80 {colour}"
 
 
 def test_a_file_gets_the_whole_table_without_colours(tmp_path: Path):
     shown = CliRunner().invoke(main, ["show", str(EXAMPLE)]).stdout
     assert not COLOUR.search(shown) and "±" not in shown.replace("interval ±", "") and "left out" not in shown
-    always = CliRunner().invoke(main, ["show", str(EXAMPLE), "--color", "always"]).stdout
-    assert COLOUR.search(always) and COLOUR.sub("", always) == shown

@@ -140,8 +140,8 @@ def test_a_time_below_a_floor_is_said(rows):
 
 def test_list_names_the_floors():
     assert (
-        ", ".join(f"floor:{name}" for name in FLOORS) in CliRunner().invoke(main, ["list"]).output
-        and "Reference times" in CliRunner().invoke(main, ["list"]).output
+        ", ".join(f"floor:{name}" for name in FLOORS) in CliRunner().invoke(main, ["list", "-v"]).output
+        and "Reference times" in CliRunner().invoke(main, ["list", "-v"]).output
     )
 
 
