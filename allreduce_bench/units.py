@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import floor, log10
 
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
 LONGEST_S = 1e9  # 30 years
 PER_INCH = {"mm": 25.4, "cm": 2.54, "in": 1.0}
@@ -56,8 +56,8 @@ def short_size(size_bytes: int) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Parse `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms` to seconds. Raises ValueError."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
+    """Parse `90`, `90s`, `2m`, `2min`, `1h`, `1m30s`, `500ms` to seconds. Raises ValueError."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|sec|s|min|m|h|)", text.strip())
     if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
         raise ValueError(
             f"'{text}' is not a duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m"
@@ -94,9 +94,12 @@ def parse_rate(text: str) -> float:
     """Parse `200Gbit`, `100mbit/s`, `12.5GB/s` to bytes/s: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        raise ValueError(
-            f"'{text}' is not a rate; expected a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        number = re.fullmatch(r"([\d.]+)\s*([KMGT])?", text.strip(), re.IGNORECASE)
+        meant = (
+            " or ".join(f"{number[1]}{(number[2] or 'G').upper()}{unit}" for unit in ("bit", "B/s")) if number else ""
         )
+        expected = meant or "a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        raise ValueError(f"'{text}' is not a rate; expected {expected}")
     in_bits = match[3] != "B"
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 

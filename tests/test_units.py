@@ -69,7 +69,8 @@ def test_sizes_are_printed_with_the_largest_unit_that_fits(size_bytes, text):
 
 @pytest.mark.parametrize(
     "text, seconds",
-    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1m30s", 90), ("500ms", 0.5), ("20us", 2e-5), ("1.5h", 5400)],
+    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1m30s", 90), ("500ms", 0.5), ("20us", 2e-5), ("1.5h", 5400)]
+    + [("1min", 60), ("30 sec", 30)],
 )
 def test_durations(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)
@@ -100,6 +101,14 @@ def test_a_duration_has_an_end():
 @pytest.mark.parametrize("text", ["-25Gbit", "0Gbit", "25", "much", "-3", "0", "", "1G", "10Gbit,"])
 def test_what_is_no_rate_is_refused_by_its_name(text):
     with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a rate")):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("25G", "25Gbit or 25GB/s"), ("2.5", "2.5Gbit or 2.5GB/s"), ("x", "a value")]
+)
+def test_a_rate_without_its_unit_is_answered_by_the_two_that_it_may_mean(text, meant):
+    with pytest.raises(ValueError, match=f"expected {re.escape(meant)}"):
         parse_rate(text)
 
 

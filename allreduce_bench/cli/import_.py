@@ -185,45 +185,52 @@ def is_log(path: Path) -> bool:
 @click.command(
     "import",
     epilog=examples(
-        "import osu_allreduce.log -n 64 --nodes 4 -o results/osu",
+        "import osu_allreduce.log -n 64",
         "import all_reduce_perf.txt -n 8 --in-place -o results/nccl",
         "import 2.log 4.log 8.log -n 2,4,8 -o results/imb",
     ),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the run: new or empty.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder of the run, new or empty [default: print the table].",
+)
 @log_options
 @click.option(
     "--algorithm", metavar="NAME", help="Name of the library's algorithm, e.g. native:ring [default: native]."
 )
 @errors_in_one_line
 def import_(logs, output, **options) -> None:
-    """Make a run from LOGS of other tools, recognised by their content; report, fit and compare read it like any run.
-
-    Prints the table of the run, as show does, and where it is.
+    """Print LOGS of other tools as the table of a run; with -o keep the run, which report, fit and compare read.
 
     OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text, JSON, CSV), NCCL Inspector (the files
     of all processes, or their folder), results of PICO, and any CSV with one row per cell; folders and archives of
-    them. Only all-reduces are read. Facts that a log does not contain stay unknown, except the number of ranks: add it
-    with -n. A log that you name has to be readable; of a folder of logs, files that cannot be read are named and left
-    out.
+    them, recognised by their content. Only all-reduces are read. Facts that a log does not contain stay unknown, except
+    the number of ranks: add it with -n. A log that you name has to be readable; of a folder of logs, files that cannot
+    be read are named and left out.
     """
     from ..importers import keep, mixed_libraries, parts_of_logs
 
     interrupt_when_asked_to_end()
-    if is_taken(output):
+    if output and is_taken(output):
         raise RunError(f"{output}: already exists; choose another folder with -o")
     found = read_logs(parts_of_logs(logs), options)
-    summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
-    for sentence in mixed_libraries(found.rows):
-        talk(f"warning: {printable(sentence)}")
-    logs_in_words = [_sentence_of_log(log, rows) for log, rows in found.rows_of]
-    click.echo("\n".join(logs_in_words))
-    if any(row["time_s"] for row in summary):
-        echo_result(RunFolder(output), summary, "table")
+    with TemporaryDirectory(prefix="allreduce-bench-") as place:
+        folder = RunFolder(output or Path(place) / "run")
+        summary = keep(found.rows, folder, kept_command(), found.said, found.unread)
+        for sentence in mixed_libraries(found.rows):
+            talk(f"warning: {printable(sentence)}")
+        click.echo("\n".join(_sentence_of_log(log, rows) for log, rows in found.rows_of))
+        if any(row["time_s"] for row in summary):
+            echo_result(folder, summary, "table")
+        else:
+            click.echo("no row has a time: nothing can be compared or fitted")
+    if output:
+        talk(f"written to {printable(str(output))}; next: allreduce-bench report {shell_word(output)}")
     else:
-        click.echo("no row has a time: nothing can be compared or fitted")
-    talk(f"written to {printable(str(output))}; next: allreduce-bench report {shell_word(output)}")
+        talk("nothing was written; for report, fit and compare keep it with -o results/NAME")
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

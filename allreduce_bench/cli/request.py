@@ -18,6 +18,7 @@ from ..runs.folder import RunFolder
 from ..runs.injected import longest_delay_s, longest_phase_s, refuse_trace
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES
+from ..runs.option import options_of
 from ..runs.plan import OPS, UNTIL, Plan, PlanError
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
@@ -115,6 +116,8 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
         raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
+    if control.resume and not is_there and request.starts_ranks and not request.asked - options_of(Control).keys():
+        raise RunError(f"{control.output}: no run to continue; to begin one leave out --resume")
     plan = request.plan()
     if request.library and request.starts_ranks and not {*NAMES}.isdisjoint(plan.competitors):
         plan = separate_forced_launches(plan, request.library())

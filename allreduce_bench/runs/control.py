@@ -94,7 +94,7 @@ class Control:
         metadata=option(
             "--resume",
             section=Section.GONE_WRONG,
-            help="Measure the missing cells of the run in -o; start a new run if there is none.",
+            help="Measure the missing cells of the run in -o.",
         ),
     )
     timeout_s: float = field(  # without progress, until a launch is ended

@@ -119,7 +119,7 @@ def test_the_folder_is_made_at_once_and_each_run_names_the_others(alternated):
 
 
 def test_the_folder_itself_is_no_run_and_says_how_to_compare_its_runs(alternated):
-    line = one_line_error(here("show", alternated))
+    line = one_line_error(here("report", alternated))
     assert f"{alternated}: holds the runs a, b, c, whose launches alternate" in line
     assert f"allreduce-bench compare {alternated}/a {alternated}/b, allreduce-bench compare" in line
     taken = one_line_error(here(*RUN, "--against", "--cache cold", "-o", alternated))

@@ -34,6 +34,7 @@ ERROR = "half a file"
         ("run 4 8", "error: run: '4' is a word too many; did you mean -n 4? "),
         ("show a b", "error: show: 'b' is a word too many; 'allreduce-bench show --help' shows all"),
         ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
+        ("run --resume -o no/such", "error: no/such: no run to continue; to begin one leave out --resume"),
         ("runs", "error: no such command: 'runs'; 'allreduce-bench show' lists the runs"),
         ("help rnu", "error: no such command: 'rnu'; did you mean run?"),
         ("fit x --form csv", "error: fit: no such option: --form; did you mean --format? 'allreduce-bench fit --help'"),

@@ -66,6 +66,16 @@ def test_the_command_says_what_was_imported_and_keeps_where_it_came_from(tmp_pat
     assert folder.summary_csv.is_file()
 
 
+def test_without_a_folder_the_table_is_printed_and_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    said = run("import", OSU, "-n", 64)
+    kept = run("import", OSU, "-n", 64, "-o", tmp_path / "run")
+    table, end = said.partition("nothing was written")[::2]
+    assert kept.startswith(table) and "-o results/NAME" in end
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
 def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
     run("import", IMB, "-o", tmp_path / "run")
     rows = rows_of(tmp_path / "run")
