@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from difflib import ndiff
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..evaluation.acceptance import OPTION
-from ..launching.find import loaded_library
+from ..launching.find import installed_wheel, loaded_library
 from ..machine.variables import drop_values
 from ..runs.folder import RunFolder
 from ..runs.library_algorithms import NAMES, NotForced, settings_of
@@ -25,7 +26,7 @@ from ..slurm.commands import id_parts
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
 from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, check_folder, sbatch_arguments, submit_all
+from ..slurm.submission import NOTHING, check_folder, refuse_down_partition, sbatch_arguments, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -117,7 +118,7 @@ class SubmitCommand(Sectioned):
     help="Ask for confirmation if the jobs may take more.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Print the jobs and their scripts; submit and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the jobs and a script; submit and write nothing.")
 @measuring_options
 @click.option(
     "--resume",
@@ -167,18 +168,20 @@ def submit(context: click.Context, **options) -> None:
     if late := [job.name for job in jobs if job.expected_s > job.limit_s]:
         talk(f"warning: may exceed their time limit and be requeued: {', '.join(late)}")
     if options["dry_run"]:
+        _warn_of_wheel(system, jobs)
         _print_lines([*table(submission), *command_lines(submission, sweep), node_hours_sentence(submission)])
-        for name, text in scripts.items():
-            _print_lines(["", f"==> {sweep / JOBS / str(number) / name} <==", *text.splitlines()])
+        _print_lines(script_lines(scripts, sweep / JOBS / str(number)))
         return
 
     # submission: slurm.submission
     _refuse_queued_jobs(sweep, earlier)
+    refuse_down_partition(choices.arguments, system.sbatch, PING_S)
     _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
         submission = submit_all(submission, scripts, sweep, [] if resuming else runs)
     except KeyboardInterrupt as interrupt:
         raise OneLineError(f"interrupted; {NOTHING}", exit_code=INTERRUPTED) from interrupt
+    _warn_of_wheel(system, jobs)
     _print_lines([*table(submission), node_hours_sentence(submission)])
     talk(f"next: allreduce-bench status {shell_word(output)}")
 
@@ -247,6 +250,15 @@ def _warn_of_forced(plan: Plan, nodes: int) -> None:
             settings_of(name, loaded_library(), nodes)
     except NotForced as error:
         talk(f"warning: {error}")
+
+
+def _warn_of_wheel(system: System, jobs: Sequence[SweepJob]) -> None:
+    """Say that the jobs measure TCP, where the MPI of this environment is a package from PyPI."""
+    if any(job.nodes > 1 for job in jobs) and not system.venv and not system.modules and (package := installed_wheel()):
+        talk(
+            f"warning: the MPI of this environment is from PyPI ({package}): it has no fabric driver, and measures TCP "
+            "between nodes; load the site's MPI module and install mpi4py against it"
+        )
 
 
 def _refuse_values(words: str, are_there: bool) -> None:
@@ -341,6 +353,16 @@ def command_lines(submission: Submission, sweep: Path) -> list[str]:
         )
         for job in submission.all_jobs
     ]
+
+
+def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:
+    """Return the first script whole, and of each other the lines that differ, as diff has them."""
+    (first, whole), *others = ((name, text.splitlines()) for name, text in scripts.items())
+    shown = ["", f"==> {folder / first} <==", *whole]
+    for name, lines in others:
+        shown += ["", f"==> {folder / name}, in place of {first} <=="]
+        shown += [line for line in ndiff(whole, lines) if line.startswith(("+", "-"))]
+    return shown
 
 
 def _print_lines(lines: Sequence[str]) -> None:

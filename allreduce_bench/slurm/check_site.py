@@ -26,7 +26,6 @@ WAIT_S = 60.0  # for nodes
 QUIET_S = 150.0  # between two checks on the nodes: a launcher that hangs, and its end
 LIMIT = "4"  # minutes, of the job
 MOST_PARTITIONS = 12  # listed individually
-UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*$")
 UNKNOWN = "which launcher works is unknown"
 
 
@@ -71,11 +70,9 @@ def _check_partitions(partitions: list[Partition]) -> Iterator[Check]:
 
 
 def _check_partition(partition: Partition) -> Check:
-    states = ", ".join(f"{len(names)} {state}" for state, names in partition.states.items()) or "no nodes"
     size = "" if partition.sizes.endswith("-infinite") else f", nodes per job {partition.sizes}"
-    name = f"{partition.name} (default)" if partition.default else partition.name
-    text = f"{name}: {partition.available}, {states}, time limit {partition.limit}{size}"
-    if partition.available == "up" and not all(UNUSABLE.match(state) for state in partition.states):
+    text = f"{partition.sentence}, time limit {partition.limit}{size}"
+    if partition.is_usable:
         return Check("ok", "partition", text)
     return Check("caution" if partition.default else "info", "partition", text, "jobs wait until its state changes")
 

@@ -17,6 +17,7 @@ SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for parse_squeue; no field is free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
 SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # for parse_sinfo: a line for each state in each partition
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*$")  # states of nodes
 RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 
 
@@ -57,6 +58,17 @@ class Partition(NamedTuple):
     def nodes(self) -> list[str]:
         """All of them, those that are down included."""
         return [name for names in self.states.values() for name in names]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether jobs start on its nodes, as far as their states say."""
+        return self.available == "up" and not all(UNUSABLE.match(state) for state in self.states)
+
+    @property
+    def sentence(self) -> str:
+        """Its state in words: `debug: up, 2 idle, 1 down*`."""
+        states = ", ".join(f"{len(names)} {state}" for state, names in self.states.items()) or "no nodes"
+        return f"{self.name}{' (default)' if self.default else ''}: {self.available}, {states}"
 
 
 def job_id(text: str) -> str:

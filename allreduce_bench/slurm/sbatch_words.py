@@ -1,5 +1,6 @@
 """The words of a user for sbatch: any option that `submit` does not set itself, and nothing else."""
 
+import re
 from collections.abc import Sequence
 
 BEFORE_DASHES = "put it before the --"
@@ -28,6 +29,7 @@ SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array"
 SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
 FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
 FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
+PARTITION = re.compile(r"(?:^|\0)(?:-p\0?|--partition[=\0])([^\0]+)")  # in words joined by \0
 SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # without a value: sbatch would take it for the script
 
 
@@ -49,6 +51,12 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
 def _takes_value(word: str) -> bool:
     """Return whether the next word is the value of this one."""
     return word.startswith("-") and "=" not in word and word not in SHORT_FLAGS and word[2:] not in FLAGS
+
+
+def partitions_of(words: Sequence[str]) -> list[str]:
+    """Return the partitions that checked words name; empty: none."""
+    named = PARTITION.findall("\0".join(words))
+    return named[-1].split(",") if named else []
 
 
 def for_collecting(words: Sequence[str]) -> tuple[str, ...]:

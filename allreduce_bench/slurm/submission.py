@@ -14,7 +14,7 @@ from ..runs.recorder import create_run, write_whole
 from . import commands
 from .commands import NoAnswer, SlurmError
 from .job_files import JOBS, SUBMISSION, Submission, SweepJob, next_number
-from .sbatch_words import for_collecting
+from .sbatch_words import for_collecting, partitions_of
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a session
 NOTHING = "nothing was submitted"
@@ -153,6 +153,22 @@ def _cancel_and_remove(numbers: Sequence[str], sweep: Path, made: Sequence[Path]
     for path in (sweep / JOBS, sweep):
         with suppress(OSError):  # where it holds anything else
             path.rmdir()
+
+
+def refuse_down_partition(words: Sequence[str], site: Mapping[str, str | None], patience_s: float) -> None:
+    """Raise SlurmError if no partition that the words, else the file of the site, name, else the default, is usable.
+
+    Partitions that sinfo does not show are left to sbatch.
+    """
+    partitions = commands.partitions(patience_s)
+    named = partitions_of(words) or (site.get("partition") or "").split(",")
+    asked = [each for each in partitions if each.name in named or named == [""] and each.default]
+    if not asked or any(each.is_usable for each in asked):
+        return
+    usable = [each.name for each in partitions if each.is_usable]
+    advice = f"choose another: -- -p {' or '.join(usable)}" if usable else "no other partition is up"
+    sentence = "; ".join(each.sentence for each in asked)
+    raise SlurmError(f"partition {sentence}: jobs would wait until its state changes; {advice}; {NOTHING}")
 
 
 def check_folder(path: Path) -> Path:
