@@ -110,12 +110,6 @@ class OtherWords:
         "size:time",
         "Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring:8:15us.",
     )
-    min_efficiency: "tuple[AcceptanceLimit, ...]" = _acceptance(
-        "--min-efficiency",
-        "efficiency",
-        "size:share",
-        "Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring:8M:80%.",
-    )
 
 
 DECLARING = (Control, Plan, Start, OtherWords)

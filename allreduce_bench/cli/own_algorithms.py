@@ -1,6 +1,6 @@
 """The algorithms of a plan: ways to run them (`--executor`), where they are cut, and proofs of users' algorithms.
 
-Cut by `--window`, `--segment` and `--machine`. Users' algorithms are proved for what a run plans, before
+Cut by `--window` and `--segment`. Users' algorithms are proved for what a run plans, before
 any of its ranks is started.
 """
 
@@ -8,21 +8,18 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.compiler import why_not_compiled
-from ..runs.cell import CutPrices
 from ..runs.competitor import COMPILED, PIPELINED, WAYS, Competitor
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..schedule.verify import Case, Refusal, proof_of
 from ..units import shell_word
-from .options import OPTIONS
 from .types import OneLineError, talk
 
 PROVED_S = 10.0  # for all proofs together; ranks prove the rest, and stop a generator without an end
@@ -34,27 +31,21 @@ def decide_ways(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def decide_cuts(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """Return the plan with the window and cuts of `options`. Raises PlanError, MachineError."""
+    """Return the plan with the window and cuts of `options`. Raises PlanError."""
     competitors = [Competitor(name) for name in plan.competitors]
     compiled = [name for name in competitors if name.is_compiled]
     if compiled and (reason := why_not_compiled()):
         raise PlanError(f"{compiled[0]} {reason}")
-    segment_nbytes, machine = options["segment_nbytes"], options["cut_prices"]
     if not any(name.is_pipelined for name in competitors):
-        for name in ("window", "cut_prices"):
-            if options[name] is not None:
-                resumed = "leave it out, --resume takes it from the run"
-                advice = resumed if options.get("resume") else "name one, such as ring@pipelined"
-                raise PlanError(f"{OPTIONS[name].name} is for {' and '.join(PIPELINED)}; {advice}")
+        if options["window"] is not None:
+            resumed = "leave it out, --resume takes it from the run"
+            advice = resumed if options.get("resume") else "name one, such as ring@pipelined"
+            raise PlanError(f"--window is for {' and '.join(PIPELINED)}; {advice}")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
-    if segment_nbytes is not None and machine is not None:
-        raise PlanError("--segment and --machine both decide the segment; use only one of them")
-    over_a_link = plan.link_rate_bytes_per_s and machine is None
-    if segment_nbytes := segment_nbytes or (OVER_A_LINK_NBYTES if over_a_link else None):
+    if segment_nbytes := options["segment_nbytes"] or (OVER_A_LINK_NBYTES if plan.link_rate_bytes_per_s else None):
         return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
-    prices = _prices(machine, plan.sizes)
-    return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
+    return replace(plan, cuts=chosen_cuts(plan, NOMINAL), cut_prices=NOMINAL)
 
 
 @cache
@@ -63,15 +54,6 @@ def _auto() -> str:
     reason = why_not_compiled()
     talk(f"--executor {AUTO}: {f'{WAYS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
     return WAYS[0] if reason else COMPILED[0]
-
-
-def _prices(machine: Path | None, sizes: Sequence[int]) -> CutPrices:
-    """Return the prices by which segments are chosen: those of a machine file, or nominal ones."""
-    if machine is None:
-        return NOMINAL
-    from ..models.machine import cut_prices, read_machine  # late: few runs name a machine
-
-    return cut_prices(read_machine(machine), str(machine), sizes)
 
 
 class _TimeIsUp(BaseException):

@@ -64,7 +64,7 @@ def plan_of(options: Mapping[str, Any], library: Callable[[], str] | None = None
         "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
         "arrival_digest": _arrival_digest(options["arrival"] or ""),
     }
-    plan = Plan(**{**fields_said(Plan, {**options, "window": None, "cut_prices": None}), **decided})
+    plan = Plan(**{**fields_said(Plan, {**options, "window": None}), **decided})
     return decide_cuts(plan, options)
 
 

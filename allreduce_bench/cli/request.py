@@ -46,7 +46,7 @@ class Request:
     @property
     def control(self) -> Control:
         """Return what the options say beside the plan."""
-        given = (self.options[name] for name in ("min_busbw", "max_time", "min_efficiency"))
+        given = (self.options[name] for name in ("min_busbw", "max_time"))
         limits = tuple(chain.from_iterable(chain.from_iterable(given)))
         return Control(**fields_said(Control, self.options), limits=limits)
 

@@ -16,15 +16,14 @@ LIMIT_FORM = re.compile(r"(?:(?P<competitor>.+):)?(?P<size>[^:]+):(?P<value>[^:]
 EXPECTED = {
     "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring:64M:20",
     "time": "SIZE:TIME with its unit, such as 8:15us or ring:8:15us",
-    "efficiency": "SIZE:SHARE of the lower bound, such as 8M:80% or ring:8M:80%",
 }
-OPTION = {"busbw": "--min-busbw", "time": "--max-time", "efficiency": "--min-efficiency"}
+OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
 
 
 class AcceptanceLimit(NamedTuple):
     """A limit at one size."""
 
-    quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds; efficiency: lower bound / time
+    quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
     size_bytes: int
     value: float
     competitor: str | None = None  # None: the fastest must meet it
@@ -32,11 +31,7 @@ class AcceptanceLimit(NamedTuple):
     @property
     def words(self) -> str:
         """Return the limit as `parse_limits` reads it."""
-        value = {
-            "busbw": f"{self.value / 1e9:.9f}",
-            "time": f"{self.value:.12f}s",
-            "efficiency": f"{100 * self.value:.9g}%",
-        }[self.quantity]
+        value = f"{self.value / 1e9:.9f}" if self.quantity == "busbw" else f"{self.value:.12f}s"
         return f"{self.competitor}:{self.size_bytes}:{value}" if self.competitor else f"{self.size_bytes}:{value}"
 
 
@@ -49,15 +44,12 @@ class Judgement(NamedTuple):
 
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
-    """Parse the limits of `64M:20,ring:1G:25GB/s` (busbw), `8:15us` (time) or `8M:80%` (efficiency).
-
-    Raises ValueError.
-    """
+    """Parse the limits of `64M:20,ring:1G:25GB/s` (busbw) or `8:15us` (time). Raises ValueError."""
     return tuple(_parse_limit(quantity, limit_text.strip()) for limit_text in text.split(","))
 
 
 def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
-    parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit, "efficiency": _share}[quantity]
+    parse = _gigabytes_per_s if quantity == "busbw" else _duration_with_unit
     try:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
@@ -81,15 +73,6 @@ def _duration_with_unit(text: str) -> float:
     if not text[-1].isalpha():
         raise ValueError(f"'{text}' has no unit")
     return parse_duration(text)
-
-
-def _share(text: str) -> float:
-    if not re.fullmatch(r"\d+(\.\d+)?%", text):
-        raise ValueError(f"'{text}' is no percentage")
-    share = float(text[:-1]) / 100
-    if share > 1:
-        raise ValueError(f"{text} is above 100 %: no time is shorter than the lower bound")
-    return share
 
 
 def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
@@ -150,12 +133,6 @@ def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"] * time_of(row) / _held_time_s(row)
         return value >= limit.value, f"busbw {_telling_digits(value / 1e9, limit.value / 1e9)} GB/s{launches}"
-    if limit.quantity == "efficiency":
-        bound_s = row.get("limit_s")
-        if bound_s is None:
-            return False, "no lower bound of the time is known (with nodes: --link-rate)"
-        value = bound_s / _held_time_s(row)
-        return value >= limit.value, f"efficiency {_telling_digits(100 * value, 100 * limit.value)} %{launches}"
     value = _held_time_s(row)
     return value <= limit.value, f"time {_telling_digits(value * 1e6, limit.value * 1e6)} us{launches}"
 
@@ -171,8 +148,4 @@ def _telling_digits(value: float, limit: float) -> str:
 
 
 def _required(limit: AcceptanceLimit) -> str:
-    return {
-        "busbw": f"{limit.value / 1e9:.9g} GB/s",
-        "time": f"{limit.value * 1e6:.9g} us",
-        "efficiency": f"{100 * limit.value:.9g} %",
-    }[limit.quantity]
+    return f"{limit.value / 1e9:.9g} GB/s" if limit.quantity == "busbw" else f"{limit.value * 1e6:.9g} us"

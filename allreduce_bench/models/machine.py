@@ -1,20 +1,18 @@
 """Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
-from ..runs.cell import EXPECTED_PLACEMENT, CutPrices, is_placement
-from ..runs.competitor import Competitor
+from ..runs.cell import EXPECTED_PLACEMENT, is_placement
 from ..runs.files import read_given_text, write_given
-from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
-from ..units import format_size, printable
+from ..units import printable
 from .forms import Form, meanings
-from .model import LEVELS, MOST_SIZE, UNKNOWN, Model, ModelPart, Parameter
+from .model import LEVELS, UNKNOWN, Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 3
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
@@ -116,31 +114,6 @@ def _printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _printable(one) for name, one in value.items()}
     return printable(value) if isinstance(value, str) else value
-
-
-def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices:
-    """Return the prices of a message, a byte and its reduction on `machine`, for long messages between distant ranks.
-
-    From the model of the ring if fitted, else of our first algorithm. Gamma is the nominal one if it was not separated
-    from beta. `source` names the file. Raises MachineError if it has no such model, or if `sizes` (bytes) are far
-    beyond the measured ones.
-    """
-    priced = [model for model in machine.models if len(model.parts) == 1 and not model.trend]
-    own = [model for model in priced if not model.imported and Competitor(model.competitor).is_ours]
-    if not own:
-        raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
-    model = min(own, key=lambda model: (model.algorithm != "ring", model.competitor != model.algorithm))
-    if model.size_bytes and max(sizes, default=0) > MOST_SIZE * max(model.size_bytes):
-        most, asked = map(format_size, (max(model.size_bytes), max(sizes)))
-        raise MachineError(
-            f"{source}: {model.competitor} was measured up to {most}; no lengths of segments from its model beyond 4 "
-            f"times that (largest size: {asked}): fit a run with longer vectors, or give their length with --segment"
-        )
-    far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
-    alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
-    gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)
-    # A long message pays the jumps at all knots, and the last slope for nearly all of its bytes
-    return CutPrices(sum(alphas), betas[-1], gamma or NOMINAL.gamma_s_per_byte, source)
 
 
 def _refuse_odd_names(model: Model) -> None:

@@ -95,7 +95,7 @@ class CutPrices:
     alpha_s: NotNegative
     beta_s_per_byte: NotNegative
     gamma_s_per_byte: NotNegative
-    source: str  # nominal, or the path of a machine file
+    source: str
 
 
 def parse_placement(text: str) -> str:

@@ -11,7 +11,7 @@ from ..units import shell_word
 from .competitor import FORCED_DEFAULT, NATIVE, WAYS, Competitor, competitor
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
-from .plan import NOMINAL, UNTIL, Plan
+from .plan import UNTIL, Plan
 from .start import Start
 
 
@@ -63,7 +63,7 @@ def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
 
 def said_otherwise(plan: Plan) -> dict[str, Any]:
     """Return the fields whose option takes other words than the plan's value; None: not on the command line."""
-    prices, virtual = plan.cut_prices, plan.start.virtual_rates_bytes_per_s
+    virtual = plan.start.virtual_rates_bytes_per_s
     competitors = [name for name in map(Competitor, plan.competitors) if name != FORCED_DEFAULT]
     of_files = [name for name in competitors if not is_of_library(name.algorithm) and not is_builtin(name.algorithm)]
     names = [name for name in competitors if name not in of_files]
@@ -73,8 +73,7 @@ def said_otherwise(plan: Plan) -> dict[str, Any]:
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}
     return {
         "competitors": None if is_default else (*names, *(path + way for path in plan.files for way in ways)),
-        "segment_nbytes": None if prices else plan.segment_nbytes,  # chosen again
-        "cut_prices": prices.source if prices and prices != NOMINAL else None,
+        "segment_nbytes": None if plan.cut_prices else plan.segment_nbytes,  # chosen again
         "link_rate_bytes_per_s": link_rates if all(link_rates) else None,
         **(dict.fromkeys(UNTIL) if plan.iters else {}),
         **(of_hosts if virtual else {}),  # virtual hosts have their own names, shell and interface

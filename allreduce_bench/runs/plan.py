@@ -15,7 +15,6 @@ two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
 
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
-from pathlib import Path
 from typing import Annotated
 from zlib import crc32
 
@@ -251,7 +250,7 @@ class Plan:
             section=Section.MEASURED,
             condition=True,
             help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
-            after="cut_prices",
+            after="window",
         ),
     )
     thread_level: str = field(
@@ -427,18 +426,7 @@ class Plan:
     )
     # where pipelined competitors cut steps; without an entry messages go whole
     cuts: tuple[Cut, ...] = field(default=())
-    cut_prices: CutPrices | None = field(  # None: cuts were given, or there are none
-        default=None,
-        metadata=option(
-            "--machine",
-            section=Section.MEASURED,
-            condition=True,
-            help="File that 'fit -o' wrote: pipelined steps are cut by its prices [default: nominal].",
-            of=Path,
-            metavar="FILE",
-        ),
-    )
-
+    cut_prices: CutPrices | None = None  # by which cuts were chosen; None: they were given, or there are none
     order: tuple[str, ...] = field(
         default=(),
         metadata=option(

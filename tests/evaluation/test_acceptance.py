@@ -28,8 +28,6 @@ MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
         ),
         ("busbw", "ring@pipelined:64K:1K:1", [AcceptanceLimit("busbw", 1024, 1e9, "ring@pipelined:64K")]),
         ("time", "8:15us", [AcceptanceLimit("time", 8, 15e-6)]),
-        ("efficiency", "8M:80%", [AcceptanceLimit("efficiency", 8 * MIB, 0.8)]),
-        ("efficiency", "ring:8:12.5%", [AcceptanceLimit("efficiency", 8, 0.125, "ring")]),
         (
             "time",
             "ring:1K:1m30s,0:2ms",
@@ -67,28 +65,11 @@ def test_what_is_no_limit_of_time_is_said_with_an_example(text):
         parse_limits("time", text)
 
 
-@pytest.mark.parametrize("text", ["80%", "8M:80", "8M:0.8", "8M:%", "8M:0%", "8M:101%", "8M:nan%", "@8M:80%"])
-def test_what_is_no_limit_of_efficiency_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match="not a limit"):
-        parse_limits("efficiency", text)
-
-
 def test_a_limit_is_read_again_from_its_words():
     """As `submit` hands it to its jobs."""
-    for quantity, text in (("busbw", "ring:64M:20"), ("time", "8:15us"), ("efficiency", "ring:8M:12.5%")):
+    for quantity, text in (("busbw", "ring:64M:20"), ("time", "8:15us")):
         (limit,) = parse_limits(quantity, text)
         assert parse_limits(quantity, limit.words) == (limit._replace(value=pytest.approx(limit.value)),)
-
-
-def test_efficiency_is_the_lower_bound_over_the_time(summary):
-    plan, rows = summary
-    rows = [
-        row | {"limit_s": row["time_s"] / 2} if row["competitor"] == "ring" and row["time_s"] else row for row in rows
-    ]
-    limits = [AcceptanceLimit("efficiency", 1024, value, "ring") for value in (0.499, 0.501)]
-    assert [judged.met for judged in judge(limits, plan, rows)] == [True, True, False, False]
-    unknown = judge([AcceptanceLimit("efficiency", 1024, 0.1, "native")], plan, rows)[0]
-    assert not unknown.met and "no lower" in unknown.sentence
 
 
 def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):

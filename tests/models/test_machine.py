@@ -2,17 +2,14 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.machine import MachineError, bare_machine, cut_prices, read_machine, write_machine
+from allreduce_bench.models.machine import MachineError, bare_machine, read_machine, write_machine
 from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
 from allreduce_bench.models.terms import terms
-from allreduce_bench.runs.cell import CutPrices
-from allreduce_bench.runs.plan import NOMINAL
 
 
 def test_what_is_written_is_read_again(tmp_path):
@@ -30,16 +27,6 @@ def test_what_is_written_is_read_again(tmp_path):
     machine = bare_machine(1e-6, 1e-10).__class__((model,), "program 1", "today", ({"run": "day"},))
     write_machine(machine, tmp_path / "new" / "machine.json")
     assert read_machine(tmp_path / "new" / "machine.json") == machine
-
-
-def test_the_prices_of_cuts_are_those_of_long_messages(tmp_path):
-    found = [(name, "", above, value, None, None, True) for name, above, value in (
-        ("alpha_s", 0.0, 1e-6), ("beta_s_per_byte", 0.0, 9e-10), ("alpha_s", 4096.0, 2e-6),
-        ("beta_s_per_byte", 4096.0, 1e-10))]  # fmt: skip
-    part = ModelPart("ring", Form(knots=(4096.0,)), tuple(Parameter(*values) for values in found))
-    machine = replace(bare_machine(1.0, 1.0), models=(Model("tree", (part,)), Model("ring", (part,))))
-    prices = cut_prices(machine, "here", [1 << 20])
-    assert prices == CutPrices(3e-6, 1e-10, NOMINAL.gamma_s_per_byte, "here")  # gamma was not told from beta
 
 
 def test_a_bare_machine_costs_what_the_formula_says():

@@ -15,7 +15,7 @@ from made_models import SIZES, series
 
 from allreduce_bench.models.forms import Observations, SizeLine, trend_s
 from allreduce_bench.models.listing import Listing
-from allreduce_bench.models.machine import Machine, MachineError, cut_prices, read_machine, write_machine
+from allreduce_bench.models.machine import Machine, read_machine, write_machine
 from allreduce_bench.models.model import bounds
 from allreduce_bench.models.prediction import CompetingModels, Layout
 from allreduce_bench.models.series import FittedSeries, Rivals, fit_series
@@ -173,15 +173,6 @@ def test_no_line_falls_and_one_that_would_is_the_measured_level():
 def test_no_time_of_a_trend_is_below_half_of_the_least():
     falling = (SizeLine(8, 5e-6, -1e-6, 5e-7),)
     assert trend_s(falling, np.log([2.0, 1 << 20]), np.array([8, 8])).tolist() == pytest.approx([4e-6, 5e-7])
-
-
-def test_lengths_of_segments_are_not_chosen_far_beyond_the_measured_sizes():
-    (fitted,) = fit_series(series("ring", (2, 4), noise=0.01))
-    most = max(SIZES)
-    assert cut_prices(Machine((fitted.model,)), "here", [4 * most]).source == "here"
-    with pytest.raises(MachineError) as error:
-        cut_prices(Machine((fitted.model,)), "here", [8, 5 * most])
-    assert "measured up" in str(error.value)
 
 
 def test_a_known_schedule_grows_as_the_mean_of_its_model_and_of_the_uniform_one():
