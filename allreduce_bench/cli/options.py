@@ -6,13 +6,12 @@ here set such a field in other words. A parameter of a command has the name of i
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import click
 
 from ..runs.control import Control
-from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order, option, options_of
+from ..runs.option import Option, Section, Whole, Words, in_help_order, option, options_of
 from ..runs.option_values import EXECUTOR_NAMES, SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
@@ -84,18 +83,6 @@ class OtherWords:
             of=EXECUTOR_NAMES,
             after="competitors",
             decides="competitors",
-        ),
-    )
-    hostfile: Path | None = field(
-        default=None,
-        metadata=option(
-            "--hostfile",
-            section=Section.STARTED,
-            help="File of hosts, one per line: n1, n1:8 or n1 slots=8.",
-            of=Path,
-            after="hosts",
-            decides="hosts",
-            too_late=STARTED,
         ),
     )
     min_busbw: "tuple[AcceptanceLimit, ...]" = _acceptance(

@@ -29,7 +29,7 @@ from ..runs.injected import TRACE, digest_of_trace
 from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
 from ..runs.plan import Plan, PlanError, geometric_sizes
-from ..runs.start import Start, read_hostfile
+from ..runs.start import Start
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
 from .own_algorithms import decide_cuts, decide_ways
@@ -54,8 +54,7 @@ def plan_of(options: Mapping[str, Any], library: Callable[[], str] | None = None
 
     `library` says which library ranks load. Raises PlanError, StartError, AlgorithmError, ValueError.
     """
-    start = replace(Start(**fields_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
-    start = on_hosts_around(start)
+    start = on_hosts_around(Start(**fields_said(Start, {**options, "virtual_rates_bytes_per_s": None})))
     decided = {
         **algorithm_fields(options["competitors"], decide_ways(options["executors"] or ()), library),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
@@ -166,14 +165,3 @@ def _link_rate(rates: Sequence[float], start: Start) -> float | None:
     if len(rates) > 1:
         raise PlanError("--link-rate with several rates belongs to --virtual-hosts; give one rate")
     return rates[0] if rates else None
-
-
-def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
-    if not options["hostfile"]:
-        return options["hosts"] or ()
-    if options["hosts"]:
-        raise PlanError("--hosts and --hostfile both name hosts; use only one of them")
-    try:
-        return read_hostfile(options["hostfile"])
-    except OSError as error:
-        raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error

@@ -53,7 +53,6 @@ OF_THE_SITE = ("launcher", "launcher_args", "interface")  # set by the file of a
 SENSELESS = {  # options of `run` without a meaning here -> why
     "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
     "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
-    "hostfile": "Slurm chooses the nodes",
     "remote_shell": "inside a job the ranks are started by Slurm",
     "virtual_rates_bytes_per_s": "the ranks run on the nodes of the jobs; measure over virtual hosts with run",
     "format": "the results are printed later by allreduce-bench collect",

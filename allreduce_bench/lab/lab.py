@@ -415,8 +415,8 @@ def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
 
 def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
     if options["virtual_rates_bytes_per_s"] is not None:
-        if given := [name for name in ("hosts", "hostfile") if options[name]]:
-            raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
+        if options["hosts"]:
+            raise LabError("--virtual-hosts and --hosts both name hosts; use only one of them")
         return rates_of_hosts(
             options["virtual_rates_bytes_per_s"], options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE)
         )

@@ -437,7 +437,7 @@ class Plan:
             "'order' [default: the launcher's].",
             of=ORDER,
             metavar="FILE",
-            after="hostfile",
+            after="hosts",
         ),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+from os.path import exists, isdir
 from pathlib import Path
 from typing import Annotated
 
@@ -77,7 +78,7 @@ class Start:
         metadata=option(
             "--hosts",
             section=Section.STARTED,
-            help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.",
+            help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
             of=Words("hosts", lambda text: parse_hosts(text)),
             too_late=STARTED,
         ),
@@ -233,17 +234,22 @@ def _shown(text: str) -> str:
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
+    """Return the hosts of `n1,n2` or `n1:8,n2:8`, or of a file, each as `name` or `name:slots`. Raises ValueError."""
+    if exists(text) and not isdir(text):
+        return read_hostfile(Path(text))
     return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
 
 
 def read_hostfile(path: Path) -> tuple[str, ...]:
     """Return the hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are skipped.
 
-    Raises ValueError, naming the line; OSError.
+    Raises ValueError, naming the line.
     """
     hosts = []
-    text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
+    try:
+        text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}; expected a file of hosts") from error
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.split("#")[0].strip()
         if entry:
@@ -256,7 +262,7 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
 def _checked_host(word: str, source: str) -> str:
     match = HOST.fullmatch(word)
     if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
+        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1, n1:8 or a file of hosts")
     return word
 
 

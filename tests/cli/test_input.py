@@ -19,7 +19,7 @@ READERS = {
     "log of fit": ("fit", "FILE"),
     "log of import": ("import", "FILE", "-o", "DIR/out"),
     "machine file": PREDICT,
-    "host file": (*RUN, "--hostfile", "FILE"),
+    "host file": (*RUN, "--hosts", "FILE"),
     "system": (*SUBMIT, "--system", "FILE"),
     "own file": ("fit", "FILE", "--own", "FILE"),
     "own algorithm": ("explain", "FILE", "-n", "2"),

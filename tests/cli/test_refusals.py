@@ -60,7 +60,7 @@ def test_an_error_after_an_interrupt_ends_with_its_status(capsys):
         ("run --sizes 8,x", "error: --sizes: 'x' is not a size; "),
         ("run -a rign", "error: unknown algorithm 'rign'; did you mean ring? 'allreduce-bench list' shows all"),
         ("run --op avg -d int32", "error: op avg has no exact result for int32"),
-        ("run --hostfile absent", "error: --hostfile under a launcher: "),
+        ("run --hosts n1", "error: --hosts under a launcher: "),
     ],
 )
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)

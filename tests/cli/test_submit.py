@@ -198,7 +198,6 @@ def test_the_file_of_a_system_says_what_no_option_does(slurm, tmp_path):
         (["--nodes", "0"], "--nodes: '0': at least 1 node is needed, found 0"),
         ([*ON_TWO, "-n", "4"], "--ranks for submit: the number of ranks is nodes x ranks per node"),
         ([*ON_TWO, "--hosts", "n1"], "--hosts for submit: Slurm chooses the nodes"),
-        ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job the ranks are started by Slurm"),
         ([*ON_TWO, "--format", "csv"], "--format for submit: the results are printed later"),
         ([*ON_TWO, "--qos=high"], "no such option: --qos; put options of sbatch after --"),

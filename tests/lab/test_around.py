@@ -15,7 +15,6 @@ OPTIONS = {
     "virtual_rates_bytes_per_s": None,
     "link_rate_bytes_per_s": None,
     "hosts": None,
-    "hostfile": None,
     "resume": False,
     "output": None,
 }
@@ -46,8 +45,8 @@ def test_inside_it_enters_nothing_and_refuses_other_hosts(inside):
 
 
 def test_hosts_are_named_once():
-    with pytest.raises(LabError, match="--hostfile both name"):
-        rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "hostfile": "hosts"})
+    with pytest.raises(LabError, match="--hosts both name"):
+        rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "hosts": ("h1",)})
 
 
 def test_ranks_start_on_the_hosts_around():

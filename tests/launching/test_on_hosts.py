@@ -67,7 +67,7 @@ def test_a_host_file_places_and_binds_the_ranks(hosts, python, tmp_path):
     in_turn(1, python)
     (tmp_path / "hosts").write_text("h2 slots=1\nh1:2   # the second\n")
     words = ["-n", 3, "--sizes", 8, "-a", "ring", "--iters", 3, "--no-reference-times", "-o", tmp_path / "run"]
-    result = run_on(hosts, python, *words, "--hostfile", tmp_path / "hosts", "--bind-to", "core")
+    result = run_on(hosts, python, *words, "--hosts", tmp_path / "hosts", "--bind-to", "core")
     assert result.returncode == 0, result.stderr
     facts = facts_of(tmp_path / "run", 3)
     assert facts["hosts"] == ["h2", "h1", "h1"] and facts["layout"] == "1+2"

@@ -23,13 +23,17 @@ def test_what_is_no_host_is_refused(text):
 def test_hosts_of_a_file(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# ours\nn1\nn2 slots=4   # big\n\nn3:2\nn1\n")
-    assert read_hostfile(path) == ("n1:2", "n2:4", "n3:2")
+    assert read_hostfile(path) == parse_hosts(str(path)) == ("n1:2", "n2:4", "n3:2")
     path.write_text("n1\n# comment\nn2 slots=0\n")
     with pytest.raises(ValueError, match=re.escape(f"{path}, line 3: 'n2:0' is not a host")):
         read_hostfile(path)
     path.write_text("# nobody\n")
     with pytest.raises(ValueError, match="no host found"):
         read_hostfile(path)
+    with pytest.raises(ValueError, match="absent: No such file or directory; expected a file of hosts"):
+        read_hostfile(tmp_path / "absent")
+    with pytest.raises(ValueError, match="is not a host"):
+        parse_hosts(str(tmp_path))
 
 
 def test_hosts_without_slots_share_what_is_left():

@@ -60,7 +60,7 @@ def other_files(place: Path) -> dict[str, tuple[bytes, list[str]]]:
     return {
         "machine file": (machine.read_bytes(), ["predict", "FILE", "-n", "2,64", "--sizes", "8,1M"]),
         "system": ((JOBS / "systems" / "workstation.cfg").read_bytes(), [*submit, "--system", "FILE"]),
-        "host file": (b"n1\nn2:8\nn3 slots=4 # fast\n", [*run, "--hostfile", "FILE"]),
+        "host file": (b"n1\nn2:8\nn3 slots=4 # fast\n", [*run, "--hosts", "FILE"]),
         "archive": (ARCHIVE, ["import", "FILE", "-o", str(place / "out")]),
         "unpacked archive": (gzip.decompress(ARCHIVE), ["import", "FILE", "-o", str(place / "out")]),
         **files_of_jobs(place),

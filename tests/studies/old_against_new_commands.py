@@ -199,7 +199,7 @@ run -n 2 --op median
 run -n 2 --sizes 8-64
 run -n 2 --iters 0
 run -n 2 --inject-slowdown 5:12% --compute 10ms
-run -n 2 --hosts n1,n2 --hostfile texts/hosts
+run -n 2 --hosts texts/hosts
 run -n 2 --groups 3
 run -n 2 -a texts/wrong.py
 run -n 2 -o runs/plain
