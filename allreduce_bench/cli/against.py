@@ -18,7 +18,7 @@ from ..runs.recorder import create_alternated_runs, is_taken
 from ..runs.rows import RunError
 from ..units import shell_word
 from .options import OPTIONS
-from .request import Request, begin_run, default_output, plan_that_is_there, tell_unstored
+from .request import Request, begin_run, default_output, existing_plan, tell_unstored
 from .resumed import kept_plan
 from .types import LAUNCHER_TEXTS, OneLineError, kept_command
 
@@ -155,7 +155,7 @@ def begin_runs(runs: Sequence[Run], requests: Sequence[Request]) -> None:
             tell_unstored(runs[0].plan)
             return
     for run, request in zip(runs, requests):
-        run.plan = plan_that_is_there(run.folder, run.plan, request)
+        run.plan = existing_plan(run.folder, run.plan, request)
 
 
 def next_commands(folders: Sequence[RunFolder]) -> list[str]:

@@ -109,7 +109,7 @@ def end_runs(start: ThisStart, job: InJob, ended_by: LaunchRefused | KeyboardInt
     left = job.end_warned() if warning.is_set else ""
     if left:
         return OneLineError("; ".join(filter(None, [left, failures])), exit_code=1)
-    job.ends("done", failures or left_out or None)
+    job.record_end("done", failures or left_out or None)
     return OneLineError(f"{failures}; results in {place}", exit_code=1) if failures else None
 
 
@@ -156,7 +156,7 @@ def _join_names(launches: Sequence[Launch]) -> str:
 def _make_error(start: ThisStart, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
     """Return the error of runs that were refused, failed or were interrupted; print the table of finished cells."""
     first, control = start.runs[0].folder, start.control
-    job.ends(end, reason)
+    job.record_end(end, reason)
     if not control.resume and not any(any(run.folder.launches.glob("*")) for run in start.runs):
         discard_run(RunFolder(first.resumed_path))  # no rank wrote anything: nothing to resume
         return OneLineError(reason, exit_code=status)

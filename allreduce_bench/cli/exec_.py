@@ -16,7 +16,7 @@ from ..runs.control import Control
 from ..runs.start import CHECKPOINT_VARIABLE, Start
 from ..wings import load_offers
 from .options import start_options
-from .plan_of_options import on_hosts_around
+from .plan_of_options import place_on_hosts
 from .request import refuse_short_timeout
 from .sections import examples
 from .types import DURATION, OneLineError, errors_in_one_line, talk
@@ -96,7 +96,7 @@ def exec_(
         )
     if not words:
         raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
-    start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
+    start = place_on_hosts(Start(hosts=hosts or (), **start_choices))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks)

@@ -130,7 +130,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     from ..importers import Asked, LogUnread, read, refuse_copy  # late, as the others: they load pandas
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
-    counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
+    counts = list(zip(*(_spread(name, options[name], parts) for name in ("ranks", "nodes"))))
     copied: dict[tuple, dict[str, Path]] = defaultdict(dict)  # number of ranks and of nodes -> digests
     for (log, *_), numbers in zip(parts, counts):
         refuse_copy(log, copied[numbers])
@@ -145,7 +145,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     )
 
 
-def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
+def _spread(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
     """Return one value per log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
         raise OneLineError(
@@ -233,7 +233,7 @@ def import_(logs, output, **options) -> None:
         talk("nothing was written; for report, fit and compare keep it with -o results/NAME")
 
 
-def _on_nodes(nodes: Sequence[int]) -> str:
+def _nodes_in_words(nodes: Sequence[int]) -> str:
     """Format ` on 1 node`, ` on 2, 4 nodes`; empty if they are unknown."""
     return f" on {', '.join(map(str, nodes))} node{'s' if nodes != [1] else ''}" if nodes else ""
 
@@ -250,7 +250,7 @@ def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     facts = [
         counted(len(rows), "row"),
         *([f"{untimed} without a time"] if untimed else []),
-        in_ranks(row.ranks for row in rows if row.ranks) + _on_nodes(nodes),
+        in_ranks(row.ranks for row in rows if row.ranks) + _nodes_in_words(nodes),
         *([f"{len(launches)} launches"] if len(launches) > 1 else []),
         " to ".join(smallest_and_largest),
         " ".join([rows[0].tool, *versions]),

@@ -35,7 +35,7 @@ class InJob:
         is_refused = not self.records and not is_interrupted
         if not self.records and self.allocation and output and RunFolder(output).run_json.is_file():
             self.records = [JobRecord(output, self.allocation, self.control.only)]
-        self.ends("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
+        self.record_end("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
 
     def choose_launches(self) -> None:
         """Choose the launches of each run for this start. Raises PlanError; RunError if the job is too small."""
@@ -61,7 +61,7 @@ class InJob:
         for record in self.records:
             record.add(switches=switches)
 
-    def ends(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
+    def record_end(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
         """Record how the run ended; see `JobRecord.end`."""
         self._ended = True
         for record in self.records:
@@ -83,7 +83,7 @@ class InJob:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
         sentence = f"the job is near its time limit: {why}; {to_continue(runs[0].folder, self.control.only)}"
-        self.ends("warned", sentence)
+        self.record_end("warned", sentence)
         return sentence
 
     def _requeue(self, left: int, cells: str) -> str | None:
@@ -92,7 +92,7 @@ class InJob:
             return "not inside a Slurm job"
         if left >= self._cells_left:
             return "no cell was finished since this start; increase the time limit"
-        self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
+        self.record_end("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
         # Slurm ends this process, and scontrol with it
         former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:

@@ -15,7 +15,7 @@ from ..runs.option import Option, Section, Whole, Words, in_help_order, option, 
 from ..runs.option_values import EXECUTOR_NAMES, SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .types import HOSTS, ConditionOption, PlacedOption, typed
+from .types import HOSTS, ConditionOption, PlacedOption, type_of
 
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
@@ -106,15 +106,15 @@ OPTIONS: Mapping[str, Option] = in_help_order(options_of(*DECLARING))
 
 def measuring_options(command: Callable) -> Callable:
     """Add the options for what is measured, how ranks are started, and how results are shown."""
-    return _with(command, (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE))
+    return _add_options(command, (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE))
 
 
 def job_options(command: Callable) -> Callable:
     """Add the further options of `run`: those of jobs, and for when something goes wrong."""
-    return _with(command, (name for name, each in OPTIONS.items() if each.section in OF_RUN_ALONE))
+    return _add_options(command, (name for name, each in OPTIONS.items() if each.section in OF_RUN_ALONE))
 
 
-def _with(command: Callable, names: Iterable[str]) -> Callable:
+def _add_options(command: Callable, names: Iterable[str]) -> Callable:
     for name in reversed([*names]):
         command = click_option(name)(command)
     return command
@@ -124,8 +124,8 @@ def click_option(name: str) -> Callable[[Callable], Callable]:
     """Return the option of the field `name`, as a decorator of click."""
     said, declared = OPTIONS[name], DECLARED[name]
     default = _default(said, declared)
-    takes = said.of or _taken(declared.type)
-    how: dict[str, Any] = {"type": typed(takes), "multiple": said.repeated}
+    takes = said.of or _option_type(declared.type)
+    how: dict[str, Any] = {"type": type_of(takes), "multiple": said.repeated}
     how |= {"metavar": said.metavar or ("N" if isinstance(takes, Whole) else None)}
     return click.option(
         *said.names,
@@ -146,7 +146,7 @@ def _default(said: Option, declared: Field) -> Any:
     return said.of.short(declared.default) if isinstance(said.of, Words) else declared.default
 
 
-def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
+def _option_type(annotation: Any) -> Whole | tuple[str, ...] | type:
     """Return what an option of a field with this annotation takes: some words, a whole number, or text."""
     for each in (annotation, *get_args(annotation)):
         for rule in get_args(each)[1:] if get_origin(each) is Annotated else ():

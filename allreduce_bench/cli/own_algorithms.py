@@ -27,7 +27,7 @@ PROVED_S = 10.0  # for all proofs together; ranks prove the rest, and stop a gen
 
 def decide_ways(names: Sequence[str]) -> tuple[str, ...]:
     """Return the ways of these names, each once; `auto` is resolved."""
-    return tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
+    return tuple(dict.fromkeys(_resolve_auto() if name == AUTO else name for name in names))
 
 
 def decide_cuts(plan: Plan, options: Mapping[str, Any]) -> Plan:
@@ -49,7 +49,7 @@ def decide_cuts(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 
 @cache
-def _auto() -> str:
+def _resolve_auto() -> str:
     """Resolve `auto`: compiled if possible; print the decision once."""
     reason = why_not_compiled()
     talk(f"--executor {AUTO}: {f'{WAYS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")

@@ -35,12 +35,12 @@ from ..wings import load_offers
 from .own_algorithms import decide_cuts, decide_ways
 
 
-def fields_said(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+def asked_fields(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a class that the options decide; the others keep the defaults of the class."""
     return {name: options[name] for name in options_of(kind) if options.get(name) is not None}
 
 
-def on_hosts_around(start: Start) -> Start:
+def place_on_hosts(start: Start) -> Start:
     """Return `start` on the virtual hosts around this process; unchanged if there are none. Raises LabError."""
     if LAB_VARIABLE not in os.environ:
         return start
@@ -54,7 +54,7 @@ def plan_of(options: Mapping[str, Any], library: Callable[[], str] | None = None
 
     `library` says which library ranks load. Raises PlanError, StartError, AlgorithmError, ValueError.
     """
-    start = on_hosts_around(Start(**fields_said(Start, {**options, "virtual_rates_bytes_per_s": None})))
+    start = place_on_hosts(Start(**asked_fields(Start, {**options, "virtual_rates_bytes_per_s": None})))
     decided = {
         **algorithm_fields(options["competitors"], decide_ways(options["executors"] or ()), library),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
@@ -63,7 +63,7 @@ def plan_of(options: Mapping[str, Any], library: Callable[[], str] | None = None
         "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
         "arrival_digest": _arrival_digest(options["arrival"] or ""),
     }
-    plan = Plan(**{**fields_said(Plan, {**options, "window": None}), **decided})
+    plan = Plan(**{**asked_fields(Plan, {**options, "window": None}), **decided})
     return decide_cuts(plan, options)
 
 

@@ -47,12 +47,12 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         return f"{said}{_no_option(error, command)}"
     if isinstance(error, click.MissingParameter):
-        return f"{said}{_in_small(error)}; {_meant_or_help('', context)}"
+        return f"{said}{_lower_first(error)}; {_meant_or_help('', context)}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
     if context and (surplus := SURPLUS.fullmatch(error.message)):
         return f"{said}'{surplus[1]:.60}' is a word too many; {_meant(surplus[1], context)}"
-    return f"{said}{_in_small(error)}"
+    return f"{said}{_lower_first(error)}"
 
 
 def _command_of(context: click.Context | None) -> str:
@@ -64,7 +64,7 @@ def _command_of(context: click.Context | None) -> str:
     return " ".join(names)
 
 
-def _in_small(error: click.ClickException) -> str:
+def _lower_first(error: click.ClickException) -> str:
     """Return click's message, without the capital letter and the full stop."""
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]}"

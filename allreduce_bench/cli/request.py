@@ -24,7 +24,7 @@ from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import split_variables
 from .options import OPTIONS
-from .plan_of_options import fields_said, plan_of, separate_forced_launches
+from .plan_of_options import asked_fields, plan_of, separate_forced_launches
 from .resumed import kept_plan, stored_plan
 from .types import kept_command, talk
 
@@ -48,7 +48,7 @@ class Request:
         """Return what the options say beside the plan."""
         given = (self.options[name] for name in ("min_busbw", "max_time"))
         limits = tuple(chain.from_iterable(chain.from_iterable(given)))
-        return Control(**fields_said(Control, self.options), limits=limits)
+        return Control(**asked_fields(Control, self.options), limits=limits)
 
     def deciding(self, **options: Any) -> "Request":
         """Return the same request with other values of some options, which the user did not give."""
@@ -88,10 +88,10 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> Plan:
             if request.control.resume:
                 talk(f"{folder.path}: no run to continue; this is a new one")
             return plan
-    return plan_that_is_there(folder, plan, request)
+    return existing_plan(folder, plan, request)
 
 
-def plan_that_is_there(folder: RunFolder, plan: Plan, request: Request) -> Plan:
+def existing_plan(folder: RunFolder, plan: Plan, request: Request) -> Plan:
     """Return the plan of an existing run: `plan`, unless another process made the run since that was planned.
 
     Raises as `open_run`, without --resume always.

@@ -1,6 +1,5 @@
 """`submit`: a sweep from options (its runs, jobs and scripts), and its submission to Slurm."""
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ from ..slurm.commands import id_parts
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
 from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, check_folder, refuse_down_partition, sbatch_arguments, submit_all
+from ..slurm.submission import NOTHING, check_folder, refuse_down_partition, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -116,7 +115,6 @@ class SubmitCommand(Sectioned):
     metavar="H",
     help="Ask for confirmation if the jobs may take more.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Print the jobs and a script; submit and write nothing.")
 @measuring_options
 @click.option(
@@ -168,7 +166,7 @@ def submit(context: click.Context, **options) -> None:
         talk(f"warning: may exceed their time limit and be requeued: {', '.join(late)}")
     if options["dry_run"]:
         _warn_of_wheel(system, jobs)
-        _print_lines([*table(submission), *command_lines(submission, sweep), node_hours_sentence(submission)])
+        _print_lines([*table(submission), node_hours_sentence(submission)])
         _print_lines(script_lines(scripts, sweep / JOBS / str(number)))
         return
 
@@ -309,12 +307,12 @@ def _refuse_queued_jobs(sweep: Path, earlier: Sequence[Submission]) -> None:
 
 def _refuse_many_node_hours(most_node_hours: float, options: Mapping[str, Any]) -> None:
     """Raise OneLineError unless the node-hours are few, or the user agrees to them."""
-    if most_node_hours <= options["max_node_hours"] or options["yes"]:
+    if most_node_hours <= options["max_node_hours"]:
         return
     limit = f"--max-node-hours {options['max_node_hours']:g}"
     sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above {limit}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{sentence}; {NOTHING}; add --yes, or increase --max-node-hours")
+        raise OneLineError(f"{sentence}; {NOTHING}; increase --max-node-hours")
     with suppress(click.Abort):
         if click.confirm(f"{sentence}; submit them?", err=True):
             return
@@ -341,17 +339,6 @@ def table(submission: Submission) -> list[str]:
         limit = f"{len(job.tasks())} x {duration(job.limit_s)}" if job.array else duration(job.limit_s)
         rows.append((job.name, job.job, str(job.nodes), ranks, cells, limit))
     return fitted(columns_of(rows))
-
-
-def command_lines(submission: Submission, sweep: Path) -> list[str]:
-    """Return the command lines that would submit it."""
-    folder, behind = sweep / JOBS / str(submission.number), [job.name for job in submission.jobs]
-    return [
-        shlex.join(
-            ["sbatch", "--parsable", *sbatch_arguments(job, submission, sweep, behind), f"{folder / job.script}"]
-        )
-        for job in submission.all_jobs
-    ]
 
 
 def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:

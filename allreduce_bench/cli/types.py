@@ -96,7 +96,7 @@ def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
     return _Parsed(name, parse)
 
 
-def typed(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
+def type_of(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
     """Return the type of an option that takes this."""
     if isinstance(takes, Words):
         return _Parsed(takes.name, takes.parse)
@@ -108,17 +108,17 @@ def typed(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
 
 
 SIZE, SIZES, DURATION, SHARE = (
-    typed(option_values.SIZE),
-    typed(option_values.SIZES),
-    typed(option_values.DURATION),
-    typed(option_values.SHARE),
+    type_of(option_values.SIZE),
+    type_of(option_values.SIZES),
+    type_of(option_values.DURATION),
+    type_of(option_values.SHARE),
 )
 RANKS, NAMES, RATES = (
-    typed(option_values.RANKS),
-    typed(option_values.NAMES),
-    typed(option_values.RATES),
+    type_of(option_values.RANKS),
+    type_of(option_values.NAMES),
+    type_of(option_values.RATES),
 )
-DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
+DTYPE, HOSTS, RATE = type_of(option_values.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
 
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
@@ -224,7 +224,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
             talk(sentence)
 
 
-def display() -> Callable[[LaunchPosition], ProgressLines]:
+def progress_display() -> Callable[[LaunchPosition], ProgressLines]:
     """Return a live line on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         return ProgressLines

@@ -57,16 +57,15 @@ def _parse_despite(text: str) -> frozenset[str]:
     type=parsed("words", _parse_despite),
     default=frozenset(),
     metavar="WORDS",
-    help="Compare runs that differ in two things or more: library, machine, layout, or conditions such "
-    "as cache or segment; cells of other timing methods with time; or all.",
+    help="Compare runs that differ in two things or more: library, machine, layout, conditions such as cache, time "
+    "(the timing method), or all.",
 )
 @click.option(
     "--undecided",
     type=click.Choice(("warn", "pass", "fail")),
     default="warn",
     show_default=True,
-    help="Undecided cells: fail exits with 1; warn prints their number, and exits with 1 only if no cell "
-    "was decided; pass ignores them.",
+    help="Exit status for undecided cells: fail 1; warn 1 if no cell was decided; pass 0.",
 )
 @click.option(
     "--format",
@@ -74,7 +73,7 @@ def _parse_despite(text: str) -> frozenset[str]:
     type=click.Choice(("table", "markdown", "junit", "json")),
     default="table",
     show_default=True,
-    help="Format of the result; junit: JUnit XML, where other undecided cells are skipped tests.",
+    help="Format of the result; junit: JUnit XML.",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result to this file, and the table to stdout."
@@ -84,21 +83,13 @@ def _parse_despite(text: str) -> frozenset[str]:
 def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, **of_logs) -> None:
     """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
 
-    A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch;
-    nothing is kept of logs. Give two runs, or any number on both sides of --, as in: compare results/nightly-* --
-    results/today. Default: the newest run in results/ is NEW, and BASELINE is the newest run before it with the
-    same type, operation, cache, groups, arrival and placement, and a common algorithm, size and rank count. A cell
-    is slower if in at least nine of ten of all pairs of an old and a new launch the new one is slower, and the
-    medians are apart by the threshold; faster: the reverse; the same if the medians are within the threshold, and
-    nine of ten pairs within twice it; else undecided. A verdict needs four launches a side, on the same hosts. On
-    other hosts a job counts as a launch, with the median of its launches, since the allocation alone changes times;
-    with one job a side there are ratios and no verdict, and so for logs that do not say their hosts. A job is the
-    launches with one SLURM_JOB_ID, or a run without one. Runs of one run --against are judged by rounds instead:
-    slower or faster in nearly all rounds of five or more, and by the threshold in the median. A cell whose times are
-    not reliable on either side is undecided; so is one below 64 KiB whose calls began by a barrier on one side and
-    at a common time on the other. A cell that is wrong, refused or hung only on the new side has failed. The first
-    line names the condition or the fact (library, machine, layout) in which the sides differ; two or more need
-    --despite.
+    A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch. Give
+    two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. Default: the newest
+    two runs in results/ with common cells, measured in the same conditions.
+
+    A cell is slower if in nine of ten pairs of an old and a new launch the new one is slower, and the medians are apart
+    by the threshold, with four launches a side on the same hosts. On other hosts a job counts as a launch; with one job
+    a side there are ratios and no verdict. Runs of one run --against are judged by rounds. All rules: docs/compare.md.
     """
     from .formats import FORMATS, table  # late, as the next: the help needs none of them
     from .judgement import compare as judge

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 
-from ..cli.plan_of_options import on_hosts_around
+from ..cli.plan_of_options import place_on_hosts
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
 from ..identifying.launch import LEVEL
 from ..launching.find import find_launcher, mpirun_command, silent_hosts
@@ -268,7 +268,7 @@ def _prepared(
     if under_launcher(os.environ):
         raise OneLineError("health starts its own ranks; run it without mpirun or srun")
     nodes = nodes_to_check(hosts, output)
-    start = on_hosts_around(replace(start, hosts=tuple(nodes)))
+    start = place_on_hosts(replace(start, hosts=tuple(nodes)))
     silent = silent_hosts(start)
     present = [name for name in nodes if name not in silent]
     if len(present) < 2:
@@ -307,7 +307,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     if hosts:
         nodes = [slots_of(host)[0] for host in hosts]
     elif LAB_VARIABLE in os.environ:
-        nodes = [*on_hosts_around(Start()).hosts]
+        nodes = [*place_on_hosts(Start()).hosts]
     elif os.environ.get(NODELIST):
         nodes = expand(os.environ[NODELIST])
     elif kept:

@@ -11,7 +11,7 @@ import click
 
 from ..algorithms import find
 from ..cli.options import start_options
-from ..cli.plan_of_options import on_hosts_around
+from ..cli.plan_of_options import place_on_hosts
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, NAMES, SIZES, OneLineError, errors_in_one_line, parsed, talk
@@ -119,7 +119,7 @@ def survive(
     """
     if under_launcher(os.environ):
         raise OneLineError("survive starts the ranks itself; run it without mpirun or srun")
-    start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
+    start = place_on_hosts(Start(hosts=hosts or (), **start_choices))
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, calls, start)
     _refuse_times(failures, notice_within, timeout)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..algorithms import is_builtin, why_unknown
-from ..cli.plan_of_options import on_hosts_around
+from ..cli.plan_of_options import place_on_hosts
 from ..cli.predict import BANDWIDTHS, PRICE
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
@@ -200,7 +200,7 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
     Rank 0 reads the request from a file: recorded calls are more than a word of a command holds, and more than Hydra's
     mpirun forwards.
     """
-    start = on_hosts_around(Start(ranks_per_node=per_node))
+    start = place_on_hosts(Start(ranks_per_node=per_node))
     program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
     auto = thread_level("auto", ranks_on_same_cores(ranks, start))
     level = "multiple" if request["overlap"] == THREAD else auto

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from ..cli.options import start_options
-from ..cli.plan_of_options import on_hosts_around
+from ..cli.plan_of_options import place_on_hosts
 from ..cli.request import refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
@@ -114,7 +114,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
             raise OneLineError("expected -n, the ranks to start, or a start under mpirun or srun")
         refuse_short_timeout(timeout)
         refuse_many_ranks(ranks)
-        start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
+        start = place_on_hosts(Start(hosts=hosts or (), **start_choices))
         result = _from_outside(launches(ranks, start, timeout), asked_sizes, switches, expect)
     if format_ == "json":
         click.echo(json_text(result), nl=False)

@@ -33,11 +33,11 @@ def plan_of(*words: str) -> Plan:
 @pytest.fixture
 def numba(monkeypatch):
     """Say whether numba is here."""
-    own_algorithms._auto.cache_clear()
+    own_algorithms._resolve_auto.cache_clear()
     yield lambda is_here: monkeypatch.setattr(
         own_algorithms, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
     )
-    own_algorithms._auto.cache_clear()
+    own_algorithms._resolve_auto.cache_clear()
 
 
 def test_without_the_option_nothing_changes():

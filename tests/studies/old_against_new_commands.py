@@ -12,14 +12,13 @@ STEP = "resnet50 --compute 100ms --alpha 20us --bandwidth 10Gbit"
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 
 HELP = """
-doctor, demo, run, lab, lab run, lab ping, lab shell, exec, runs, show, report, compare, stragglers, import,
+doctor, demo, run, lab, lab run, lab ping, lab shell, exec, show, report, compare, stragglers, import,
 fit, predict, workload, submit, status, collect, health, list, explain, verify
 """
 GOOD = f"""
 --version
 -h
 
-runs
 show
 show runs/plain
 show runs/plain --format csv
@@ -84,9 +83,9 @@ workload resnet50 --compute 10ms --log logs/nccl_cscs_alps_8xGH200_ofi_hook_good
 submit {DRAFT} --dry-run --system one_machine
 submit {DRAFT} --dry-run --system workstation
 submit {DRAFT} --dry-run --system texts/site.cfg --array -o planned -- --account=me
-submit {DRAFT} --yes -o submitted --job-name nightly --time 90m -- --account=me
+submit {DRAFT} -o submitted --job-name nightly --time 90m -- --account=me
 submit --resume -o half_sweep --dry-run
-submit --resume -o half_sweep --yes
+submit --resume -o half_sweep
 status sweep
 status half_sweep
 collect half_sweep
@@ -121,7 +120,6 @@ shwo
 -n 4
 measure
 
-runs nowhere
 show nowhere
 show runs/empty
 show runs/cut
@@ -178,7 +176,7 @@ submit {DRAFT} --dry-run --system nosuch
 submit {DRAFT} --dry-run --system texts/bad.cfg
 submit {DRAFT} --dry-run --time soon
 submit --nodes 2 -p debug
-submit --resume -o sweep --sizes 16 --yes
+submit --resume -o sweep --sizes 16
 submit {DRAFT} --max-node-hours 0 -o planned
 status nowhere
 collect nowhere
