@@ -242,7 +242,7 @@ def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
 
 
 STAGES, PROXIES = ("rebuilt", "first"), ("flops", "bytes")
-OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
+WORK, OVERLAPS = ("spin", "matmul", "sleep"), ("thread", "iallreduce")
 PATH = click.Path(path_type=Path)
 
 
@@ -272,15 +272,12 @@ PATH = click.Path(path_type=Path)
 @click.option("--dtype", type=DTYPE, default="float32", show_default=True, help="Type of the gradients.")
 @click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
 @click.option("--bucket-cap", type=SIZE, help="bucket_cap_mb, with its unit [default: 25M].")
-@click.option("--first-cap", type=SIZE, help="Cap of the first bucket [default: of the version].")
 @click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="Which buckets.")
 @click.option("--torch", type=parsed("version", torch_version), help="Version of PyTorch whose rules hold, e.g. 2.3.")
 @click.option(
     "--ready-by", type=click.Choice(PROXIES), default="flops", show_default=True, help="When gradients are ready."
 )
 @click.option("--blocking", is_flag=True, help="All-reduces begin behind the backward pass.")
-@click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adam", show_default=True, help="For the memory.")
-@click.option("--views", is_flag=True, help="For the memory: gradient_as_bucket_view=True.")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
 @click.option(
     "--bandwidth", type=BANDWIDTHS, help="Rate of a rank's link, e.g. 10Gbit; two to compare them: 10Gbit,25Gbit."

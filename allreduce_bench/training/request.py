@@ -37,9 +37,9 @@ COST_OPTIONS = (
 )
 STEP_OPTIONS = (
     *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence"),
-    *("optimizer", "views", "blocking", "overlap"),
+    *("blocking", "overlap"),
 )
-PACKING_OPTIONS = ("stage", "bucket_cap", "first_cap", "torch")
+PACKING_OPTIONS = ("stage", "bucket_cap", "torch")
 
 # Options whose names differ from their parameters'
 OTHER_NAMES = {"logs": "log"}
@@ -131,13 +131,12 @@ def _model(options: dict[str, Any]) -> Model:
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:
-    """Raise OneLineError for caps that hold nothing."""
-    for name in ("bucket_cap", "first_cap"):
-        size_bytes, option = options[name], f"--{name.replace('_', '-')}"
-        if size_bytes == 0:
-            raise OneLineError(f"{option} 0: a bucket holds at least one element; expected a size such as 25M")
-        if size_bytes is not None and size_bytes < LEAST_CAP_NBYTES:
-            raise OneLineError(f"{option} {size_bytes}: {size_bytes} bytes; is the unit missing, as in {size_bytes}M?")
+    """Raise OneLineError for a cap that holds nothing."""
+    size_bytes = options["bucket_cap"]
+    if size_bytes == 0:
+        raise OneLineError("--bucket-cap 0: a bucket holds at least one element; expected a size such as 25M")
+    if size_bytes is not None and size_bytes < LEAST_CAP_NBYTES:
+        raise OneLineError(f"--bucket-cap {size_bytes}: {size_bytes} bytes; is the unit missing, as in {size_bytes}M?")
 
 
 def _packing(options: dict[str, Any]) -> Caps:
@@ -147,7 +146,7 @@ def _packing(options: dict[str, Any]) -> Caps:
     def scaled(size_bytes: int) -> int:
         return max(1, int(size_bytes * scale))
 
-    caps = Caps(options["bucket_cap"], options["first_cap"], options["torch"] or NEWEST)
+    caps = Caps(options["bucket_cap"], torch=options["torch"] or NEWEST)
     first, cap = caps.limits
     return caps if scale == 1 else caps._replace(cap_nbytes=scaled(cap), first_nbytes=scaled(first))
 
@@ -164,9 +163,8 @@ def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks:
     costs = sourced.costs
     outcomes = tuple(outcome(setup, costs, number) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
-    views, title = asked["views"], setup.model.label
-    step = setup, tried, asked["batch"], asked["optimizer"], views
-    return Result(title, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
+    step = setup, tried, asked["batch"]
+    return Result(setup.model.label, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
 
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> Result:

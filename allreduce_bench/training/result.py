@@ -3,18 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..runs.dtypes import DTYPES
 from ..units import format_size
 from .buckets import Bucket
 from .measured import ALONE_SOURCE, Measured
 from .step import Outcome, Setup, Variant, buckets_of
-from .tensors import Model
 from .time_line import TimeLine, Transfer
-
-# Optimizers
-SGD, MOMENTUM, ADAM = "sgd", "momentum", "adam"
-STATES = {SGD: 0, MOMENTUM: 1, ADAM: 2}  # float32 numbers that an optimizer keeps for each parameter
-WIDE_NBYTES = 4  # of a float32
 
 # JSON
 SCHEMA = "urn:allreduce-bench:workload:3"
@@ -37,40 +30,8 @@ class Result(NamedTuple):
     setup: Setup | None = None
     variants: tuple[Variant, ...] = ()  # on the largest number of ranks
     batch: int = 1  # samples of a rank and pass
-    optimizer: str = "adam"
-    has_views: bool = False  # gradients are views of buckets
     grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
     placement: str | None = None  # of the vectors of these times
-
-
-class Memory(NamedTuple):
-    """Bytes of a rank: data-parallel training holds all of it on each."""
-
-    parameters_nbytes: int
-    gradients_nbytes: int
-    optimizer_nbytes: int  # state of the optimizer, and float32 copies of 16-bit parameters
-    buckets_nbytes: int  # DDP's copies of gradients, none where they are views of buckets
-
-    @property
-    def total_nbytes(self) -> int:
-        """All of it, without activations, which are not known here."""
-        return sum(self)
-
-
-def memory_of(model: Model, dtype: str, optimizer: str, has_views: bool = False) -> Memory:
-    """Return the memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC
-    2020).
-
-    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True).
-    """
-    gradients = model.size_bytes(dtype)
-    state = STATES[optimizer] * model.parameters + narrow_elements(model, dtype)
-    return Memory(gradients, gradients, WIDE_NBYTES * state, 0 if has_views else gradients)
-
-
-def narrow_elements(model: Model, dtype: str) -> int:
-    """Return the number of parameters with a float32 copy."""
-    return sum(gradient.elements for gradient in model.gradients if DTYPES[gradient.dtype or dtype] < WIDE_NBYTES)
 
 
 class BatchRule(NamedTuple):
@@ -91,10 +52,9 @@ def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
 def document(result: Result) -> dict[str, Any]:
     """Return the values of a result."""
     setup = result.setup
-    own: dict[str, Any] = {"model": None, "packing": None, "buckets": [], "memory": None}
+    own: dict[str, Any] = {"model": None, "packing": None, "buckets": []}
     if setup:
-        held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
-        own = {"model": model_facts(setup), "packing": packing_facts(setup), "memory": held._asdict()}
+        own = {"model": model_facts(setup), "packing": packing_facts(setup)}
         own["buckets"] = [bucket_facts(setup, bucket) for bucket in buckets_of(setup)]
     return {
         "schema": SCHEMA,

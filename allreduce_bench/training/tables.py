@@ -5,11 +5,14 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
 from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
 from .measured import Measured, overlap_share
-from .result import Result, batch_rule, memory_of, narrow_elements
+from .result import Result, batch_rule
 from .step import Outcome, Setup, Variant, buckets_of
 
 # Numbers and tables
-GIB = 1 << 30
+BATCH_NOTE = (
+    "Batch is the effective batch, rate the factor of the learning rate by the linear rule, with a warm-up (Goyal et "
+    "al., 2017)."
+)
 ABSENT = "-"  # instead of a number
 WHOLE_TABLE = "--format json"  # option that shows all of a table
 HEADS = ("all-reduces", "exposed")
@@ -78,7 +81,7 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     columns = columns_of(_step_rows(result), left={1}, left_out=(8, 7, 4))  # the rate and the batch first
     tables = [[*fitted(columns, screen, WHOLE_TABLE)]]
     if setup:
-        tables.append(wrapped([memory_sentence(result)], screen))
+        tables.append(wrapped([BATCH_NOTE], screen))
     if result.variants:
         tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
     bounded = [one.is_lower_bound for one in result.outcomes] + [one.is_lower_bound for one in result.variants]
@@ -117,19 +120,6 @@ def _names(outcome: Outcome) -> str:
     """Return the algorithm of most buckets, and how many others there are."""
     algorithms = outcome.algorithms
     return algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
-
-
-def memory_sentence(result: Result) -> str:
-    """Say what a rank holds, and what the columns of batch and rate mean."""
-    assert (setup := result.setup) is not None
-    held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
-    copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
-    parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", "buckets"), held)
-    listed = ", ".join(f"{name} {size_bytes / GIB:.3g}" for name, size_bytes in parts)
-    return (
-        f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "
-        "rate the factor of the learning rate by the linear rule (Goyal et al., 2017), with a warm-up."
-    )
 
 
 def doubt_sentences(result: Result) -> list[str]:

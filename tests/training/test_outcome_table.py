@@ -1,7 +1,5 @@
 """The words about a modelled step."""
 
-import pytest
-
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.tables import Screen
 from allreduce_bench.training.architectures import known_model
@@ -12,7 +10,6 @@ from allreduce_bench.training.step import Setup, outcome, variants
 from allreduce_bench.training.tables import (
     answer,
     bucket_text,
-    memory_sentence,
     model_sentence,
     packing_sentence,
     result_text,
@@ -65,17 +62,6 @@ def test_the_text_says_that_it_is_modelled_and_ends_with_the_answer():
 
 def test_a_narrow_screen_gets_narrow_lines():
     assert max(map(len, result_text(result(), Screen(80)).splitlines())) <= 80
-
-
-@pytest.mark.parametrize("dtype, total", [("float32", "0.476"), ("float16", "0.428")])
-def test_memory_is_in_gib(dtype, total):
-    assert f"{float(total):.3g} GiB without" in memory_sentence(result(SETUP._replace(dtype=dtype)))
-
-
-def test_the_memory_says_what_else_the_numbers_contain():
-    assert "copies" not in memory_sentence(result())
-    half = memory_sentence(result(SETUP._replace(dtype="float16")))
-    assert "copies" in half
 
 
 def test_a_step_with_a_lower_bound_says_or_more():

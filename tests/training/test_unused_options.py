@@ -34,7 +34,7 @@ def test_what_changes_nothing_is_refused(given, options, measure, said):
 
 def test_what_counts_is_not():
     refuse_unused({"work", "steps", "scale", "batch"}, DEFAULTS, True)
-    refuse_unused({"alpha", "logs", "stage", "views"}, DEFAULTS, False)
+    refuse_unused({"alpha", "logs", "stage"}, DEFAULTS, False)
     refuse_unused({"calls", "alpha"}, {**DEFAULTS, "calls": "x.csv"}, False)
     refuse_unused({"ready_by"}, {**DEFAULTS, "shapes": "x.csv", "ready_by": "bytes"}, False)
 
