@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from ..report.ratio_table import ratio_lines, read_ratios
-from ..report.run_list import run_lines
 from ..runs.control import FORMATS
 from ..runs.folder import RunFolder
 from ..runs.inventory import KeptRun, is_run, kept_runs, newest_first
@@ -65,6 +63,8 @@ def _list_runs(folder: Path, found: Sequence[KeptRun], format_: str | None) -> N
     newest = f"allreduce-bench show {shell_word(found[0].folder.path)}"
     if format_:
         raise OneLineError(f"--format {format_}: is of the table of one run; name it: {newest} --format {format_}")
+    from ..report.run_list import run_lines  # late: it loads numpy
+
     click.echo("\n".join(run_lines(found, folder, screen())))
     talk(f"next: {newest}")
 
@@ -158,6 +158,7 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     folders = opened_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
+    from ..report.ratio_table import ratio_lines, read_ratios
     from ..slurm.sweep import missing_of_run
 
     gc.freeze()

@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from ..evaluation.acceptance import OPTION
 from ..launching.find import installed_wheel, loaded_library
 from ..machine.variables import drop_values
 from ..runs.folder import RunFolder
@@ -198,6 +197,8 @@ def choices_of(request: Request, earlier: Sequence[Submission] = ()) -> tuple[Sy
 
 def _steering(request: Request) -> tuple[str, ...]:
     """Return the options of `run` that are not in its plan, as its jobs get them; --within is a choice of its own."""
+    from ..evaluation.acceptance import OPTION  # late: it loads numpy
+
     control, asked = request.control, request.asked
     if "timeout_s" in asked:
         refuse_short_timeout(control.timeout_s)

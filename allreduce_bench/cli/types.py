@@ -91,6 +91,21 @@ class _Parsed(click.ParamType):
             raise OneLineError(f"{name}: {error}") from error
 
 
+class _WholeNumber(click.ParamType):
+    """The type of a whole number; a help without the limits that nobody meets."""
+
+    name = "integer"
+
+    def __init__(self, whole: Whole):
+        self.least, self.most = whole.least, whole.most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = click.INT.convert(value, param, ctx)
+        if not self.least <= number <= (self.most or number):
+            self.fail(f"found {number}, expected {self.least} to {self.most}", param, ctx)
+        return number
+
+
 def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
     """Return the type of an option whose words `parse` parses, or refuses with a ValueError."""
     return _Parsed(name, parse)
@@ -101,7 +116,7 @@ def type_of(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
     if isinstance(takes, Words):
         return _Parsed(takes.name, takes.parse)
     if isinstance(takes, Whole):
-        return click.IntRange(takes.least, takes.most)
+        return _WholeNumber(takes)
     if isinstance(takes, tuple):
         return click.Choice(takes)
     return click.Path(path_type=Path) if takes is Path else click.types.convert_type(takes)

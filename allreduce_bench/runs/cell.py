@@ -7,14 +7,15 @@ Also the random number generator that orders cells and draws random floats, and 
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..machine import PAGE_NBYTES
 from .competitor import Competitor
 from .schema import NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # texts
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})(?:-([a-z]\w{0,63}))?", re.ASCII)
@@ -127,8 +128,10 @@ def refuse_odd_difference(placement: str, itemsize: int) -> None:
         )
 
 
-def splitmix64(start: int, places: np.ndarray) -> np.ndarray:
+def splitmix64(start: int, places: "np.ndarray") -> "np.ndarray":
     """Return the numbers at `places`, int64, of the generator (SplitMix64) that begins at `start`: uint64 [place]."""
+    import numpy as np  # late: the helps of commands need none
+
     bits = np.uint64(start) + (places + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

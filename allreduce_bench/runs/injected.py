@@ -22,11 +22,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..units import nearest, parse_duration
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # patterns
 NONE, ONE_LATE, RAMP, RANDOM, HALF_LATE = "none", "one-late", "ramp", "random", "half-late"
@@ -160,7 +161,7 @@ def refuse_trace(arrival: str, digest: str, ranks: Sequence[int]) -> float:
     return float(trace_for(arrival, digest, ranks).max()) if arrival.endswith(TRACE) else 0.0
 
 
-def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
+def trace_for(path: str, digest: str, ranks: Sequence[int]) -> "np.ndarray":
     """Return the trace, unchanged since the run was planned, of as many ranks as each of `ranks`.
 
     Raises TraceError.
@@ -179,7 +180,7 @@ def digest_of_trace(path: str) -> str:
     return sha256(_content(Path(path))).hexdigest()
 
 
-def read_trace(path: Path) -> np.ndarray:
+def read_trace(path: Path) -> "np.ndarray":
     """Return float64 [step, rank]: seconds by which each rank is late, steps in ascending order. Raises TraceError."""
     rows = list(csv.reader(_content(path).decode(errors="replace").splitlines()))
     if not rows or [word.strip() for word in rows[0]] != HEADER:
@@ -197,6 +198,8 @@ def read_trace(path: Path) -> np.ndarray:
     if len(late_s) != len(steps) * size:
         step, rank = next((step, rank) for step in steps for rank in range(size) if (step, rank) not in late_s)
         raise TraceError(f"{path}: step {step} lacks rank {rank}; expected each rank in each step")
+    import numpy as np  # late: the helps of commands need none
+
     return np.array([[late_s[step, rank] for rank in range(size)] for step in steps])
 
 

@@ -18,8 +18,6 @@ from math import inf, log, sqrt
 from typing import Annotated
 from zlib import crc32
 
-import numpy as np
-
 from ..units import few, unknown_word
 from .cell import (
     ALL_FORCED,
@@ -105,7 +103,7 @@ class Plan:
             "-a",
             "--algorithms",
             section=Section.MEASURED,
-            help="What to measure, as 'list' names it, e.g. native:all,ring,ring@pipelined:256K,./mine.py@compiled "
+            help="What to measure, as 'list' names it, such as native,ring or ring@pipelined:256K,./mine.py "
             "[default: native and what 'list' has without +].",
             of=NAMES,
             after="ranks",
@@ -604,6 +602,8 @@ class Plan:
                 cells.append(Cell(competitor, size_bytes, segment, window))
         for name in FLOORS if self.floors and not launch.forced else ():
             cells += [self.floor(name, size) for size in (self.sizes if name != "null" else [min(self.sizes)])]
+        import numpy as np  # late: the helps of commands need none
+
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 

@@ -15,8 +15,6 @@ from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 from zlib import crc32
 
-from numpy import save
-
 from .. import __version__
 from .attempt import HEADERS, mark_line, seed_of
 from .files import kept_handle, unique_name, write_atomically
@@ -189,6 +187,8 @@ class Recorder:
 
         Returns the path, relative to the folder of the launches.
         """
+        from numpy import save  # late: the helps of commands need none
+
         content = io.BytesIO()
         save(content, stamps, allow_pickle=False)
         return self.keep_stamps(content.getvalue())

@@ -28,7 +28,7 @@ ERROR = "half a file"
             "error: explain takes one algorithm, or two to compare, found 0; type 'allreduce-bench explain ring'",
         ),
         ("run --hosts", "error: option '--hosts' requires an argument"),
-        ("run --iters 0", "error: --iters: 0 is not in the range 1<=x<=1000000000"),
+        ("run --iters 0", "error: --iters: found 0, expected 1 to 1000000000"),
         ("run extra", "error: run: 'extra' is a word too many; 'allreduce-bench run --help-all' shows all"),
         ("run ring", "error: run: 'ring' is a word too many; did you mean -a ring? "),
         ("run 4 8", "error: run: '4' is a word too many; did you mean -n 4? "),

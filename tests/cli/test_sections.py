@@ -2,10 +2,13 @@
 
 import re
 import shlex
+import subprocess
+import sys
 
 import click
 import pytest
 from click.testing import CliRunner
+from measured_runs import with_package
 
 from allreduce_bench.cli import main, purposes
 from allreduce_bench.cli.run import run
@@ -79,6 +82,20 @@ def test_the_help_shows_all_commands_in_groups():
     assert "Results go to stdout, progress to stderr." in text
     assert text == help_of("help") and help_of("run", "--help") == help_of("help", "run")
     assert all(len(line) <= 78 for line in text.splitlines())
+
+
+HELPS = """import sys
+from click.testing import CliRunner
+from allreduce_bench.cli import main
+for words in ("", "run", "show", "report", "compare", "import", "submit", "status", "list", "explain"):
+    assert CliRunner().invoke(main, [*words.split(), "--help"]).stdout
+print({"numpy", "pandas", "mpi4py"} & {*sys.modules})
+"""
+
+
+def test_helps_load_nothing_large():
+    ended = subprocess.run([sys.executable, "-c", HELPS], capture_output=True, text=True, env=with_package())
+    assert ended.stdout == "set()\n", ended.stderr
 
 
 @pytest.mark.parametrize("words", ["--help", "show", "show nowhere", "list"])
