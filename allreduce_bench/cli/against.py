@@ -121,7 +121,7 @@ def _refuse_unstored(text: str, asked: Mapping[str, Any]) -> None:
 
 
 def _refuse_equal(text: str, plan: Plan, plans: Sequence[Plan]) -> None:
-    """Raise OneLineError if a plan measures the same as one before it."""
+    """Raise OneLineError if a plan measures what an earlier plan measures."""
     own = conditions_of(plan)
     for other in plans:
         others = conditions_of(other)
@@ -139,7 +139,7 @@ def _refuse_equal(text: str, plan: Plan, plans: Sequence[Plan]) -> None:
 def begin_runs(runs: Sequence[Run], requests: Sequence[Request]) -> None:
     """Write the plans of new runs, all at once; existing runs are not changed. Raises as `begin_run`.
 
-    Where another job begins them at the same time, its plans are taken.
+    Where another job begins the runs meanwhile, its plans are taken.
     """
     if len(runs) == 1:
         runs[0].plan = begin_run(runs[0].folder, runs[0].plan, requests[0])

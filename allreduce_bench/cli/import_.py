@@ -122,7 +122,7 @@ class ReadLogs(NamedTuple):
 
 
 def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> ReadLogs:
-    """Read logs, each with its parts (see `parts_of_logs`); print on stderr what was left out of them.
+    """Read logs, each with its parts (see `parts_of_logs`); print on stderr what was left out.
 
     `options`: values of OPTIONS, and perhaps `algorithm`. Raises LogError; OneLineError for numbers of ranks or nodes
     that do not match the number of logs.

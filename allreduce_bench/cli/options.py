@@ -110,7 +110,7 @@ def measuring_options(command: Callable) -> Callable:
 
 
 def job_options(command: Callable) -> Callable:
-    """Add the further options of `run`: those of jobs, and for when something goes wrong."""
+    """Add the options of `run` for jobs, and for when something goes wrong."""
     return _add_options(command, (name for name, each in OPTIONS.items() if each.section in OF_RUN_ALONE))
 
 
@@ -176,7 +176,7 @@ def launch_options(command: Callable) -> Callable:
 
 
 def start_options(command: Callable) -> Callable:
-    """Add those that say where and how ranks are started."""
+    """Add the options that say where and how ranks are started."""
     per_node = click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
     hosts = click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
     return hosts(per_node(launch_options(command)))

@@ -94,7 +94,7 @@ def algorithm_fields(
 ) -> dict[str, Any]:
     """Return the fields of a plan for `names`: competitors as users write them; None: those by default.
 
-    `ways` are those of ours that name none. The library's algorithms imply native, and a compiled way
+    `ways` are the ways of our algorithms that name none. The library's algorithms imply native, and a compiled way
     native@compiled where native is measured. `of_ranks` says which library ranks load. Raises AlgorithmError, or
     ValueError for a forced one of no library, and for the default of forced ones alone.
     """

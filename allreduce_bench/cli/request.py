@@ -51,11 +51,11 @@ class Request:
         return Control(**asked_fields(Control, self.options), limits=limits)
 
     def deciding(self, **options: Any) -> "Request":
-        """Return the same request with other values of some options, which the user did not give."""
+        """Return this request with other values of some options, which the user did not give."""
         return replace(self, options={**self.options, **options})
 
     def starting(self, library: Callable[[], str]) -> "Request":
-        """Return the same request, of ranks that will be started and load `library`."""
+        """Return this request, for ranks that will be started and load `library`."""
         return replace(self, library=library, starts_ranks=True)
 
     def plan(self) -> Plan:

@@ -26,7 +26,7 @@ def run_from_outside(
 ) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
-    The launches of several runs, which differ in conditions, alternate; the folder returned is that of the first.
+    The launches of several runs, which differ in conditions, alternate; the folder of the first run is returned.
     `after_first` is called after the first launch, if others follow. The phases are those of
     `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
     around is too small, OneLineError for a user's algorithm that is no all-reduce.

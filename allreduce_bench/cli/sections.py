@@ -46,9 +46,9 @@ class Sectioned(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""
         sections: dict[str, list] = {}
-        title = "Options"  # later that of the option before
+        title = "Options"
         for parameter in self.get_params(ctx):
-            title = parameter.section.value if hasattr(parameter, "section") else title  # else that of the one before
+            title = parameter.section.value if hasattr(parameter, "section") else title  # else the title before
             if self.first and (parameter.name == HELP_ALL or parameter is self.get_help_option(ctx)):
                 title = "Help"
             elif self.first and parameter.name not in self.first and not ctx.meta.get(HELP_ALL):

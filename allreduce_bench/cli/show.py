@@ -36,12 +36,9 @@ def show(run: Path, format_: str | None) -> None:
     RUN may be another folder of runs. The list counts cells as their launches marked them, over all launches; a grade
     is the worst over the rank counts.
 
-    On a terminal a table that is too wide is cut into parts below each other, with the sizes repeated. To reduce the
-    number of parts, these columns are left out, in this order: the intervals, eff. where local work alone sets the
-    lower bound, #wrong if it is 0 everywhere, algbw; its last line says what. The width is COLUMNS, else that of the
-    terminal; a pipe or a file gets the whole table, without intervals. eff. is the efficiency of the lowest time, lower
-    bound / time; the report and --format csv have it for every time, with that by the lower bound of the algorithm's
-    own schedule.
+    On a terminal a table that is too wide is cut into parts below each other, and columns are left out; its last line
+    names them. The width is COLUMNS, else the width of the terminal; a pipe or a file gets the whole table, without
+    intervals. eff. is the efficiency of the lowest time: lower bound / time.
     """
     found = kept_runs(run) if run.is_dir() and not is_run(run) else []
     if found or run == RESULTS and not is_run(run):
@@ -125,7 +122,7 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
     "if that file is a report of other runs].",
 )
 @click.option(
-    "--ratios", type=click.Path(path_type=Path), help="History of make ratios: the page ends with a table of it."
+    "--ratios", type=click.Path(path_type=Path), help="History of make ratios, for a table at the end of the page."
 )
 @click.option(
     "--survive", type=click.Path(path_type=Path), help="What survive --format json printed: a section on lost ranks."
@@ -154,7 +151,7 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     if output and output.suffix.lower() not in (".html", ".htm"):
         raise OneLineError(f"-o {output}: expected a name that ends in .html")
     if width and not kind:
-        raise OneLineError("--width is that of the figures for a paper; add --figures pdf, svg or png")
+        raise OneLineError("--width is the width of figures for a paper; add --figures pdf, svg or png")
     folders = opened_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws

@@ -60,7 +60,7 @@ PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
 
 class SubmitCommand(Sectioned):
-    """A command with the options of `run`, without those that have no meaning here."""
+    """A command with the options of `run` that have a meaning here."""
 
     def __init__(self, *args, params, **kwargs):
         for parameter in params:
@@ -183,7 +183,7 @@ def submit(context: click.Context, **options) -> None:
 
 
 def choices_of(request: Request, earlier: Sequence[Submission] = ()) -> tuple[System, SubmissionChoices]:
-    """Return the system and the other choices: those of the last submission, if any, unless options are given."""
+    """Return the system and the other choices: of the options, else of the last submission, else the defaults."""
     last = earlier[-1].choices if earlier else SubmissionChoices(GENERIC)
     options = request.options
     arguments = check_sbatch_words(options["arguments"])

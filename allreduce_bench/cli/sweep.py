@@ -114,8 +114,8 @@ RESULTS = Path("results")
 def status(sweep: Path | None) -> None:
     """Show the state and the progress of the jobs of SWEEP, why jobs failed, and the next step.
 
-    SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are those that the jobs
-    wrote down themselves.
+    SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are as the jobs wrote
+    them down.
     """
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages((run.folder for run in overview.runs), missing=False)

@@ -226,8 +226,8 @@ def progress() -> LateLines:
 def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     """Print on stderr the damages of runs: changed, truncated or lost files, and launches without checksums.
 
-    With `missing` also the cells that were not measured, such as those of a deleted launch; commands that measure or
-    list them report these themselves.
+    With `missing` also the cells that were not measured, such as the cells of a deleted launch; commands that measure
+    or list cells report these themselves.
     """
     from ..report.damage_sentence import damage_report  # late: no rank reports it
 
