@@ -64,7 +64,7 @@ def examples_of(name: str) -> list[str]:
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_every_help_ends_with_examples_that_can_be_typed(name):
     commands = examples_of(name)
-    assert 2 <= len(commands) <= 4
+    assert 2 <= len(commands) <= 5
     for command in commands:
         program, of_example, *words = shlex.split(command)
         assert program == "allreduce-bench" and of_example in COMMANDS
