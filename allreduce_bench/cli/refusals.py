@@ -100,11 +100,11 @@ def _name(parameter: click.Parameter) -> str:
 
 
 def _meant_or_help(meant: str, context: click.Context | None) -> str:
-    """Return the suggestion, and the help command that shows all options, or all commands without a context."""
-    is_short = context is not None and bool(getattr(context.command, "first", ()))
-    help_option = "--help-all" if is_short else "--help"
+    """Return the suggestion, and the advice of the command, else the help that shows all options, or all commands."""
+    command = context.command if context else None
+    help_option = "--help-all" if getattr(command, "first", ()) else "--help"
     words = " ".join(filter(None, ["allreduce-bench", _command_of(context), help_option]))
-    return " ".join(filter(None, [meant, f"'{words}' shows all"]))
+    return " ".join(filter(None, [meant, getattr(command, "advice", f"'{words}' shows all")]))
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:

@@ -28,7 +28,7 @@ from ..slurm.submission import NOTHING, check_folder, refuse_down_partition, sub
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
-from ..units import nearest, parse_counts, shell_word, three_digits
+from ..units import parse_counts, shell_word, three_digits
 from .options import OPTIONS, measuring_options
 from .request import Request, planned_run, refuse_short_timeout
 from .resumed import kept_plan
@@ -59,26 +59,25 @@ NODES = parsed("nodes", lambda text: tuple(parse_counts(text, "node")))
 PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
 
+HELPS = {  # of options of `run` that mean something else here
+    "ranks_per_node": "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
+    "within_s": "Time of each job for its measurements, e.g. 25m.",
+    "output": "Folder of the sweep [default: results/DATE_NAME].",
+}
+
+
 class SubmitCommand(Sectioned):
     """A command with the options of `run` that have a meaning here."""
 
+    advice = "put options of sbatch after --"
+
     def __init__(self, *args, params, **kwargs):
         for parameter in params:
+            parameter.help = HELPS.get(parameter.name, getattr(parameter, "help", None))
+            parameter.hidden = parameter.name in SENSELESS
             if parameter.name == "ranks_per_node":
                 parameter.type = RANKS
-                parameter.help = "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1]."
-            parameter.hidden = parameter.name in SENSELESS
         super().__init__(*args, params=params, **kwargs)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and explain where the options of sbatch belong."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            options = [name for option in self.params for name in option.opts if name.startswith("--")]
-            meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
-            sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
-            raise OneLineError(f"{sentence} put options of sbatch after --") from error
 
 
 @click.command(
