@@ -29,13 +29,11 @@ def _bare(word: str, prefix: str) -> str:
 def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = "") -> str:
     """Format `unknown op 'summ'; did you mean sum? known: sum, avg, …` for a `word` that is not in `known`.
 
-    `all_known` says where all of them are shown; it replaces their list if a similar word is found.
+    `all_known` says where all known words are shown; it replaces their list.
     """
     known = list(known)
-    near = nearest(word, known)
-    meant = f"{near} " if near else ""
-    shown = all_known if near and all_known else f"known: {', '.join(known)}"
-    return f"unknown {kind} '{escaped(word)}'; {meant}{shown}"
+    parts = [nearest(word, known), all_known or f"known: {', '.join(known)}"]
+    return f"unknown {kind} '{escaped(word)}'; {' '.join(filter(None, parts))}"
 
 
 def parse_size(text: str) -> int:

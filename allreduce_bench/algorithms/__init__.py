@@ -93,9 +93,7 @@ def _unknown(word: str, also: Sequence[str]) -> str:
         return f"{word}: schedules in XML are not read; write the algorithm in Python, see docs/own-algorithm.md"
     if because := _why_no_way(word):
         return because
-    own = ", or the path of your own .py file"
-    sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
-    return sentence + own * ("; known: " in sentence)
+    return unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
 
 
 def _why_no_way(word: str) -> str:
