@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run
-from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
+from measured_runs import EIGHT_CELLS, done, here, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.runs.folder import RunFolder
@@ -28,6 +28,13 @@ def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
     for name in [name for name in os.environ if name.startswith("SLURM_")]:
         monkeypatch.delenv(name)
     return SlurmPrograms(tmp_path / "slurm", monkeypatch)
+
+
+@pytest.fixture
+def job(slurm, monkeypatch) -> None:
+    """The tests are in this job."""
+    for name, value in JOB.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -94,7 +101,7 @@ def test_a_slurm_that_does_not_answer_and_a_report_that_fails_change_nothing(slu
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
     folder = tmp_path / "run"
-    process = start(interpreters()[0], "-n", 2, *LONG_RUN, "--launches", 1, "--requeue", "-o", folder)
+    process = start(interpreters()[0], "-n", 2, *EIGHT_CELLS, "--launches", 1, "--requeue", "-o", folder)
     wait_for_cells(process, folder, 2)
     assert record(folder)["end"] is None
     process.send_signal(number)
@@ -106,7 +113,7 @@ def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
 
 def warned(python: Path, folder: Path, cells: int, *more: object) -> subprocess.CompletedProcess:
     """A run that is warned when so many cells are done; with none, when the first launch is being started."""
-    process = start(python, "-n", 2, *LONG_RUN, "--launches", 2, "--resume", "-v", "-o", folder, *more)
+    process = start(python, "-n", 2, *EIGHT_CELLS, "--launches", 1, "--resume", "-v", "-o", folder, *more)
     if cells:
         wait_for_cells(process, folder, cells)
     else:
@@ -118,20 +125,20 @@ def warned(python: Path, folder: Path, cells: int, *more: object) -> subprocess.
 
 @needs_mpi
 def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tmp_path):
-    in_turn(1, python)
     """scontrol, as Slurm does, ends the job at once: neither of them may die of it before all is said."""
+    in_turn(1, python)
     slurm.answer("scontrol", '[ "$1" != requeue ] || { kill -TERM $PPID; kill -TERM $$; }')
     folder = tmp_path / "run"
     result = warned(python, folder, 2, "--requeue", "--report")
     kept, told = done(folder), record(folder)
     assert result.returncode == 1 and ["requeue", "12"] in slurm.calls("scontrol")
-    (left,) = re.findall(r"^error: job 12 requeued: (\d+) of 24 cells left$", result.stderr, re.MULTILINE)
-    assert int(left) == 24 - len(kept) and "Traceback" not in result.stderr
-    assert told["end"] == "warned" and told["requeued"] and told["why"] == f"job 12 requeued: {left} of 24 cells left"
+    (left,) = re.findall(r"^error: job 12 requeued: (\d+) of 8 cells left$", result.stderr, re.MULTILINE)
+    assert int(left) == 8 - len(kept) and "Traceback" not in result.stderr
+    assert told["end"] == "warned" and told["requeued"] and told["why"] == f"job 12 requeued: {left} of 8 cells left"
     assert not (folder / "report.html").exists()  # the next start writes it
     again = ended(start(python, "--resume", "--requeue", "--report", "-o", folder, SLURM_RESTART_COUNT="1"))
     assert again.returncode == 0, again.stderr
-    assert len(done(folder)) == len(set(done(folder))) == 24 and set(kept) <= set(done(folder))
+    assert len(done(folder)) == len(set(done(folder))) == 8 and set(kept) <= set(done(folder))
     last = records(folder)["job-12.1.json"]
     assert last["end"] == "done" and last["restart"] == 1 and (folder / "report.html").is_file()
 
@@ -140,10 +147,10 @@ def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tm
 @needs_mpi
 def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     folder = tmp_path / "run"
-    result = warned(interpreters()[0], folder, 0, "--requeue", "--only", "2r-1,2r-2")
-    why = "24 of 24 cells left; not requeued: no cell was finished since this start; increase the time limit"
+    result = warned(interpreters()[0], folder, 0, "--requeue", "--only", "2r-1")
+    why = "8 of 8 cells left; not requeued: no cell was finished since this start; increase the time limit"
     why += "; to continue: "
-    command = f"allreduce-bench run --resume -o {folder} --only 2r-1,2r-2"
+    command = f"allreduce-bench run --resume -o {folder} --only 2r-1"
     assert result.returncode == 1
     assert f"limit: {why}{command}" in result.stderr.splitlines()[-1]
     assert record(folder)["end"] == "warned" and record(folder)["why"].endswith(command)
@@ -164,35 +171,41 @@ def test_a_refused_requeue_is_said_in_slurms_words(slurm, tmp_path):
 
 
 @needs_mpi
-def test_a_job_that_is_too_small_is_refused_before_anything_is_written(slurm, tmp_path):
-    (python, *_), new = interpreters(), tmp_path / "new"
+@pytest.mark.usefixtures("job")
+def test_a_job_that_is_too_small_is_refused_before_anything_is_written(run_on_ranks, tmp_path):
+    new = tmp_path / "new"
     words = ["-n", "2,6", "--ranks-per-node", 2, "--sizes", 8, "-a", "ring"]
-    said = one_line_error(ended(start(python, *words, "--resume", "-o", new)))
+    said = one_line_error(run_on_ranks(*words, "--resume", "-o", new))
     assert all(words in said for words in ("6r-1: 6 ranks", "2 per node", "3 nodes, but job 12 has 2", "--nodes=3"))
     assert not new.exists()
 
 
 @needs_mpi
-def test_what_a_job_refuses_stands_in_its_record(slurm, tmp_path):
+@pytest.mark.usefixtures("job")
+def test_what_a_job_refuses_stands_in_its_record(run_on_ranks, tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), ranks=(2,), launches=2).path
-    said = one_line_error(ended(start(interpreters()[0], "--resume", "--only", "2r-7", "-o", folder)))
+    said = one_line_error(run_on_ranks("--resume", "--only", "2r-7", "-o", folder))
     told = record(folder)
     assert all(words in said for words in ("--only 2r-7", "no such launch; known: 2r", "-1 to -2"))
     assert told["end"] == "refused" and f"error: {told['why']}" == said and told["ended"]
 
 
 @needs_mpi
-def test_in_a_job_its_tasks_are_the_ranks(slurm, tmp_path):
+@pytest.mark.usefixtures("job")
+def test_in_a_job_its_tasks_are_the_ranks(run_on_ranks, monkeypatch, tmp_path):
     folder = tmp_path / "run"
-    words = ["--sizes", 8, "-a", "ring", "--iters", 2, "--no-reference-times", "--launches", 1, "-o", folder]
-    assert ended(start(interpreters()[0], *words, SLURM_NTASKS="3", SLURM_JOB_NUM_NODES="1")).returncode == 0
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
+    monkeypatch.setenv("SLURM_NTASKS", "3")
+    assert run_on_ranks(*SMALL[2:], "--launches", 1, "-o", folder).returncode == 0
     assert RunFolder(folder).plan().ranks == (3,)
 
 
 @needs_mpi
 def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     folder = tmp_path / "run"
-    process = start(interpreters()[0], "-n", 2, *LONG_RUN, "--launches", 1, "--requeue", "-o", folder, SLURM_JOB_ID="")
+    process = start(
+        interpreters()[0], "-n", 2, *EIGHT_CELLS, "--launches", 1, "--requeue", "-o", folder, SLURM_JOB_ID=""
+    )
     wait_for_cells(process, folder, 1)
     process.send_signal(signal.SIGUSR1)
     result = ended(process)
@@ -200,9 +213,8 @@ def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
 
 
-@needs_mpi
-def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(tmp_path):
-    environ = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
-    command = [interpreters()[0], "-m", "allreduce_bench", "run", "--report", "--requeue", "-o", tmp_path / "run"]
-    said = one_line_error(subprocess.run(command, env=environ, capture_output=True, text=True))
+def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(monkeypatch, tmp_path):
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    said = one_line_error(here("run", "--report", "--requeue", "-o", tmp_path / "run"))
     assert "--requeue, --report under a launcher" in said
