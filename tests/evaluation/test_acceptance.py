@@ -1,13 +1,11 @@
 """Limits that a machine has to meet: how they are read, whom they judge, and what a run does about them."""
 
 import subprocess
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run, waits
-from rank_programs import launch
+from measured_runs import mpirun
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
@@ -178,24 +176,22 @@ def test_a_near_miss_is_not_rounded_to_the_limit(summary):
 
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-WORDS = ["run", "-a", "native,ring", "--sizes", "8,1M", "--launches", "1", "--iters", "5", "--identify=never"]
-
-
-def bench(python: Path, *words: object, launcher: Sequence[str] = ()) -> subprocess.CompletedProcess:
-    command = [*launcher, str(python), "-m", "allreduce_bench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 @needs_mpi
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("started", ["by us", "by mpirun"])
-def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python, tmp_path, started):
+def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python, run_on_ranks, tmp_path, started):
     in_turn(started == "by us", python)
-    launcher, count = [], ["-n", "2"]
-    if started == "by mpirun":
-        launcher, count = launch(python, 2), []
+
+    def run(*words: object) -> subprocess.CompletedProcess:
+        if started == "by us":
+            return run_on_ranks(*words)
+        return subprocess.run(mpirun(python, 2, "run", *words), capture_output=True, text=True, timeout=240)
+
+    words = [*("-n", 2) * (started == "by us"), "-a", "native,ring", "--sizes", "8,1M", "--launches", 1, "--iters", 5]
     limits = ["--min-busbw", "1M:0.000001,ring:1M:1000000", "--max-time", "8:1h"]
-    result = bench(python, *WORDS, *count, *limits, "-o", tmp_path / "run", launcher=launcher)
+    result = run(*words, *limits, "-o", tmp_path / "run")
     assert result.returncode == 1 and "Traceback" not in result.stderr
     judged = [line for line in result.stdout.splitlines() if line.startswith(("accepted: ", "FAILED: "))]
     assert len(judged) == 3 and result.stdout.strip().splitlines()[-3:] == judged
@@ -204,7 +200,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     if started == "by us":
         assert "error: not accepted: ring 1 MiB, 2 ranks; results" in result.stderr.splitlines()[-1]
     limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring:1M:1h", "--format", "csv"]
-    again = bench(python, "run", "--resume", *limits, "-o", tmp_path / "run", launcher=launcher)
+    again = run("--resume", *limits, "-o", tmp_path / "run")
     assert again.returncode == 0, again.stderr
     assert again.stderr.count("accepted: ") == 3 and "accepted" not in again.stdout
 

@@ -1,7 +1,7 @@
 """Where one algorithm hands over to another."""
 
 import pytest
-from made_rows import made_row
+from made_rows import made_rows
 
 from allreduce_bench.evaluation.verdict import hand_over
 
@@ -13,7 +13,8 @@ def rows_of(crossing: float, sizes=SIZES):
     """tree takes 1 + n / 1000, ring as much at `crossing`, from a larger start with a lower slope."""
     start, slope = 1 + crossing / 2000, 1 / 2000
     times = {n: {"tree": 1 + n / 1000, "ring": start + slope * n} for n in sizes}
-    return {n: {name: made_row(name, n, [s] * 3) for name, s in of_size.items()} for n, of_size in times.items()}
+    rows = made_rows({(name, n): [s] * 3 for n, of_size in times.items() for name, s in of_size.items()})
+    return {n: {row["competitor"]: row for row in rows if row["size_bytes"] == n} for n in times}
 
 
 @pytest.mark.parametrize("crossing", [100, 5000, 70000])

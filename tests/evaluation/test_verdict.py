@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from made_rows import made_row, rank, ranked_rows
+from made_rows import made_row, made_rows, rank, ranked_rows
 
 from allreduce_bench.evaluation import verdict as reasons
 from allreduce_bench.evaluation.verdict import Probable, verdicts
@@ -183,7 +183,7 @@ def test_who_has_no_time_at_a_size_may_be_the_fastest_there_and_hands_over_to_no
 
 
 def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few():
-    rows = [made_row(name, n, [s] * 5) for n in SIZES for name, s in (("ring", 1.0), ("native", 2.0))]
+    rows = made_rows({(name, n): [s] * 5 for n in SIZES for name, s in (("ring", 1.0), ("native", 2.0))})
     slow = next(row for row in rows if (row["competitor"], row["size_bytes"]) == ("ring", SIZES[2]))
     slow |= made_row("ring", SIZES[2], [20.0, 20.0])
     (won,) = verdicts(rank(rows))

@@ -89,8 +89,9 @@ def marked(path: str, content: bytes) -> set[Cell]:
 def states(
     operations: list[Operation], draws: int, seed: int
 ) -> Iterator[tuple[str, dict[str, bytes | None], set[Cell], set[Cell]]]:
-    """For each possible state its name, its files, the cells that must be in it, and those that may be."""
+    """For each possible state, once, its name, its files, the cells that must be in it, and those that may be."""
     draw, disk = random.Random(seed), Disk()
+    seen: set[tuple[frozenset, ...]] = set()
     waited_for: dict[str, set[Cell]] = {}
     written: dict[str, set[Cell]] = {}
     for number, operation in enumerate(operations):
@@ -102,13 +103,13 @@ def states(
             if operation.kind == "sync":
                 waited_for[path] = cells
         fates: list[Fate] = [*CERTAIN, *(drawn(draw) for _ in range(draws))]
-        seen: list[dict[str, bytes | None]] = []
+        must, may = set().union(*waited_for.values()), set().union(*written.values())
         for fate in fates:
             files = disk.after_cut(fate)
-            if files not in seen:
-                seen.append(files)
-                name = f"{number} ({operation.kind} {path}), {fate.name}"
-                yield name, files, set().union(*waited_for.values()), set().union(*written.values())
+            state = frozenset(files.items()), frozenset(must)  # what may be there only grows
+            if state not in seen:
+                seen.add(state)
+                yield f"{number} ({operation.kind} {path}), {fate.name}", files, must, may
 
 
 def judge(folder: RunFolder, must: set[Cell], may: set[Cell], truth: Times, tally: Tally) -> None:

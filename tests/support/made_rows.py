@@ -15,18 +15,19 @@ CALLS = 20
 
 def made_row(competitor: str, size_bytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
     """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
-    (row,) = _made_rows({(competitor, size_bytes): medians_s}, ranks, changed)
+    (row,) = made_rows({(competitor, size_bytes): medians_s}, ranks, changed)
     return row
 
 
 def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:
     """A row of each (competitor, size_bytes), ranked."""
-    return rank(_made_rows(medians_s, changed.pop("ranks", 2), changed))
+    return rank(made_rows(medians_s, changed.pop("ranks", 2), changed))
 
 
-def _made_rows(
-    medians_s: Mapping[tuple[str, int], Sequence[float]], ranks: int, changed: Mapping[str, Any]
+def made_rows(
+    medians_s: Mapping[tuple[str, int], Sequence[float]], ranks: int = 2, changed: Mapping[str, Any] = {}
 ) -> list[SummaryRow]:
+    """A row of each (competitor, size_bytes): many at once take as long as one."""
     times_s = {
         (ranks, *cell): {f"{ranks}r-{number}": [median_s] * CALLS for number, median_s in enumerate(of_cell, start=1)}
         for cell, of_cell in medians_s.items()

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
@@ -64,15 +62,20 @@ def test_the_layouts_are_the_originals_to_the_blank(rows_and_result):
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_a_real_run_prints_each_format_and_nothing_else(python, tmp_path):
+def test_a_real_run_prints_each_format_and_nothing_else(python, run_on_ranks, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    words = ["run", "-n", "2", "--sizes", "0,8,64K", "-a", "native,ring", "--launches", "1", "--iters", "5"]
-    words += ["--identify=never"]
-    first = printed(python, *words, "--format", "csv", "-o", folder)
+
+    def printed(*words: object) -> str:
+        result = run_on_ranks(*words, "-o", folder)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    words = ["-n", 2, "--sizes", "0,8,64K", "-a", "native,ring", "--launches", 1, "--iters", 5]
+    first = printed(*words, "--format", "csv")
     assert first == (folder / "summary.csv").read_text()
     assert [row["state"] for row in csv.DictReader(first.splitlines())] == ["done"] * 6
-    text = {name: printed(python, "run", "--resume", "-o", folder, "--format", name) for name in FORMATS}
+    text = {name: printed("--resume", "--format", name) for name in FORMATS}
     rows = summarise(RunFolder(folder))
     assert text["csv"] == first and "6 of 6 cells done" in text["table"]
     assert [cell["time_s"] for cell in json.loads(text["json"])["results"]] == [row["time_s"] for row in rows]
@@ -81,10 +84,3 @@ def test_a_real_run_prints_each_format_and_nothing_else(python, tmp_path):
     assert list(superbench(text["nccl"])) == [8, 65536]  # it leaves size 0 out
     numbered = [line for name in ("osu", "nccl") for line in text[name].splitlines() if not line.startswith("#")]
     assert len(numbered) == 12 and all(line.split()[0] in ("0", "8", "65536") for line in numbered)
-
-
-def printed(python: Path, *words: object) -> str:
-    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
