@@ -1,43 +1,40 @@
 """The demo: from nothing to a report; never on a login node unless told."""
 
 import os
-import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from interpreters import interpreters
+from measured_runs import bench, here
 
 from allreduce_bench.cli.demo import ranks_within
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
-def demo(*words, path: str) -> subprocess.CompletedProcess:
-    jobs = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}
-    environ = {name: value for name, value in os.environ.items() if name not in jobs} | {"PATH": path}
-    command = [sys.executable, "-m", "allreduce_bench", "demo", *map(str, words)]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.fixture
-def login_node(tmp_path) -> str:
-    """A PATH in which a scheduler exists, and its controller answers."""
+@pytest.fixture(autouse=True)
+def login_node(tmp_path, monkeypatch) -> None:
+    """A scheduler exists, its controller answers, and no job is around."""
+    for job in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"):
+        monkeypatch.delenv(job, raising=False)
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("sbatch", "scontrol"):
         (programs / name).write_text("#!/bin/sh\necho 'Slurmctld(primary) at login is UP'\n")
         (programs / name).chmod(0o755)
-    return f"{programs}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
 
 
-def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
-    result = demo("-o", tmp_path / "run", path=login_node)
+def test_it_refuses_to_load_a_login_node(tmp_path):
+    result = here("demo", "-o", tmp_path / "run")
     assert result.returncode == 2 and "sbatch exists" in result.stderr
     assert not (tmp_path / "run").exists()
 
 
-def test_it_ends_with_the_path_of_a_report(login_node, tmp_path):
-    result = demo("--here", "-n", "2,3", "--within", "8s", "-o", tmp_path / "run", path=login_node)
+def test_it_ends_with_the_path_of_a_report(tmp_path):
+    words = ["demo", "--here", "-n", "2,3", "--within", "8s", "-o", tmp_path / "run"]
+    result = bench(Path(sys.executable), *words)
     assert result.returncode == 0, result.stderr
     assert result.stderr.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
     page = (tmp_path / "run" / "report.html").read_text()

@@ -27,42 +27,54 @@ def core(tmp_path_factory) -> Path:
     return place
 
 
-def said(python: Path, core: Path, *words, status: int = 0) -> str:
-    """What a command of the copy prints on stdout, run in a folder of its own."""
+COMMANDS_IN_TURN = """
+import json, sys
+from click.testing import CliRunner
+from allreduce_bench.cli import main
+for words in json.load(sys.stdin):
+    print(json.dumps([(result := CliRunner().invoke(main, words)).exit_code, result.stdout, str(result.exc_info)]))
+"""
+
+
+def printed(python: Path, core: Path, *program: object, **options) -> str:
+    """What a program of an interpreter that has the copy prints, in a folder of its own."""
     desk = core / python.parent.parent.name
     desk.mkdir(exist_ok=True)
-    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    environ = {**os.environ, "PYTHONPATH": str(core)}
-    done = subprocess.run(command, cwd=desk, env=environ, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == status and "Traceback" not in done.stderr, done.stderr
+    command, environ = [str(python), *map(str, program)], {**os.environ, "PYTHONPATH": str(core)}
+    done = subprocess.run(command, cwd=desk, env=environ, capture_output=True, text=True, timeout=100, **options)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     return done.stdout
+
+
+def said(python: Path, core: Path, *commands: str, status: int = 0) -> list[str]:
+    """What each of these commands of the copy prints on stdout, one after the other in one process."""
+    words = json.dumps([command.split() for command in commands])
+    results = [json.loads(line) for line in printed(python, core, "-c", COMMANDS_IN_TURN, input=words).splitlines()]
+    assert [result[0] for result in results] == [status] * len(commands), results
+    return [text for _, text, _ in results]
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_it_measures_and_reads_what_it_measured(core, python):
     in_turn(0, python)
-    few = ["--launches", 1, "--iters", 3, "--no-reference-times", "--executor", "sendrecv", "--identify=never"]
-    table = said(
-        python, core, "run", "-n", 2, "-a", "native,ring", "--sizes", "8,1K", *few, "--compute", "1ms", "-o", "a"
-    )
-    assert "ring" in table
-    assert "ring" in said(python, core, "show", "a")
-    assert len(json.loads(said(python, core, "show", "a", "--format", "json"))["results"]) == 4
-    said(python, core, "report", "a", "-o", "a.html")
+    few = "--launches 1 --iters 3 --no-reference-times --executor sendrecv --identify=never --compute 1ms"
+    run = f"run -n 2 -a native,ring --sizes 8,1K {few} -o a"
+    table = printed(python, core, "-m", "allreduce_bench", *run.split())
+    shown, as_json, _ = said(python, core, "show a", "show a --format json", "report a -o a.html")
+    assert "ring" in table and "ring" in shown and len(json.loads(as_json)["results"]) == 4
     assert "<h2" in (core / python.parent.parent.name / "a.html").read_text()
 
 
 def test_it_imports_fits_predicts_and_proves(core):
-    python = Path(sys.executable)
-    said(python, core, "import", LOGS / "osu_v7.4_2ranks_case1.txt", "-n", 2, "-o", "osu")
-    assert "ring" in said(python, core, "predict", "-a", "ring", "-n", 4, "--alpha", "1us", "--bandwidth", "10GB/s")
-    assert "ring" in said(python, core, "verify", "ring", "-n", "1-4")
-    assert "ring" in said(python, core, "list")
+    log = LOGS / "osu_v7.4_2ranks_case1.txt"
+    commands = [f"import {log} -n 2 -o osu", "predict -a ring -n 4 --alpha 1us --bandwidth 10GB/s"]
+    commands += ["verify ring -n 1-4", "list"]
+    assert all("ring" in text for text in said(Path(sys.executable), core, *commands)[1:])
 
 
 def test_its_help_has_no_command_of_a_wing(core):
-    text = said(Path(sys.executable), core, "--help")
+    (text,) = said(Path(sys.executable), core, "--help")
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()}
     assert {"run", "show", "fit"} <= listed
     assert not listed & set(COMMANDS)
