@@ -3,7 +3,8 @@
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ from made_runs import build_run, launch_facts
 from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
+from allreduce_bench.comparison import conditions
 from allreduce_bench.comparison.command import compare as command
 from allreduce_bench.comparison.conditions import FACTS
 from allreduce_bench.runs.folder import RunFolder
@@ -59,6 +61,20 @@ def refusal(*words: object) -> str:
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")
     return line.removeprefix("error: ")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def runs_read_once() -> Iterator[None]:
+    """A run is read again only where a file of it has changed: tests compare the same ones in many ways."""
+    read = cache(lambda path, place, files, read=conditions._read_run: read(path, place))
+
+    def read_run(path: Path, place: Path) -> conditions.ComparedRun:
+        found = ((file, file.stat()) for file in place.rglob("*"))
+        return read(path, place, frozenset((file, stat.st_mtime_ns, stat.st_size) for file, stat in found))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "_read_run", read_run)
+        yield
 
 
 @pytest.fixture
