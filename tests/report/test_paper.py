@@ -17,6 +17,13 @@ def run(tmp_path_factory):
     return build_run(tmp_path_factory.mktemp("runs") / "run")
 
 
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    """A run of few figures and panels."""
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    return build_run(folder, algorithms=("native", "ring"), ranks=(2,), launches=1)
+
+
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch):
     """What a fit finds is tested elsewhere."""
@@ -39,18 +46,17 @@ def test_each_panel_is_a_file_as_wide_as_asked_with_text_as_text(run, tmp_path):
         assert {float(size) for size in re.findall(r"font(?:-size)?: ([\d.]+)px", text)} == {8.0}, path.name
 
 
-def test_a_pdf_holds_its_font(tmp_path):
-    small = build_run(tmp_path / "run", algorithms=("native", "ring"), ranks=(2,), launches=1)
-    files = written(small, tmp_path, "pdf", parse_width("3.3in"))
+def test_a_pdf_holds_its_font(small_run, tmp_path):
+    files = written(small_run, tmp_path, "pdf", parse_width("3.3in"))
     content = next(path for name, path in files.items() if name.startswith("latency")).read_bytes()
     assert content.startswith(b"%PDF") and b"/FontFile2" in content and b"/Type3" not in content
     (box,) = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ", content)
     assert float(box) == pytest.approx(3.3 * 72, abs=0.1)
 
 
-def test_a_png_has_the_resolution_of_print_and_the_page_is_the_same(run, tmp_path):
-    files = written(run, tmp_path / "paper", "png", parse_width("8.4cm"))
+def test_a_png_has_the_resolution_of_print_and_the_page_is_the_same(small_run, tmp_path):
+    files = written(small_run, tmp_path / "paper", "png", parse_width("8.4cm"))
     for path in files.values():
         assert matplotlib.image.imread(path).shape[1] == pytest.approx(8.4 / 2.54 * DPI, abs=1)
-    plain = write_report([run], tmp_path / "plain" / "report.html").read_bytes()
+    plain = write_report([small_run], tmp_path / "plain" / "report.html").read_bytes()
     assert (tmp_path / "paper" / "report.html").read_bytes() == plain

@@ -41,16 +41,17 @@ def trained(python: Path, program: str, ranks: int, *words: str) -> tuple[float,
 
 @needs_mpi
 @over_mpi
-@pytest.mark.parametrize("ranks", (1, 2, 3))
+@pytest.mark.parametrize("ranks", (1, pytest.param(2, marks=pytest.mark.slow), 3))
 def test_losses_are_those_of_training_alone(python, ranks):
     in_turn(ranks, python)
     loss, _ = trained(python, "train_numpy.py", ranks)
     assert loss == pytest.approx(trained(python, "train_numpy.py", 1)[0], rel=ROUNDING) and loss < 0.1
 
 
+@pytest.mark.slow  # in make test, `stragglers/test_step_monitor.py` has slowed ranks that are named
 @needs_mpi
 @over_mpi
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_the_slowed_rank_is_named(python, ranks):
     in_turn(RANKS.index(ranks) - 1, python)
     refuse_other_names(trained(python, "train_numpy.py", ranks, "--slow", "1", "--steps", "1000")[1])
