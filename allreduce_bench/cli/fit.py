@@ -40,12 +40,10 @@ MACHINE_FILE = "machine.json"  # in the folder of a run: what `predict` reads by
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @errors_in_one_line
 def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> None:
-    """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs; by default of the newest run.
+    """Fit what a message (alpha) and a byte (beta) cost, for each competitor of RUNs, or of other tools' LOGs.
 
-    Prints the parameters with 95 % intervals, and the error of the model: in sample; at each rank count that was left
-    out; at the largest, left out. In the last two the model is chosen and fitted without them. Next to it stands the
-    uniform alpha-beta model: one alpha and beta for all. Series are never pooled over runs,
-    ways, caches and types.
+    By default of the newest run. Prints alpha and beta with 95 % intervals, and how far off predictions are at the
+    largest number of ranks when they are made without it. Series of different runs and types are never pooled.
     """
     if output:
         refuse_given(output)
@@ -64,7 +62,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
                 raise
             talk(f"{path}: {error.strerror}; no machine file was written, name one with -o")
     click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
-    for sentence in lab_sentences(runs, listing.fitted):
+    for sentence in lab_sentences(runs, listing.models):
         talk(sentence)
 
 

@@ -12,17 +12,17 @@ from .. import __version__
 from ..algorithms import FILES, find, is_builtin
 from ..evaluation.limits import link_of
 from ..importers.frame import points_of_logs
-from ..models.joint import joints, local_gammas
+from ..models.fitting import UnfittedSeries, fit_series, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
-from ..models.model import UNKNOWN, without_rates_above, worst
+from ..models.model import UNKNOWN, Model, without_rates_above, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
-from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
 from ..report.table import libraries_of
 from ..runs.competitor import FLOOR_PREFIX, Competitor
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..schedule.algorithm import Algorithm
+from ..units import counted
 from ..wings import load_offers
 from .types import OneLineError, tell_damages, told_warnings
 
@@ -46,17 +46,11 @@ def fit_times(
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
     rates = _link_rates(paths)
-    fitted = [
-        series._replace(model=without_rates_above(series.model, rates.get(series.model.run, inf)))
-        for series in all_series
-        if isinstance(series, FittedSeries)
-    ]
-    fitted = with_kept_winners(fitted)
-    unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
-    if not fitted:
+    models = [without_rates_above(one, rates.get(one.run, inf)) for one in all_series if isinstance(one, Model)]
+    unfit = [one for one in all_series if isinstance(one, UnfittedSeries)]
+    if not models:
         raise OneLineError(_reason_for_no_fit(unfit))
-    joint_fits, refusals = joints(fitted)
-    return Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors)), points
+    return Listing(models, unfit, local_gammas(points_and_floors)), points
 
 
 def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
@@ -147,23 +141,15 @@ def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> li
         counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
         runs.append({"run": str(run), **counts, "grade": worst(rows["grade"].fillna(UNKNOWN))})
     notes = [f"not fitted: {one.competitor}: {one.reason}" for one in listing.unfit]
-    notes += [f"no gamma: {reason}" for reason in listing.refused]
-    for joint in listing.joint:
-        gamma = joint.gamma
-        notes.append(
-            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.competitors)}"
-        )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    models = tuple(series.model for series in listing.fitted if is_builtin(series.model.parts[0].priced_as))
-    left_out = [
-        f"{series.model.competitor}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
-    ]
+    models = tuple(model for model in listing.models if is_builtin(model.priced_as))
+    left_out = [f"{model.competitor}: {OWN_FILE_REASON}" for model in listing.models if model not in models]
     notes += [f"not fitted: {reason}" for reason in left_out]
     write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
-    return [f"{len(models)} models", *left_out]
+    return [counted(len(models), "model"), *left_out]
 
 
-def lab_sentences(paths: Sequence[Path], fitted: Sequence[FittedSeries]) -> list[str]:
+def lab_sentences(paths: Sequence[Path], models: Sequence[Model]) -> list[str]:
     """Return the sentences of virtual hosts about what was fitted over their links, whose rates are known."""
     folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
-    return [sentence for sentences in load_offers("set_rates") for sentence in sentences(folders, fitted)]
+    return [sentence for sentences in load_offers("set_rates") for sentence in sentences(folders, models)]

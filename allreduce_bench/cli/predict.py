@@ -7,7 +7,7 @@ import click
 from ..runs.files import is_stream, write_given
 from ..runs.inventory import newest_first
 from ..tables import UNBOUNDED
-from ..units import parse_price, parse_rates, parse_size, shell_word
+from ..units import format_rate, parse_price, parse_rates, parse_size, shell_word
 from .sections import examples
 from .terminal import screen
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed, talk
@@ -17,6 +17,9 @@ MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
 MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is easily forgotten
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
+SHOWN = ("ring", "tree", "two_tree", "recursive_doubling", "rabenseifner")  # without a machine file
+ALL = "all"
+WITH_FILE = ("beta", "bandwidth", "gamma")  # prices that may replace those of a machine file
 PRICE = parsed("price", parse_price)
 
 
@@ -41,6 +44,7 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
         "predict -n 8,64,1024 --alpha 5us --bandwidth 100Gbit",
         "predict machine.json -n 64-128 --sizes 8,64K,16M",
         "predict machine.json -n 2-1024 --map",
+        "predict machine.json -n 64 --bandwidth 25Gbit",
         "predict -n 64 --alpha 5us --bandwidth 10Gbit,25Gbit",
     )
 )
@@ -53,7 +57,7 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     "--algorithms",
     type=NAMES,
     default=(),
-    help="Names [default: all, or all that were fitted].",
+    help=f"Names, or all [default: all that were fitted; without MACHINE {', '.join(SHOWN)}].",
 )
 @click.option(
     "--segment",
@@ -74,9 +78,14 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     type=RATE,
     help="Rate of the port that the ranks of a node share [default: --bandwidth; with MACHINE no port is assumed].",
 )
-@click.option("--extrapolate", is_flag=True, help="Also sizes beyond 4 times the measured ones; speculative.")
+@click.option(
+    "--extrapolate",
+    is_flag=True,
+    help="Also beyond 8 times the measured ranks and 4 times the sizes, and by models of no use; speculative.",
+)
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
+@click.option("-v", "--verbose", is_flag=True, help="Also bounds, crossings and what is to be known of the fit.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
 def predict(
@@ -90,6 +99,7 @@ def predict(
     extrapolate,
     layout,
     as_map,
+    verbose,
     output,
     bandwidth,
     **prices,
@@ -98,10 +108,9 @@ def predict(
 
     Without these it takes the file that 'fit' wrote into the newest run of results/.
 
-    The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
-    beyond twice the measured numbers of ranks, or beyond the measured sizes, are marked as speculative; beyond 4 times
-    the measured sizes there are none unless --extrapolate is given. No time is below a bound, and no algorithm is
-    named the fastest by a parameter that is not identified.
+    What was measured has its measured time; elsewhere times are priced by alpha and beta, and scaled by what was
+    measured nearby. There are none beyond 8 times the measured ranks or 4 times the sizes without --extrapolate.
+    MACHINE with --bandwidth or --beta: the same machine with other links.
 
     The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
     the models of MACHINE contain the ports as they were measured.
@@ -111,6 +120,9 @@ def predict(
     layout = _format(layout, as_map, output)
     if machine is None and bandwidth is None and not any(value is not None for value in prices.values()):
         machine = _newest_machine_file()
+    elif machine is None and not algorithms:
+        algorithms = SHOWN
+    algorithms = () if tuple(algorithms) == (ALL,) else algorithms
     asked = [{**prices, "bandwidth": rate} for rate in bandwidth or (None,)]
     machines = [
         machine_of_file(machine, given) if machine else machine_of_prices(given, ranks_per_node) for given in asked
@@ -121,8 +133,11 @@ def predict(
     forecasts = []
     for given, (priced, source) in zip(asked, machines):
         chosen = segment or (BEST if priced.bare else None)
-        nic = nic_bandwidth or shared_port(given, ranks_per_node)
-        competing = competing_models(priced, algorithms, Layout(ranks_per_node, chosen, None, nic, extrapolate))
+        nic = nic_bandwidth or (shared_port(given, ranks_per_node) if priced.bare else None)
+        others = (None, 0.0) if priced.bare else (_beta(given, ""), given["gamma"] or 0.0)
+        competing = competing_models(
+            priced, algorithms, Layout(ranks_per_node, chosen, None, nic, extrapolate, *others)
+        )
         forecasts.append(forecast.Forecast(priced, source, competing, ranks, sizes))
     target = UNBOUNDED if output else screen()
     if len(forecasts) > 1:
@@ -136,7 +151,7 @@ def predict(
             )
         text = as_comparison(forecasts, bandwidth, target)
     elif layout == "table":
-        text = (forecast.as_map if as_map else forecast.as_tables)(forecasts[0], target)
+        text = (forecast.as_map if as_map else forecast.as_tables)(forecasts[0], target, verbose)
     else:
         text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](forecasts[0])
     text = text.rstrip("\n")
@@ -198,17 +213,26 @@ def _format(layout, as_map, output) -> str:
 
 
 def machine_of_file(path: Path, prices: dict):
-    """Return the machine of a file of `fit`, and its source as a sentence. Raises OneLineError beside prices."""
+    """Return the machine of a file of `fit`, and its source as a sentence.
+
+    Raises OneLineError beside other prices than that of a byte.
+    """
     from ..models.machine import read_machine
 
-    if given := [name for name, value in prices.items() if value is not None]:
+    if given := [name for name, value in prices.items() if value is not None and name not in WITH_FILE]:
         raise OneLineError(
-            f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file"
+            f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file; "
+            "--bandwidth asks what other links would do to it"
         )
+    beta = _beta(prices, "")
+    if prices["gamma"] is not None and beta is None:
+        raise OneLineError(f"{path}: its beta holds the reduction; --gamma needs --bandwidth or --beta beside it")
+    _refuse_without_unit({"beta": beta, "gamma": prices["gamma"]})
     machine = read_machine(path)
     from ..report.forecast import source_of  # after what may be wrong
 
-    return machine, source_of(machine, str(path))
+    links = f", with links of {format_rate(1 / beta)}" if beta else ""
+    return machine, source_of(machine, str(path)) + links
 
 
 def machine_of_prices(prices: dict, ranks_per_node: int | None):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -16,8 +16,8 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.virtual_hosts import bucket_nbytes, describe
 from ..measuring.startup import thread_level
-from ..models.model import Model
-from ..models.words import series_label
+from ..models.alpha_beta import BETA, BETWEEN
+from ..models.model import Model, price_of
 from ..runs.folder import RunFolder
 from ..runs.start import Start
 from ..units import format_time
@@ -33,9 +33,6 @@ from .lab import (
     why_no_lab,
     with_lab,
 )
-
-if TYPE_CHECKING:
-    from ..models.series import FittedSeries
 
 # The run of the demo
 HOSTS, RATE = 4, "100mbit"
@@ -68,7 +65,7 @@ def _run(*words: str) -> int:
     return subprocess.run([sys.executable, "-m", "allreduce_bench", *words], check=False).returncode
 
 
-def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]") -> list[str]:
+def lab_sentences(folders: Sequence[RunFolder], models: Sequence[Model]) -> list[str]:
     """Compare, for each run on virtual hosts, each fitted beta with the rate that was set."""
     sentences = []
     for folder in folders:
@@ -76,11 +73,11 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]"
         if not rates:
             continue
         set_s_per_byte = 1 / (min(rates) * PAYLOAD_SHARE)
-        of_run = [each.model for each in fitted if each.model.run == folder.path.name or len(folders) == 1]
+        of_run = [model for model in models if model.run == folder.path.name or len(folders) == 1]
         found = [
-            f"{_name(model)} {beta * 1e12:.0f} ({beta / set_s_per_byte - 1:+.1%})"
+            f"{_name(model)} {beta.value * 1e12:.0f} ({beta.value / set_s_per_byte - 1:+.1%})"
             for model in of_run
-            if (beta := _beta_of_long_messages(model)) is not None
+            if (beta := price_of(model, BETA, BETWEEN)) and beta.value
         ]
         sentences.append(
             f"{folder.path.name}: {describe(rates)}: they are set to a beta of {set_s_per_byte * 1000000000000.0:.0f} "
@@ -91,17 +88,7 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]"
 
 def _name(model: Model) -> str:
     """Return `ring@pipelined`, or `native as tree` where the data chose the schedule."""
-    priced_as = model.parts[0].priced_as
-    return series_label(model) + (f" as {priced_as}" if priced_as != model.algorithm else "")
-
-
-def _beta_of_long_messages(model: Model) -> float | None:
-    """Return the last beta, in s/byte; None if it is not identified or several algorithms share the sizes."""
-    if len(model.parts) > 1:
-        return None
-    betas = [parameter for parameter in model.parts[0].parameters if parameter.name == "beta_s_per_byte"]
-    last = max(betas, key=lambda parameter: parameter.above)
-    return last.value if last.identified else None
+    return model.competitor + (f" as {model.priced_as}" if model.priced_as != model.algorithm else "")
 
 
 # Commands `lab run`, `lab shell` and `lab ping`; `ping` measures the latency and the rate of a link

@@ -1,8 +1,8 @@
 """Models of measured times: the cost of a message and a byte, and what that predicts.
 
-In: rows of `evaluation`, or points of importers. Out: models with intervals, and times they predict. Read in this
-order: `terms` (messages and bytes of a schedule), `forms` (their cost), `points`, `series` and `joint` (the times to
-fit), `fitting` (fits, intervals, errors), `kept_fits` (of before), `model`, `words` (about it), `listing` (all of
-them), `machine` (a file of models); `prediction`, `crossings`, `curves`; of other all-reduces
-`known_algorithms` (names) and `rivals` (the library's own against others); `checkpoint_interval`.
+In: rows of `evaluation`, or points of importers. Out: prices with intervals, and times at other ranks and sizes. Read
+in this order: `terms` (messages and bytes of a schedule), `alpha_beta` (their prices), `points` (the times to fit),
+`anchor` (times begin at what was measured), `intervals` (how far off they are), `fitting`, `model`, `machine` (a file
+of models); `bounds`, `prediction`, `crossings`, `curves` (to draw), `words` and `listing` (to read); of other
+all-reduces `known_algorithms`; `checkpoint_interval`.
 """

@@ -1,6 +1,7 @@
 """Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -11,11 +12,13 @@ from ..runs.cell import EXPECTED_PLACEMENT, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.typed_json import read_as
 from ..units import printable
-from .forms import Form, meanings
-from .model import LEVELS, UNKNOWN, Model, ModelPart, Parameter
+from .alpha_beta import ALPHA, BETA, BETWEEN, GAMMA, WITHIN, Parameter
+from .model import LEVELS, UNKNOWN, Model
 
-KIND, MACHINE_VERSION = "allreduce-bench machine", 3
+KIND, MACHINE_VERSION = "allreduce-bench machine", 4
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
+NUMBERS = re.compile(r"\[[\s\d.,e+-]+\]")  # a list of them
+LINKS_OF = {ALPHA: ("", WITHIN, BETWEEN), BETA: ("", WITHIN, BETWEEN), GAMMA: ("",)}  # prices of this version
 
 
 class MachineError(ValueError):
@@ -50,13 +53,10 @@ def bare_machine(
 ) -> Machine:
     """Return every built-in algorithm at these prices, optionally with others within nodes; nothing is measured."""
     given = Prices(alpha_s, beta_s_per_byte)
-    links = {"": given} if within is None else {"within": within, "between": given}
-    prices = [(name, link, value) for link, price in links.items() for name, value in price._asdict().items()]
-    prices.append(("gamma_s_per_byte", "", gamma_s_per_byte))
-    parameters = tuple(Parameter(name, link, 0.0, value, None, None, True) for name, link, value in prices)
-    form = Form(reduced=True, levels=len(links))
-    parts = {name: (ModelPart(name, form, parameters),) for name in builtin()}
-    return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
+    links = {"": given} if within is None else {WITHIN: within, BETWEEN: given}
+    prices = [Parameter(name, link, value) for link, price in links.items() for name, value in price._asdict().items()]
+    parameters = (*prices, Parameter(GAMMA, "", gamma_s_per_byte))
+    return Machine(tuple(Model(name, name, parameters) for name in builtin()), bare=True)
 
 
 def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
@@ -66,17 +66,15 @@ def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
     """
     known = {model.algorithm for model in machine.models}
     added = [name for name in names if machine.bare and name not in known and is_builtin(name)]
-    models = []
-    for name in added:
-        first = machine.models[0]  # all have the same prices
-        models.append(replace(first, competitor=name, parts=(first.parts[0]._replace(priced_as=name),)))
+    models = [replace(machine.models[0], competitor=name, priced_as=name) for name in added]  # all have the same prices
     return replace(machine, models=(*machine.models, *models))
 
 
 def write_machine(machine: Machine, path: Path) -> None:
-    """Write `machine` as JSON, and make missing parent folders."""
+    """Write `machine` as JSON, a line a list of numbers, and make missing parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_given(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
+    text = json.dumps(machine.to_json(), indent=1, allow_nan=False)
+    write_given(path, NUMBERS.sub(lambda found: f"[{' '.join(found.group()[1:-1].split())}]", text) + "\n")
 
 
 def read_machine(path: Path) -> Machine:
@@ -99,9 +97,7 @@ def read_machine(path: Path) -> Machine:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
-            _refuse_odd_names(model)
-            for part in (*model.parts, *([model.uniform] if model.uniform else [])):
-                _refuse_odd(part)
+            _refuse_odd(model)
     except ValueError as error:
         raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
     return machine
@@ -116,17 +112,14 @@ def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-def _refuse_odd_names(model: Model) -> None:
-    """Raise ValueError for an unknown grade or placement of vectors."""
+def _refuse_odd(model: Model) -> None:
+    """Raise ValueError for what this version cannot price, and for an unknown grade or placement of vectors."""
+    if not is_builtin(model.priced_as):
+        raise ValueError(f"it is priced as {model.priced_as!r:.40}, which is no algorithm of this version")
+    for one in model.parameters:
+        if one.link not in LINKS_OF.get(one.name, ()):
+            raise ValueError(f"its parameters have {one.name!r:.40} of link {one.link!r:.40}, which this version lacks")
     if model.grade not in LEVELS:
         raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
     if model.placement != UNKNOWN and not is_placement(model.placement):
         raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED_PLACEMENT}")
-
-
-def _refuse_odd(part: ModelPart) -> None:
-    """Raise ValueError for a part that this version cannot price."""
-    if not is_builtin(part.priced_as):
-        raise ValueError(f"it is priced as {part.priced_as!r:.40}, which is no algorithm of this version")
-    if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
-        raise ValueError(f"its parameters are not those of {part.form.name}")

@@ -22,7 +22,7 @@ from ..runs.plan import Plan
 from ..runs.schema import FINAL
 from ..stats import median
 from ..units import counted, format_ranges
-from .forms import Observations
+from .anchor import Measured
 from .model import LEAST_S
 
 # Columns
@@ -171,10 +171,11 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
     return [f"{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler"]
 
 
-def refuse_too_little(observed: Observations) -> None:
+def refuse_too_little(cells: Measured) -> None:
     """Raise TooFewPoints with a sentence that says what is lacking and what to measure."""
-    cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.size_bytes.tolist())
-    if cells == 1:
+    number, counts = len(cells.ranks), sorted(set(cells.ranks.tolist()))
+    sizes = set(cells.size_bytes.tolist())
+    if number == 1:
         raise TooFewPoints("one point is not enough for a fit: measure at least 2 rank counts with 3 sizes each")
     if len(counts) < FEWEST_COUNTS:
         raise TooFewPoints(
@@ -185,12 +186,14 @@ def refuse_too_little(observed: Observations) -> None:
             f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
             "beta cannot be separated; measure 3 sizes or more"
         )
-    if cells < FEWEST_CELLS:
-        raise TooFewPoints(f"{counted(cells, 'point')} cannot determine two parameters: measure {FEWEST_CELLS} or more")
-    if np.ptp(observed.log_time) == 0:
+    if number < FEWEST_CELLS:
         raise TooFewPoints(
-            f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: they "
-            "are not times of an all-reduce"
+            f"{counted(number, 'point')} cannot determine two parameters: measure {FEWEST_CELLS} or more"
+        )
+    if np.ptp(cells.time_s) == 0:
+        raise TooFewPoints(
+            f"all {number} times are equal ({cells.time_s[0]:.3g} s), whatever the ranks and sizes: they are not times "
+            "of an all-reduce"
         )
 
 

@@ -1,125 +1,103 @@
-"""Models in words: their series, forms, parameters with intervals, errors and notes."""
+"""Models in words: a row of prices, errors, sizes and ranks for each series, as `fit` and the page print them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..units import format_size, in_ranks, three_digits
-from .model import Errors, Model, ModelPart, Parameter
+from ..algorithms import builtin
+from ..units import few, format_ranges, format_size, three_digits
+from .alpha_beta import ALPHA, BETA, GAMMA, Parameter
+from .known_algorithms import known_as
+from .model import Model, price_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL = 3  # from this many series on, a note about every one of them begins with "all"
-COLD = "cold"  # not the default
-SYMBOLS = {  # parameter -> symbol, unit, units per second
-    "alpha_s": ("α", "us/message", 1e6),
-    "beta_s_per_byte": ("β", "ps/byte", 1e12),
-    "gamma_s_per_byte": ("γ", "ps/byte reduced", 1e12),
-    "call_s": ("call", "us", 1e6),
-}
-SCORES = {
-    "in_sample": "error in sample",
-    "leave_one_p_out": "error at a rank count left out",
-    "leave_largest_p_out": "error at the largest left out",
-}
+UNITS = {ALPHA: ("us", 1e6), BETA: ("ps/byte", 1e12), GAMMA: ("ps/byte", 1e12)}  # unit, units per second
+NOT_IDENTIFIED = "not identified"
+LEAST = 0.001  # us or ps: what is below that is not told apart from 0
 
 
-def model_lines(models: Iterable[Model]) -> list[dict]:
-    """Return the table entries of each model in words: series, ranks, parts, errors, plain_errors, notes."""
-    return [
-        {
-            "series": series_label(model),
-            "ranks": in_ranks(model.ranks) if model.ranks else "",
-            "parts": _parts_in_words(model),
-            "errors": [_error_in_words(model.errors, name) for name in SCORES],
-            "plain_errors": [_error_in_words(model.plain_errors, name) for name in SCORES],
-            "notes": model.notes,
-        }
-        for model in models
-    ]
+class PriceRow(NamedTuple):
+    """A series, or its links of one kind, in words."""
+
+    series: str  # empty: as above
+    alpha: str  # us a message
+    beta: str  # ps a byte
+    rate: str  # 1/beta of one link
+    median: str  # of the errors at the largest number of ranks, left out; percent
+    p90: str
+    sizes: str
+    ranks: str
 
 
-def series_label(model: Model) -> str:
-    """Return the label of a model within its run: `ring`, `ring, cold cache`."""
-    label = cache_label(model.cache)
-    return f"{model.competitor}{f', {label} cache' if label else ''}"
+HEADS = PriceRow(
+    *("series", "alpha, us (95 %)", "beta, ps/byte (95 %)", "1/beta", "held out: median", "P90", "sizes", "ranks")
+)
 
 
-def _parts_in_words(model: Model) -> list[dict]:
-    """Return its parts in words; those beside a trend mean nothing."""
-    trend = [{"form": trend_in_words(model), "parameters": []}]
-    return trend if model.trend else [_part_in_words(part, model) for part in model.parts]
+def price_rows(models: Sequence[Model], labels: Sequence[str]) -> list[PriceRow]:
+    """Return a row for each model and kind of link."""
+    return [row for model, label in zip(models, labels) for row in _rows_of(model, label)]
 
 
-def trend_in_words(model: Model) -> str:
-    """Return what gives the times of a model with a trend: that, or its mean with the parts."""
-    return (
-        "trend: of each size a line over log2 p; no alpha and beta"
-        if model.trend_share == 1
-        else "geometric mean of a trend (of each size a line over log2 p) and of alpha-beta models; no alpha and beta"
-    )
+def _rows_of(model: Model, label: str) -> Iterator[PriceRow]:
+    held_out = model.held_out
+    sizes = dict.fromkeys(map(format_size, (model.sizes[0], model.sizes[-1])))
+    errors = (f"{held_out.median:.0%}", f"{held_out.p90:.0%}") if held_out else ("-", "-")
+    is_named = model.priced_as in (model.algorithm, known_as(model.algorithm, builtin()))
+    name = label if is_named else f"{label} as {model.priced_as}"
+    ends: tuple[str, ...] = (*errors, " to ".join(sizes), format_ranges(model.ranks))
+    for link in dict.fromkeys(one.link for one in model.parameters if one.name == ALPHA):
+        alpha, beta = (price_of(model, price, link) for price in (ALPHA, BETA))
+        where = f"{link} nodes" if link else ""
+        yield PriceRow(
+            ", ".join(filter(None, [name, where])), price_text(alpha), price_text(beta), rate_text(beta), *ends
+        )
+        name, ends = "", ("",) * len(ends)
 
 
-def _part_in_words(part: ModelPart, model: Model) -> dict:
-    """Return form and parameters in words, with the priced algorithm if the series has another name."""
-    contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
-    lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
-    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter_phrase, part.parameters), *contention]}
-
-
-def parameter_phrase(parameter: Parameter) -> str:
-    """Return `α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
-    symbol, unit, factor = SYMBOLS[parameter.name]
-    where = f" {parameter.link} nodes" if parameter.link else ""
-    above = f" from {format_size(parameter.above)}" if parameter.above else ""
-    if above and parameter.name == "alpha_s":  # extra time of messages of at least that size
-        symbol, above = "jump", f" at {format_size(parameter.above)}"
-    if not parameter.identified:
-        bound = f" ≤ {three_digits(parameter.high * factor)} {unit}" if parameter.high else ""
-        return f"{symbol}{where}{above}{bound} (not identified)"
-    ends = [three_digits(end * factor) for end in (parameter.low, parameter.high) if end is not None]
-    interval = f" [{', '.join(ends)}]" if len(ends) == 2 else ""
-    rate = (
-        f", 1/β = {three_digits(1e-9 / parameter.value)} GB/s"
-        if parameter.name == "beta_s_per_byte" and parameter.value
-        else ""
-    )
-    return f"{symbol}{where}{above} = {three_digits(parameter.value * factor)} {unit}{interval}{rate}"
-
-
-def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
-    """Return `3.1 % (P90 10 %), 92 % covered`."""
-    if name not in errors:
+def price_text(price: Parameter | None) -> str:
+    """Return `5.01 (4.90 to 5.12)`, `5.01 (not identified)`; `not identified` for nothing."""
+    if price is None:
         return "-"
-    error = errors[name]
-    covered = "" if error.covered is None else f", {100 * error.covered:.0f} % covered"
-    return f"{three_digits(100 * error.median)} % (P90 {three_digits(100 * error.p90)} %){covered}"
+    factor = UNITS[price.name][1]
+    value, low, high = (None if one is None else one * factor for one in (price.value, price.low, price.high))
+    if not value or value < LEAST:
+        return NOT_IDENTIFIED if high is None else f"0 (0 to {three_digits(max(LEAST, high))})"
+    if low is None or high is None:
+        return f"{three_digits(value)} ({NOT_IDENTIFIED})"
+    return f"{three_digits(value)} ({three_digits(low) if low else '0'} to {three_digits(high)})"
+
+
+def rate_text(beta: Parameter | None) -> str:
+    """Return the bandwidth of one link, in GB/s."""
+    return f"{three_digits(1e-9 / beta.value)} GB/s" if beta and beta.value else ""
+
+
+def warning(models: Iterable[Model], most: int = 3) -> str:
+    """Return which models are of no use; empty: none."""
+    useless = [
+        f"{model.competitor} (held-out P90 {model.held_out.p90:.0%})"
+        for model in models
+        if model.is_useless and model.held_out
+    ]
+    if not useless:
+        return ""
+    return f"do not use {'this model' if len(useless) == 1 else 'these models'}: {few(useless, most)}"
 
 
 def parameter_frame(models: Iterable[Model]) -> "pd.DataFrame":
-    """Return one row per parameter, in SI units: competitor, cache, priced_as, form, fields of Parameter.
-
-    A trend has none.
-    """
+    """Return one row per parameter, in SI units: run, competitor, priced_as, fields of Parameter, identified."""
     import pandas as pd  # late: nothing else here needs it
 
     rows = [
-        {"competitor": model.competitor, "cache": model.cache, "priced_as": part.priced_as}
-        | {"form": part.form.name, **parameter_row._asdict()}
+        {"run": model.run, "competitor": model.competitor, "priced_as": model.priced_as, **one._asdict()}
+        | {"identified": one.is_identified}
         for model in models
-        if not model.trend
-        for part in model.parts
-        for parameter_row in _parameters_of(part)
+        for one in model.parameters
     ]
-    columns = ["competitor", "cache", "priced_as", "form", *Parameter._fields]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _parameters_of(part: ModelPart) -> Sequence[Parameter]:
-    """Return the parameters of a part, including the contention if the form has one."""
-    if not part.form.contention:
-        return part.parameters
-    return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
+    return pd.DataFrame(rows, columns=["run", "competitor", "priced_as", *Parameter._fields, "identified"])
 
 
 def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -135,8 +113,3 @@ def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
         f"{'all series' if len(names) == len(notes_of) >= ALL else ', '.join(names)}: {note}"
         for note, names in names_of.items()
     ]
-
-
-def cache_label(cache: str) -> str:
-    """Return `cold`; empty for the default."""
-    return COLD if cache == COLD else ""

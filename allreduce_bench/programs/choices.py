@@ -291,10 +291,10 @@ def _of_machine(path: Path) -> Lookup:
         first = [next(iter(group.models.values())) for group in groups]
         order = sorted(range(len(groups)), key=lambda i: (first[i].dtype != shape.dtype, first[i].op != shape.op, i))
         group = groups[order[0]]
-        predicted = group.fastest(len(topology.node_of), shape.size_bytes)
-        if predicted is None or predicted.prediction is None:  # a winner that is kept, and has no time so far
+        fastest = group.fastest(len(topology.node_of), shape.size_bytes)
+        if fastest is None:
             return None
-        model = group.models[predicted.series]
+        predicted, model = fastest.predicted, group.models[fastest.predicted.series]
         algorithm, executor = model.algorithm, Competitor(model.competitor).way
         if not is_builtin(algorithm):
             return Chosen(Candidate(NATIVE, NATIVE), model.placement)

@@ -17,7 +17,7 @@ def as_comparison(forecasts: Sequence[Forecast], rates: Sequence[float], screen:
     """Return for each number of ranks a table: the fastest times of two forecasts, and their differences."""
     before, _ = forecasts
     names = [format_rate(rate) for rate in rates]
-    lines = [f"allreduce, model prediction, not measured: {each.source}" for each in forecasts]
+    lines = [f"allreduce, predicted: {each.source}" for each in forecasts]
     lines.append(f"time of the fastest algorithm; difference: {names[1]} less {names[0]}, and its share of the latter")
     for ranks in before.ranks:
         lines += ["", f"{ranks} ranks", *fitted(columns_of(_rows(forecasts, names, ranks), left={2, 4}), screen)]
@@ -27,8 +27,9 @@ def as_comparison(forecasts: Sequence[Forecast], rates: Sequence[float], screen:
 def _rows(forecasts: Sequence[Forecast], names: Sequence[str], ranks: int) -> list[list[str]]:
     rows = [["size", names[0], "fastest", names[1], "fastest", "difference", "share"]]
     for size_bytes in forecasts[0].sizes:
-        winners = [each.groups[0].winner(ranks, size_bytes) for each in forecasts]
-        times = [found.prediction.time_s if found and found.prediction else None for found in winners]
+        fastest = [each.groups[0].fastest(ranks, size_bytes) for each in forecasts]
+        winners = [found.predicted if found else None for found in fastest]
+        times = [found.time_s if found else None for found in winners]
         shown = [
             word
             for found, time_s in zip(winners, times)

@@ -12,7 +12,7 @@ from ..evaluation.competing import competing, mockups
 from ..evaluation.frames import CELL_OF_LAUNCH, read_calls, valid_calls
 from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
-from ..models.model import Bounds
+from ..models.bounds import Bounds
 from ..runs.folder import RunFolder
 from ..runs.schema import COMPLETION
 from ..units import format_size, in_ranks, three_digits

@@ -18,9 +18,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ..evaluation.limits import NETWORK_BOUND
+from ..models.bounds import Bounds, sources
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
-from ..models.model import Bounds, Model, sources
-from ..models.words import series_label
+from ..models.model import Model
 from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.competitor import NATIVE as NATIVE_NAME
 from ..schedule.algorithm import Algorithm
@@ -156,7 +156,7 @@ def bound_sentence(
     for ranks in least:
         for nodes in nodes_of[ranks]:
             for name, priced in sources(models, ranks, nodes).items():
-                series_of[name] |= {series_label(model) for model in priced}
+                series_of[name] |= {model.competitor for model in priced}
     prices = [
         f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
     ]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..evaluation.doubts import APART
 from ..evaluation.summary_row import SummaryRow, time_of
-from ..models.model import Bounds
+from ..models.bounds import Bounds
 from ..runs.competitor import Competitor
 from ..units import format_size, format_time, in_ranks, three_digits
 from .distribution import with_limit

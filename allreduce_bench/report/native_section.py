@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ..evaluation.rivals import part_comparisons, parts_sentence, rival_comparisons, rivals_sentence, slower_lines
 from ..evaluation.summary_row import SummaryRow
 from ..identifying.evidence import Answer
-from ..models.rivals import part_comparisons, parts_sentence, rival_comparisons, rivals_sentence, slower_lines
 from ..runs.competitor import NATIVE
 from ..runs.identified import NO, OPEN, YES, Identified, Ran
 from ..runs.plan import Plan

@@ -28,10 +28,11 @@ from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
 from ..machine.forks import in_forks
 from ..models import words as model_words
-from ..models.curves import NO_OWN, lower_bounds
-from ..models.model import Bounds, Model
+from ..models.bounds import Bounds
+from ..models.curves import lower_bounds
+from ..models.fitting import UnfittedSeries, fit_series
+from ..models.model import NO_OWN, Model
 from ..models.points import points_of_summary
-from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.competitor import MOCKUPS, NATIVES, Competitor
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
@@ -221,7 +222,6 @@ NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 SCRIPTS = ("chart", "tables", "map", "calls", "start")  # of the page, joined in this order
 NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ only in these share a plan
 LARGE_ERROR = 0.25  # error of a model, relative
-OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
 
 
 class FigureFiles(NamedTuple):
@@ -389,7 +389,7 @@ def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Mo
     """Return the models of the series of a run, and (series, reason) for each series without a model."""
     fits = fit_series(points, own=own)
     unfit = [(fit.competitor, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
-    return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
+    return [fit for fit in fits if isinstance(fit, Model)], unfit
 
 
 def _models_section(
@@ -403,8 +403,10 @@ def _models_section(
     if plan.groups:  # it has no points
         unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     files = {"parameters": model_words.parameter_frame(models)} if models else {}
-    scores = list(model_words.SCORES.values())
-    content = {"models": model_words.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": []}
+    lines = model_words.price_rows(models, [model.competitor for model in models])
+    notes = model_words.joined_notes([(model.competitor, model.notes) for model in models])
+    told = [*filter(None, [model_words.warning(models)]), *notes]
+    content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit, "not_drawn": []}
     return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
 
 
@@ -468,16 +470,14 @@ def _plan_key(plan: Plan) -> dict:
 
 
 def of_models(models: Sequence[Model]) -> Folding:
-    """Fold if the models miss times by more than LARGE_ERROR, median over the series."""
-    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
-        errors = [model.errors[name].median for model in models if name in model.errors]
-        if errors:
-            error = median(errors)
-            words = f"median error {_per_cent(error)} {where}"
-            return Folding(
-                error <= LARGE_ERROR,
-                words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded",
-            )
+    """Fold if the models miss held-out times by more than LARGE_ERROR, median over the series."""
+    if errors := [model.held_out.median for model in models if model.held_out]:
+        error = median(errors)
+        words = f"median error {_per_cent(error)} at the largest rank count, left out of the fit"
+        return Folding(
+            error <= LARGE_ERROR,
+            words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded",
+        )
     return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
 
 

@@ -17,8 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ..evaluation.summary_row import SummaryRow
-from ..models.curves import NO_OWN
-from ..models.model import Model
+from ..models.model import NO_OWN, Model
 from ..runs.files import write_atomically
 from ..runs.schema import split_values
 from ..schedule.algorithm import Algorithm

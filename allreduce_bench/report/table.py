@@ -164,7 +164,7 @@ def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
     """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
     if not mockups(rows):
         return []
-    from ..models.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
+    from ..evaluation.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
 
     return list(filter(None, [parts_sentence(part_comparisons(rows))]))
 

@@ -291,7 +291,11 @@ PATH = click.Path(path_type=Path)
 )
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
-@click.option("--extrapolate", is_flag=True, help="With -m: also sizes beyond 4 times the measured ones; speculative.")
+@click.option(
+    "--extrapolate",
+    is_flag=True,
+    help="With -m: also beyond 8 times the measured ranks and 4 times the sizes, and by models of no use; speculative.",
+)
 @click.option(
     "--log", "logs", type=PATH, multiple=True, help="Instead: a run, or a log that 'import' reads; repeatable."
 )

@@ -11,13 +11,16 @@ from statistics import median
 from typing import NamedTuple, Protocol
 
 from ..algorithms import USUAL
+from ..models.intervals import FAR, distance
 from ..models.machine import Machine, MachineError
-from ..models.model import FAR
 from ..models.prediction import BEST, EQUAL, CompetingModels, Layout, competing_models
 from ..units import format_size
 from .time_line import Transfer
 
 FASTEST = "fastest"  # for each bucket the fastest algorithm at its size
+
+
+LONGER = 2.0  # times the longest measured all-reduce, beyond which a time is doubted
 
 
 class CostError(ValueError):
@@ -33,6 +36,9 @@ class Costs(Protocol):
 
     def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: see `cannot`. Raises CostError, MachineError if unknown."""
+
+    def fastest(self, ranks: int, size_bytes: int) -> str:
+        """Return the algorithm that is named the fastest; empty: the least time counts."""
 
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return why there is no time, to follow the name of the algorithm."""
@@ -58,7 +64,8 @@ def choose(costs: Costs, ranks: int, size_bytes: int, algorithm: str = FASTEST) 
 
     A lower bound does not compete with a known time. Among equals a usual algorithm.
     """
-    names = costs.algorithms if algorithm == FASTEST else (algorithm,)
+    named = costs.fastest(ranks, size_bytes) if algorithm == FASTEST else algorithm
+    names = (named,) if named else costs.algorithms
     timed = [(costs.time_s(name, ranks, size_bytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
@@ -86,8 +93,12 @@ class ModelledCosts:
         """
         if ranks == 1:
             return 0.0
-        prediction = self.models.at(algorithm, ranks, size_bytes).prediction
-        return prediction.time_s if prediction else None
+        return self.models.at(algorithm, ranks, size_bytes).time_s
+
+    def fastest(self, ranks: int, size_bytes: int) -> str:
+        """Return the series that the models name the fastest, unless its time is only a lower bound."""
+        found = self.models.fastest(ranks, size_bytes) if ranks > 1 else None
+        return found.predicted.series if found and not self.models.is_lower_bound(found.predicted) else ""
 
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return what the algorithm needs, or what its model lacks."""
@@ -98,27 +109,24 @@ class ModelledCosts:
         return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, size_bytes))
 
     def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
-        """Return the doubt: others whose times are unknown there, one of which may be the fastest; far more or fewer
-        ranks than measured, or another size; or a model without a price, or whose measured sizes are unknown.
+        """Return the doubt: others whose times are unknown there, one of which may be the fastest; too far from what
+        was measured, or beyond the measured sizes.
         """
         if ranks == 1:
             return ""
-        unknown = [name for name in self.algorithms if self.models.at(name, ranks, size_bytes).is_unknown]
+        unknown = [name for name in self.algorithms if self.models.at(name, ranks, size_bytes).is_refused]
         if unknown:
             return f"by the fastest algorithm with a time there, and nothing is known of {', '.join(unknown)} there"
-        model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, size_bytes).prediction
-        if prediction and model.is_far(ranks):
-            most, least = max(model.ranks), min(model.ranks)
-            either = "more" if ranks > most else "fewer"
-            return f"on many {either} ranks than were measured ({least} to {most})"
-        if prediction and prediction.unidentified:
-            return f"by a model that does not identify {prediction.unidentified}"
-        if model.ranks and not model.size_bytes:
-            return "by a model of which the range of the measured sizes is unknown (fit again)"
-        if too_long := _too_long(size_bytes, max(model.size_bytes, default=size_bytes)):
+        model, predicted = self.models.models[algorithm], self.models.at(algorithm, ranks, size_bytes)
+        if not model.cells:
+            return ""
+        if predicted.is_speculative and distance(ranks, model.ranks) > FAR:
+            either = "more" if ranks > model.ranks[-1] else "fewer"
+            return f"on many {either} ranks than were measured ({model.ranks[0]} to {model.ranks[-1]})"
+        if too_long := _too_long(size_bytes, model.sizes[-1]):
             return too_long
-        if prediction and prediction.size_factor > 1:
-            smallest, largest = map(format_size, (min(model.size_bytes), max(model.size_bytes)))
+        if not model.sizes[0] <= size_bytes <= model.sizes[-1]:
+            smallest, largest = map(format_size, (model.sizes[0], model.sizes[-1]))
             return f"beyond the measured sizes ({smallest} to {largest})"
         return ""
 
@@ -133,9 +141,8 @@ def modelled_costs(
 ) -> ModelledCosts:
     """Return the first of the competing models of `machine`; with the best segments if nothing was measured.
 
-    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. `extrapolate`: to sizes far
-    beyond the measured ones, too. Raises AlgorithmError,
-    MachineError.
+    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. `extrapolate`: far beyond
+    what was measured, too. Raises AlgorithmError, MachineError.
     """
     layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s, extrapolate)
     groups = competing_models(machine, algorithms, layout)
@@ -184,6 +191,10 @@ class LoggedCosts:
         """The numbers of ranks that were measured."""
         return sorted({ranks for _, ranks in self._lines})
 
+    def fastest(self, ranks: int, size_bytes: int) -> str:
+        """Return nothing: the least timed one."""
+        return ""
+
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return that it was not timed on so many ranks."""
         return f"{algorithm}: not timed on {ranks} ranks"
@@ -209,8 +220,8 @@ class LoggedCosts:
 
 def _too_long(size_bytes: int, longest: int) -> str:
     """Return the doubt about a time at `size_bytes`, if the longest measured all-reduce had `longest`."""
-    words = f"more than {FAR:g} times as long as the longest that was measured ({format_size(longest)})"
-    return words if size_bytes > FAR * longest else ""
+    words = f"more than {LONGER:g} times as long as the longest that was measured ({format_size(longest)})"
+    return words if size_bytes > LONGER * longest else ""
 
 
 def interpolated(line: Sequence[tuple[int, float]], size_bytes: int) -> float:

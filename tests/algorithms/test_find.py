@@ -9,8 +9,8 @@ from made_runs import build_run
 
 from allreduce_bench.algorithms import AlgorithmError, builtin, find
 from allreduce_bench.cli import main
-from allreduce_bench.models.curves import predicted_at
-from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series
+from allreduce_bench.models.fitting import UnfittedSeries, fit_series
+from allreduce_bench.models.model import Model
 
 HEAD = '''"""My own all-reduce."""
 
@@ -225,8 +225,8 @@ def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     (unknown,) = fit_series(points)
     assert isinstance(unknown, UnfittedSeries) and "'chain' are unknown" in unknown.reason
     (found,) = fit_series(points, own=own)
-    assert isinstance(found, FittedSeries) and {part.priced_as for part in found.model.parts} == {"chain"}
-    assert predicted_at(found.model, 4, None, 4096, own=own).time_s > 0
+    assert isinstance(found, Model) and found.priced_as == "chain"
+    assert found.anchored(own).at(4, 0, 4096).time_s > 0
 
 
 def test_reading_a_run_runs_none_of_the_files_that_it_names(mine, tmp_path):

@@ -4,21 +4,19 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hand_models import hand_model
 from made_runs import build_run
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
-from allreduce_bench.models.forms import Form
+from allreduce_bench.models.intervals import HeldOut
 from allreduce_bench.models.machine import Machine, write_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter
+from allreduce_bench.models.model import Model
 from allreduce_bench.report.forecast import COLUMNS
-
-MONDAY = "monday, float32 sum, warm cache"  # the run that a machine was fitted to
 
 PRICES = ("--alpha", "5us", "--bandwidth", "100Gbit")
 
@@ -45,11 +43,8 @@ def refused(*words: str) -> str:
 
 
 def model(name: str, alpha_s: float, beta: float, **more) -> Model:
-    found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
-    found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
-    where = {"run": "monday", "dtype": "float32", "op": "sum", "itemsize": 4}
-    measured = {"ranks": (2, 4, 8), "size_bytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
-    return Model(name, (ModelPart(name, Form(), tuple(found)),), **{**where, **measured, **more})
+    where = {"run": "monday", "held_out": None, **more}
+    return hand_model(name, (2, 4, 8), prices=(alpha_s, beta), sizes=(64, 4096, 1 << 20), **where)
 
 
 @pytest.fixture
@@ -66,32 +61,38 @@ NINE = (
 )
 
 
-def test_all_algorithms_are_predicted_unless_some_are_named():
-    _, _, _, *lines = printed("-n", "8", "--sizes", "8", *PRICES).splitlines()
-    (row,) = [line.split() for line in lines if line.lstrip().startswith("8 B")]
-    assert len([word for word in row if word != "*"]) == 2 + len(builtin()) + 3
+def test_five_algorithms_are_predicted_unless_others_are_named():
+    lines = printed("-n", "8,64", "--sizes", "8,64M", *PRICES).splitlines()
+    head = [*lines[3].split(), *lines[4].split()]
+    assert {"ring", "tree", "two_tree", "doubling", "rabenseifner"} <= {*head} and "naive" not in head
+    assert sum("*" in line for line in lines) == 4 and "fastest on 64 ranks: recursive_doubling at 8 B" in "\n".join(
+        lines
+    )
+    (row,) = csv.DictReader(io.StringIO(printed("-n", "8", "--sizes", "8", "-a", "ring", *PRICES, "--format", "csv")))
+    everything = printed("-n", "8", "--sizes", "8", "-a", "all", *PRICES, "--format", "csv")
+    assert row["competitor"] == "ring" and everything.count("\n") == 1 + len(builtin())
 
 
 def test_a_table_says_what_it_is_and_who_is_fastest():
-    text = printed("-n", "24576", "--sizes", "8,64M", "-a", ",".join(NINE), *PRICES)
+    words = ("-n", "24576", "--sizes", "8,64M", "-a", ",".join(NINE), *PRICES)
+    text = printed(*words)
     title, *_ = lines = text.splitlines()
-    assert "model prediction" in title and "measured: alpha 5.00 us per message, 100 Gbit/s" in title
-    small, large = (next(line for line in lines if line.startswith(size)) for size in ("   8 B", "64 MiB"))
-    times = dict(zip(NINE, (word for word in small.split()[2:] if word != "*")))
+    assert title == "allreduce, predicted: alpha 5.00 us per message, 100 Gbit/s; reductions without cost"
+    small, large = (next(line for line in lines if f" {size} " in line) for size in ("8 B", "64 MiB"))
+    times = dict(zip(NINE, (word for word in small.split()[3:] if word != "*")))
     assert (times["ring"], times["tree"], times["two_tree"]) == ("245754", "270", "270")
-    assert "80.0 *" in small and small.split()[-3:] == ["recursive_doubling", "75.0", "0.00128"]
-    assert large.split()[2:4] == ["256488", "132058902"] and large.split()[-4:-2] == ["*", "two_tree"]
-    assert len(small.split()) == 2 + len(NINE) + 1 + 3
-    assert "two_tree overtakes rabenseifner above 7.11 MiB on 24576 ranks\n" in text
-    assert " ranks at " not in text  # of other numbers of ranks nobody asked
-    wider = printed("-n", "2,24576", "--sizes", "8,64M", "-a", ",".join(NINE), *PRICES)
-    aside = "two aside"
-    assert re.search(rf"^two_tree overtakes ring above 23\d ranks at 64 MiB.*{aside}.*$", wider, re.MULTILINE)
-    assert "tree and two_tree" in text and "best segment" in text
+    assert "80.0 *" in small and small.split()[-1] == "recursive_doubling" and large.split()[-1] == "two_tree"
+    assert "overtakes" not in text and "bounds" not in text
+    told = printed(*words, "-v")
+    assert told.startswith(text.rstrip()) and "two_tree overtakes rabenseifner above 7.11 MiB on 24576 ranks\n" in told
+    assert " ranks at " not in told  # of other numbers of ranks nobody asked
+    assert "tree, two_tree: the best segment" in told and "bounds: one-port" in told
+    wider = printed("-n", "2,24576", "--sizes", "8,64M", "-a", ",".join(NINE), "-v", *PRICES)
+    assert re.search(r"^two_tree overtakes ring above 23\d ranks at 64 MiB.*two aside.*$", wider, re.MULTILINE)
 
 
 def test_the_best_segment_brings_the_crossing_of_the_notes():
-    text = printed("-n", "2,24576", "--sizes", "8,64M", "--segment", "best", "-a", "ring,two_tree", *PRICES)
+    text = printed("-n", "2,24576", "--sizes", "8,64M", "--segment", "best", "-a", "ring,two_tree", "-v", *PRICES)
     (ranks,) = re.findall(r"two_tree overtakes ring above (\d+) ranks at 64 MiB", text)
     assert 230 <= int(ranks) <= 250
     assert "best segment" in text
@@ -112,14 +113,12 @@ def test_prices_may_be_said_in_several_ways():
 def test_nodes_have_prices_of_their_own():
     within = ("--alpha-within", "2us", "--bandwidth-within", "100GB/s", "--ranks-per-node", "8")
     text = printed("-n", "8,24576", "--sizes", "1K", "-a", "hierarchical_ring,ring", *PRICES, *within)
-    assert "8 ranks on 1 node\n" in text and "24576 ranks on 3072 nodes\n" in text
-    assert re.search(r" 30739 \*", text)
-    assert "model prediction" in text
+    assert re.search(r"24576 +1 KiB .* 30739 \*", text)
 
 
 def test_the_map_of_winners():
     lines = printed("-n", "2-5", "--sizes", "8,64M", "--map", "-a", "ring,recursive_doubling", *PRICES).splitlines()
-    table = [line.split() for line in lines[3:8]]
+    table = [line.split() for line in lines[4:9]]
     assert table[0] == ["ranks", "8", "B", "64", "MiB"]
     assert table[1:] == [
         ["2", "recursive_doubling", "recursive_doubling"],
@@ -129,56 +128,74 @@ def test_the_map_of_winners():
     ]
 
 
-def test_a_machine_file_gives_intervals_and_marks_what_is_far(machine):
-    text = printed(machine, "-n", "4,64", "--sizes", "64,1M,16M")
-    assert f"not measured: {machine}, fitted to monday\n{MONDAY}\n" in text
-    near, far = text.split("\n64 ranks\n")
-    assert re.search(r"64 B +6\.01 \* +12\.0 +ring +5\.44 to 6\.64 ", near) and "?" not in near.split("4 ranks\n")[1]
-    assert re.search(r"64 B +126 \? +\S+ \*\? +two_tree ", far)
-    above = "64 ranks are more than 2 times the largest measured rank count"
-    assert f"speculative: {above} (8)" in text
-    assert "sizes above 1 MiB were not" in text and "sizes below" not in text
-    assert re.search(
-        r"two_tree overtakes ring above \d+ ranks \(order open from \d+ to \d+\) at 64 B( \(speculative\))?\n", text
-    )
-    assert "two_tree: segments of 16 KiB" in text
-
-
-def test_sizes_beyond_the_measured_ones_are_marked_or_have_no_time(machine):
-    """Measured were 64 B to 1 MiB."""
-    words = (machine, "-n", "4", "--sizes", "1M,4M,16M")
+def test_a_machine_file_answers_first_and_says_the_rest_if_asked(machine):
+    words = (machine, "-n", "4,16", "--sizes", "64,1M")
     text = printed(*words)
-    within, near, far = (next(line for line in text.splitlines() if f"{size} MiB  " in line) for size in (1, 4, 16))
-    assert "?" not in within and near.count("?") == 2 and far.split()[2] == "-"
-    reason = "ring: no time beyond 4 times the measured sizes (64 B to 1 MiB) unless --extrapolate is given"
-    assert text.count(reason) == 1
-    rows = json.loads(printed(*words, "-a", "ring", "--format", "json"))["rows"]
-    assert [(row["size_factor"], row["speculative"], bool(row["cannot"])) for row in rows] == [
-        (1, False, False), (4, True, False), (None, None, True),
-    ]  # fmt: skip
-    assert "?" in next(line for line in printed(*words, "--extrapolate").splitlines() if "16 MiB  " in line)
+    assert text.startswith(f"allreduce, predicted: {machine}, fitted to monday\nmonday, float32 sum")
+    four, sixteen = (next(line for line in text.splitlines() if re.match(rf" +{ranks} ", line)) for ranks in (4, 16))
+    assert re.search(r"64 B +6\.01 \* +\S+ +ring +measured$", four)
+    assert re.search(r"64 B +30\.0 \* +\S+ +ring +16\.7 to 54\.[01]$", sixteen)
+    assert "fastest on 16 ranks: ring at 64 B" in text and "how far off these models are is not known" in text
+    assert "bounds" not in text and "bounds" in printed(*words, "-v") and "segments of 16 KiB" in printed(*words, "-v")
+
+
+def test_how_well_the_models_did_is_one_line(tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(Machine((model("ring", 1e-6, 1e-10, held_out=HeldOut(0.04, 0.18, 9)),)), path)
+    text = printed(str(path), "-n", "16", "--sizes", "64")
+    assert text.splitlines()[-1] == "off at the largest number of ranks, left out: ring 4% (P90 18%)"
+
+
+def test_too_far_from_what_was_measured_there_is_no_time_unless_asked_for(machine):
+    """Measured were 2 to 8 ranks and 64 B to 1 MiB."""
+    words = (machine, "-n", "4,65", "--sizes", "1M,16M", "-a", "ring")
+    rows = json.loads(printed(*words, "--format", "json"))["rows"]
+    assert [(row["is_measured"], bool(row["cannot"])) for row in rows] == [(True, False), *[(False, True)] * 3]
+    text = printed(*words)
+    assert text.count("no time beyond 4 times the measured sizes (64 B to 1 MiB), unless --extrapolate") == 1
+    assert text.count("no time beyond 8 times the measured ranks (2 to 8), unless --extrapolate") == 1
+    asked = printed(*words, "--extrapolate")
+    assert asked.count("*?") == 3 and "speculative" in asked
+
+
+def test_a_model_of_no_use_is_refused_unless_asked_for(tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(Machine((model("ring", 1e-6, 1e-10, held_out=HeldOut(0.4, 1.3, 9)),)), path)
+    words = (str(path), "-n", "16", "--sizes", "64")
+    assert "do not use this model" in printed(*words) and "130%" in printed(*words)
+    assert " 30.0 *" in printed(*words, "--extrapolate")
+
+
+def test_other_links_take_the_fitted_alpha_and_another_beta(machine):
+    words = (machine, "-n", "8", "--sizes", "64,1M", "-a", "ring", "--format", "json")
+    slow, fast = (json.loads(printed(*words, "--bandwidth", rate))["rows"] for rate in ("1GB/s", "100GB/s"))
+    (short, long) = ([rows[place]["time_s"] for rows in (slow, fast)] for place in (0, 1))
+    assert short[0] == pytest.approx(short[1], rel=0.02) and long[0] > 10 * long[1]
+    assert long[0] == pytest.approx(14 * (1e-6 + (1 << 17) * 1e-9))
+    assert "with links of 8 Gbit/s" in printed(*words[:-2], "--bandwidth", "1GB/s")
+    both = printed(*words[:-2], "--bandwidth", "10Gbit,25Gbit")
+    assert "10 Gbit/s" in both and "25 Gbit/s" in both and "-" in both
 
 
 def test_csv_has_a_row_for_every_cell(machine):
     rows = list(csv.DictReader(io.StringIO(printed(machine, "-n", "4,17", "--sizes", "64,1M", "--format", "csv"))))
     assert list(rows[0]) == list(COLUMNS) and len(rows) == 8
-    first = rows[0]
-    assert (first["group"], first["competitor"]) == ("monday, float32 sum, warm cache", "ring")
+    first, other = rows[0], rows[4]
+    assert (first["group"], first["competitor"], first["is_measured"]) == ("monday, float32 sum", "ring", "1")
     assert float(first["time_s"]) == pytest.approx(6 * (1e-6 + 16e-10)) and first["segment_nbytes"] == ""
-    assert float(first["low_s"]) < float(first["time_s"]) < float(first["high_s"])
-    assert {(row["ranks"], row["speculative"]) for row in rows} == {("4", "0"), ("17", "1")}
-    assert [sum(int(row[mark]) for row in rows) for mark in ("fastest", "equal")] == [3, 2]
+    assert float(other["low_s"]) < float(other["time_s"]) < float(other["high_s"]) and first["low_s"] == ""
+    assert sum(int(row["fastest"]) for row in rows) == 4
 
 
-def test_json_holds_rows_and_crossings(machine, tmp_path):
+def test_json_holds_rows_and_crossings(tmp_path):
     path = tmp_path / "times.json"
-    assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "-o", str(path)) == ""
+    words = ("-n", "2-64", "--sizes", "64,1M", "-a", "ring,two_tree", *PRICES)
+    assert printed(*words, "-o", str(path)) == ""
     content = json.loads(path.read_text())
-    assert list(content) == ["schema", "measured", "source", "fit", "rows", "crossings"]
-    assert content["measured"] is False and len(content["rows"]) == 63 * 2 * 2
-    assert list(content["rows"][0]) == list(COLUMNS)
+    assert list(content) == ["schema", "source", "fit", "rows", "crossings"]
+    assert len(content["rows"]) == 63 * 2 * 2 and list(content["rows"][0]) == list(COLUMNS)
     assert any(one["sentence"].startswith("two_tree overtakes ring above ") for one in content["crossings"])
-    assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "--format", "json") == path.read_text()
+    assert printed(*words, "--format", "json") == path.read_text()
 
 
 @pytest.mark.parametrize("suffix, form", [("csv", "csv"), ("txt", "table")])
@@ -211,6 +228,7 @@ BAD = {
     "the name means csv, but --format json was requested": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
     "/nowhere/x.csv: no such file": ("-n", "4", "-o", "/nowhere/x.csv", *PRICES),
     "contains the costs of messages; leave out --alpha, or the file": ("machine.json", "-n", "4", "--alpha", "5us"),
+    "its beta holds the reduction; --gamma needs --bandwidth": ("machine.json", "-n", "4", "--gamma", "1ns"),
 }
 
 
@@ -226,48 +244,25 @@ def test_what_fit_said_of_its_models_stands_below_their_predictions(tmp_path):
     write_machine(Machine(models, notes=("not fitted: native: one point",)), path)
     said = [f"ring, two_tree: {crowded}", "two_tree: off", "not fitted: native: one point"]
     words = [str(path), "-n", "8", "--sizes", "8"]
-    for more in ([], ["--map"]):
+    for more in (["-v"], ["-v", "--map"]):
         assert printed(*words, *more).splitlines()[-3:] == [f"fit: {note}" for note in said]
     assert json.loads(printed(*words, "--format", "json"))["fit"] == said
-    assert printed(*words, "-a", "ring").splitlines()[-2:] == [f"fit: ring: {crowded}", f"fit: {said[-1]}"]
+    assert printed(*words, "-v", "-a", "ring").splitlines()[-2:] == [f"fit: ring: {crowded}", f"fit: {said[-1]}"]
 
 
 def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
     words = ("-n", "512", "--ranks-per-node", "4", "--sizes", "540459K", "--alpha", "5us", "--bandwidth", "25Gbit")
     within = ("--alpha-within", "1us", "--bandwidth-within", "200GB/s")
     least_us = 2 * 127 / 128 * 540459 * 1024 / 3.125e9 * 1e6
-    text = printed(*words, *within)
-    assert "the 4 ranks of a node share its port of 25 Gbit/s (one port" in text and "limited" in text
+    text = printed(*words, *within, "-v")
+    assert "the 4 ranks of a node share its port of 25 Gbit/s (one port" in text and "by the port of a node" in text
+    within = (*within, "-a", "all")
     rows = json.loads(printed(*words, *within, "--format", "json"))["rows"]
     assert min(row["time_s"] for row in rows) * 1e6 >= least_us
     assert all(row["bandwidth_bound_s"] * 1e6 == pytest.approx(least_us) for row in rows)
     assert {row["competitor"]: row["limit"] for row in rows}["hierarchical_ring"] == "port"
     wider = json.loads(printed(*words, *within, "--nic-bandwidth", "100Gbit", "--format", "json"))["rows"]
     assert min(row["time_s"] for row in wider) * 1e6 < least_us / 3
-
-
-def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
-    unknown = model("native", 0.0, 0.0, size_bytes=(8, 1 << 20))
-    found = (
-        Parameter("call_s", "", 0.0, 9.233e-3, 9e-3, 9.4e-3, True),
-        Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),
-        Parameter("beta_s_per_byte", "", 0.0, 0.0, None, 1e-8, False),
-    )
-    flat = replace(unknown, parts=(ModelPart("rabenseifner", Form(call=True), found),), grade="not reliable")
-    path = tmp_path / "machine.json"
-    write_machine(Machine((flat, model("ring", 5e-6, 4e-9))), path)
-    text = printed(str(path), "-n", "4", "--sizes", "8,16M", "--extrapolate")
-    assert "fitted times: not reliable" in text and "native: beta not identified" in text
-    small, large = (next(line for line in text.splitlines() if line.startswith(size)) for size in ("   8 B", "16 MiB"))
-    assert small.split()[2:6] == ["9233", "~", "30.1", "*?"]
-    assert large.split()[2] == "-" and "*" not in large and "native: beta not identified" in text
-    rows = json.loads(printed(str(path), "-n", "4", "--sizes", "8,16M", "--extrapolate", "--format", "json"))["rows"]
-    assert [row["fastest"] for row in rows] == [False, True, False, False]
-    assert [row["grade"] for row in rows] == ["not reliable", "unknown"] * 2
-    assert rows[2]["time_s"] is None and rows[2]["limit"] == "bandwidth"
-    only = printed(str(path), "-n", "4", "--sizes", "8,64", "-a", "native,ring", "--map")
-    assert "ring" in only and "overtake another" in only
-    assert "tell the fastest" in printed(str(path), "-n", "4", "--sizes", "16M,64M")
 
 
 def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path):

@@ -8,8 +8,8 @@ from allreduce_bench.comparison.matching import match_cells
 from allreduce_bench.evaluation.competing import competitor_names
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
-from allreduce_bench.models.series import fit_all
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import Cut, Launch
@@ -61,7 +61,7 @@ def test_the_table_the_page_and_the_fit_name_each(tmp_path):
     models = fit_all(points([folder]))
     assert {model.competitor for model in models} == {row["competitor"] for row in rows}
     assert len(models) == 6  # one for each, although each size is cut in another way
-    beta = {model.competitor: model.parts[0].parameters[-1].value for model in models}
+    beta = {model.competitor: model.parameters[-1].value for model in models}
     assert beta["ring@pipelined"] == pytest.approx(0.5 * beta["ring"], rel=0.1)
 
 

@@ -1,14 +1,9 @@
 """What `fit` says of a run on virtual hosts: the rate that was set beside the fitted one."""
 
-from dataclasses import replace
-
 from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.lab.command import _beta_of_long_messages, _name
-from allreduce_bench.models.forms import Form
-from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.runs.start import Start
 
 START = Start(hosts=("h1", "h2"), virtual_rates_bytes_per_s=(12.5e6, 12.5e6))
@@ -25,16 +20,7 @@ def test_a_run_on_virtual_hosts_is_held_against_its_links(tmp_path):
     line = result.stderr.splitlines()[-1]
     assert line.startswith("a: 2 virtual hosts of one machine, links of 100 Mbit/s: they are set to a beta of 80590")
     fitted = line.partition("fitted: ")[2]
-    assert "ring " in fitted and fitted.endswith("%)")
-
-
-def test_each_series_counts_by_what_its_long_messages_cost():
-    beta, above = (Parameter("beta_s_per_byte", "", edge, value, None, None, True) for edge, value in ((0, 1), (8, 2)))
-    made = Model("ring@pipelined", (ModelPart("ring", Form(), (above, beta)),))
-    assert _beta_of_long_messages(made) == 2 and _name(made) == "ring@pipelined"
-    unknown = ModelPart("tree", Form(), (beta, above._replace(identified=False)))
-    assert _beta_of_long_messages(replace(made, parts=(unknown,))) is None
-    assert _beta_of_long_messages(replace(made, parts=(unknown, unknown))) is None
+    assert "ring " in fitted and "native as " in fitted and fitted.endswith("%)")
 
 
 def test_other_runs_are_not(tmp_path):

@@ -14,8 +14,8 @@ from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.measuring.budget import share
 from allreduce_bench.models.curves import lower_bounds
+from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
-from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import caveats, figures
 from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE

@@ -1,14 +1,13 @@
 """What the figures draw as a bound comes from the models of the run, and not at all where they do not hold."""
 
 from dataclasses import replace
-from math import log
 
 import pytest
 from hand_models import hand_model
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
+from allreduce_bench.models.bounds import bounds, sources
 from allreduce_bench.models.machine import Prices, bare_machine
-from allreduce_bench.models.model import SizeEnd, bounds, sources
 from allreduce_bench.models.prediction import CompetingModels
 
 
@@ -37,18 +36,24 @@ def test_the_ranks_of_a_node_share_its_port():
     assert bounds(machine.models, 512, 1, size_bytes, 3.125e9).bandwidth_s < own  # one node: nothing crosses a port
 
 
-def test_a_beta_that_is_not_identified_bounds_nothing():
+def test_the_price_of_a_schedule_that_may_not_have_run_bounds_nothing():
+    guessed = hand_model("native", factor=0.5, priced_as="ring", is_library=True)
+    assert bounds([guessed, hand_model("ring")], 4, None, 8) == bounds([hand_model("ring")], 4, None, 8)
+    assert bounds([guessed], 4, None, 8) == (0, 0)
+
+
+def test_a_price_of_zero_bounds_nothing():
     cheap = hand_model("two_tree", factor=0.5)
-    (part,) = cheap.parts
-    unknown = tuple(one._replace(identified=one.name == "alpha_s") for one in part.parameters)
-    models = [hand_model("ring"), replace(cheap, parts=(part._replace(parameters=unknown),))]
+    free = replace(cheap, parameters=(cheap.parameters[0], cheap.parameters[1]._replace(value=0.0)))
+    models = [hand_model("ring"), free]
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 1.5 * BETA_S_PER_BYTE * (1 << 20)))
     assert sources(models, 4, None)["beta_s_per_byte"] == models[:1]
 
 
-def test_a_bound_that_measured_times_undercut_at_the_largest_size_is_lowered_by_as_much():
-    """A ring's model is at the bandwidth bound; its times were a fifth shorter at the largest size: so beyond, too."""
-    (ring,) = (model for model in bare_machine(1e-9, 1e-10).models if model.algorithm == "ring")
-    ring = replace(ring, ranks=(4,), size_bytes=(8, 1 << 20), largest=(SizeEnd(4, log(0.8)),))
-    predicted = CompetingModels([ring]).at("ring", 4, 1 << 22)
-    assert predicted.prediction.time_s == pytest.approx(0.8 * 1.5 * (1 << 22) * 1e-10, rel=0.01) and not predicted.limit
+def test_a_bound_that_a_measured_time_undercuts_is_lowered_to_it():
+    """A ring's price of long vectors is the bandwidth bound; one was a fifth shorter: so is the bound."""
+    ring = hand_model("ring", (2, 4), prices=(1e-9, 1e-10))
+    cells = [cell._replace(time_s=0.8 * cell.time_s) if cell == ring.cells[-1] else cell for cell in ring.cells]
+    group = CompetingModels([replace(ring, cells=tuple(cells))])
+    assert group.bounds(4, 1 << 22).bandwidth_s == pytest.approx(0.8 * 1.5 * (1 << 22) * 1e-10, rel=0.01)
+    assert group.bounds(8, 1 << 20).bandwidth_s == pytest.approx(0.8 * 1.75 * (1 << 20) * 1e-10, rel=0.01)

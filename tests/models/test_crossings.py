@@ -12,8 +12,7 @@ from allreduce_bench.models.crossings import (
     winner_map,
 )
 from allreduce_bench.models.machine import Prices, bare_machine
-from allreduce_bench.models.model import Prediction
-from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, Predicted, competing_models
+from allreduce_bench.models.prediction import BEST, CompetingModels, Fastest, Layout, Predicted, competing_models
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 BARE = bare_machine(5e-6, 8e-11)
@@ -27,20 +26,20 @@ def of(*names: str, segment=BEST) -> CompetingModels:
 class Drawn(CompetingModels):
     """Curves drawn by hand: name -> time of (ranks, size_bytes), None where it cannot run."""
 
-    def __init__(self, step: int = 1, speculative_from: int = 1 << 60, **curves):
+    def __init__(self, step: int = 1, **curves):
         super().__init__([])
-        self.models, self._step, self.far, self.curves = dict.fromkeys(curves), step, speculative_from, curves
-
-    largest_common = None
+        self.models, self._step, self.curves = dict.fromkeys(curves), step, curves
 
     @property
     def step(self) -> int:
         return self._step
 
     def at(self, series, ranks, size_bytes):
-        time_s = self.curves[series](ranks, size_bytes)
-        found = None if time_s is None else Prediction(time_s, None, None, ranks > self.far)
-        return Predicted(series, ranks, None, size_bytes, None, found)
+        return Predicted(series, ranks, None, size_bytes, time_s=self.curves[series](ranks, size_bytes))
+
+    def fastest(self, ranks, size_bytes):
+        timed = [one for one in (self.at(name, ranks, size_bytes) for name in self.curves) if one.time_s is not None]
+        return Fastest(min(timed, key=lambda one: one.time_s), True) if timed else None
 
 
 @pytest.mark.parametrize("size_bytes, ranks", [(M, 26), (16 * M, 112), (64 * M, 240), (256 * M, 500), (G, 1100)])
@@ -69,18 +68,17 @@ def test_the_sentences():
     assert one.sentence == f"two_tree overtakes ring above {one.above} ranks at 64 MiB"
     (one,) = over_sizes(of("recursive_doubling", "rabenseifner"), 16, 8, M)
     assert one.sentence == "rabenseifner overtakes recursive_doubling above 115 KiB on 16 ranks"
-    one = Crossing("a", "b", "ranks", 9, 8, 4 * K, True)
-    assert one.sentence == f"{one.faster} overtakes {one.slower} above 9 ranks at 8 B to 4 KiB (speculative)"
+    one = Crossing("a", "b", "ranks", 9, 8, 4 * K)
+    assert one.sentence == f"{one.faster} overtakes {one.slower} above 9 ranks at 8 B to 4 KiB"
     assert Stretch("a", 4, 16, 8, 8).sentence == "a is fastest at powers of two from 4 to 16 ranks at 8 B"
     assert Stretch("a", 4, 4, 8, 8).sentence == "a is fastest at 4 ranks at 8 B"
-    assert Stretch("a", 4, 4, 8, 8, True).sentence == "a is fastest at 4 ranks at 8 B (speculative)"
 
 
 @pytest.mark.parametrize("size_bytes", [8, 64 * K, M, 16 * M])
 def test_over_ranks_finds_what_a_full_search_finds(size_bytes):
     group = of("ring", "recursive_doubling", "rabenseifner", "two_tree", segment=None)
     numbers = [ranks for ranks in range(3, 200) if ranks & (ranks - 1)]
-    winners = [group.fastest(ranks, size_bytes).series for ranks in numbers]
+    winners = [group.fastest(ranks, size_bytes).predicted.series for ranks in numbers]
     changes = [(low, a, b) for low, a, b in zip(numbers, winners, winners[1:]) if a != b]
     found = [(one.above, one.slower, one.faster) for one in over_ranks(group, size_bytes, 2, 199)]
     assert set(found) <= set(changes) and [one[1:] for one in found[:1]] == [one[1:] for one in changes[:1]]
@@ -92,12 +90,6 @@ def test_powers_of_two_are_told_apart():
     assert at_powers_of_two(group, 64 * M, 2, 1024) == [Stretch("rabenseifner", 4, 1024, 64 * M, 64 * M)]
     assert {one.faster for one in over_ranks(group, 64 * M, 2, 1024)} == {"two_tree"}
     assert at_powers_of_two(of("ring", "two_tree"), 64 * M, 2, 1024) == []
-
-
-@pytest.mark.parametrize("measured, far", [(2, True), (16, False)])
-def test_powers_of_two_that_are_all_far_from_the_measured_ones_are_marked(measured, far):
-    curves = Drawn(speculative_from=measured, a=lambda ranks, n: 2, b=lambda ranks, n: 3 if ranks & (ranks - 1) else 1)
-    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("b", 4, 64, 8, 8, far)]
 
 
 def test_a_size_is_bisected_to_the_byte_or_a_thousandth():
@@ -128,15 +120,9 @@ def test_numbers_of_ranks_fill_whole_nodes():
     assert group.step == 8 and all(one.above % 8 == 0 for one in over_ranks(group, 4 * M, 2, 4096))
 
 
-def test_what_is_far_from_all_measurements_is_marked():
-    curves = Drawn(speculative_from=64, low=lambda ranks, n: ranks, high=lambda ranks, n: 100.5)
-    assert [one.speculative for one in over_ranks(curves, 8, 2, 1000)] == [True]
-    assert over_ranks(curves, 8, 2, 1000)[0].sentence.endswith("(speculative)")
-
-
 def test_the_same_at_sizes_in_a_row_is_said_once():
-    at = [Crossing("a", "b", "ranks", 9, size_bytes, size_bytes, False) for size_bytes in (8, 16, 64)]
-    other = Crossing("a", "b", "ranks", 10, 16, 16, False)
+    at = [Crossing("a", "b", "ranks", 9, size_bytes, size_bytes) for size_bytes in (8, 16, 64)]
+    other = Crossing("a", "b", "ranks", 10, 16, 16)
     assert merged([at[0], at[1]], [8, 16, 32, 64]) == [at[0]._replace(last=16)]
     assert merged([at[0], other, at[2]], [8, 16, 64]) == [at[0], other, at[2]]
     assert merged([at[0], at[1], other, at[2]], [8, 16, 64]) == [at[0]._replace(last=64), other]
@@ -149,37 +135,6 @@ def test_the_map_has_ranks_down_and_sizes_across():
         [doubling, doubling, halving],
         [doubling, halving, halving],
     ]
-
-
-class Unsure(Drawn):
-    """The same with intervals of a factor of 1.5."""
-
-    def at(self, series, ranks, size_bytes):
-        found = super().at(series, ranks, size_bytes)
-        time_s = found.prediction.time_s
-        return found._replace(prediction=found.prediction._replace(low_s=time_s / 1.5, high_s=time_s * 1.5))
-
-
-def test_a_crossing_says_where_the_order_is_open():
-    """n crosses 300: they are within a factor of 1.5 from 200 to 450."""
-    curves = Unsure(a=lambda ranks, n: n, b=lambda ranks, n: 300.5)
-    (one,) = over_sizes(curves, 4, 8, 4096)
-    assert (one.faster, one.slower, one.above, one.open_from, one.open_to) == ("b", "a", 300, 200, 451)
-    assert "open from 200 B to 451 B" in one.sentence
-    (one,) = over_ranks(Unsure(a=lambda ranks, n: ranks, b=lambda ranks, n: 300.5), 8, 2, 5000)
-    assert (one.above, one.open_from, one.open_to) == (300, 200, 451)
-    assert winner_map(curves, [4], [199, 250, 350, 500]) == [["a", "a =", "b =", "b"]]
-
-
-@pytest.mark.parametrize("smallest, largest", [(8, 400), (250, 4096)])
-def test_who_is_nowhere_shown_to_be_faster_overtakes_nobody(smallest, largest):
-    curves = Unsure(a=lambda ranks, n: n, b=lambda ranks, n: 300.5)
-    assert over_sizes(curves, 4, smallest, largest) == []
-
-
-def test_no_power_of_two_has_a_fastest_where_another_equals_it():
-    curves = Unsure(a=lambda ranks, n: 2, b=lambda ranks, n: 3 if ranks & (ranks - 1) else 1.8 - ranks / 100)
-    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("b", 64, 64, 8, 8)]
 
 
 def wobbling(ranks, n):
@@ -229,8 +184,8 @@ def test_the_sizes_and_ranks_that_are_shown_are_looked_at():
 
 def test_where_the_models_do_not_tell_nothing_overtakes():
     class Untold(Drawn):
-        def winner(self, ranks, size_bytes):
-            return None if 200 <= size_bytes < 2000 else super().winner(ranks, size_bytes)
+        def fastest(self, ranks, size_bytes):
+            return None if 200 <= size_bytes < 2000 else super().fastest(ranks, size_bytes)
 
     curves = Untold(a=lambda ranks, n: n, b=lambda ranks, n: 100.5, c=lambda ranks, n: 50 + n / 100)
     found = over_sizes(curves, 4, 8, 65536)
@@ -249,10 +204,10 @@ def test_crossings_agree_with_every_star_of_the_table(machine):
     for number in ranks:
         for one in over_sizes(group, number, sizes[0], sizes[-1], sizes):
             inside = [n for n in sizes if one.above < n <= (one.until or sizes[-1])]
-            assert all(group.winner(number, n).series == one.faster for n in inside)
-            assert group.winner(number, one.above).series == one.slower
+            assert all(group.fastest(number, n).predicted.series == one.faster for n in inside)
+            assert group.fastest(number, one.above).predicted.series == one.slower
     for size_bytes in sizes:
         for one in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks):
             inside = [p for p in ranks if one.above < p <= (one.until or ranks[-1])]
             kept = [p for p in inside if p & (p - 1) or not one.no_powers]
-            assert all(group.winner(p, size_bytes).series == one.faster for p in kept)
+            assert all(group.fastest(p, size_bytes).predicted.series == one.faster for p in kept)

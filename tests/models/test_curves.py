@@ -1,50 +1,32 @@
-"""What models say at what was measured and beyond."""
+"""What the figures draw of models."""
 
-import pandas as pd
+from dataclasses import replace
+
+import numpy as np
 import pytest
-from hand_models import hand_model, hand_models
-from made_runs import ALPHA_S, build_run
+from hand_models import hand_model
+from made_runs import build_run
 
-from allreduce_bench.algorithms import builtin
-from allreduce_bench.evaluation.summary import summary
-from allreduce_bench.models.curves import REACH, held_against_models, layouts, lower_bounds, over_ranks, predicted_at
-from allreduce_bench.models.model import bounds
-
-NAMES = ("native", "ring", "two_tree")
-
-
-def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
-    rows = summary([build_run(tmp_path / "a", ranks=(3, 4, 8))])
-    models = hand_models(NAMES, (3, 4, 8))
-    for row in rows.itertuples():
-        assert row.time_s >= 0.95 * max(bounds(models, row.ranks, None, row.size_bytes))
-    assert set(lower_bounds(models, rows)) == {3, 4, 8}
+from allreduce_bench.evaluation.competing import competing
+from allreduce_bench.evaluation.summary import summarise, summary_frame
+from allreduce_bench.models.curves import REACH, held_against_models, over_ranks
+from allreduce_bench.models.fitting import fit_all
+from allreduce_bench.models.points import points
 
 
-def test_times_are_held_against_the_model_of_their_series(tmp_path):
-    rows = summary([build_run(tmp_path / "a", ranks=(1, 2, 4))])
-    compared = held_against_models(rows, [hand_model("ring")])
-    assert set(compared["competitor"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
-    assert compared["ratio"].to_numpy() == pytest.approx(1, rel=0.1)
-    assert held_against_models(rows, []).empty
-    assert held_against_models(rows.assign(states="low:1,high:4"), [hand_model("ring")]).empty
+def test_measured_times_stand_beside_those_of_their_prices(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("ring", "native"))
+    rows = summary_frame(competing(summarise(folder)), "a")
+    held = held_against_models(rows, fit_all(points([folder])))
+    assert set(held["competitor"]) == {"ring", "native"} and (held["ratio"] == held["model_s"] / held["time_s"]).all()
+    assert held.loc[held["competitor"] == "ring", "ratio"].to_numpy() == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_curve_goes_beyond_the_measured_ranks_and_says_what_is_speculative():
-    curve = over_ranks([hand_model("ring", (2, 4)), hand_model("two_tree", (4,))], [8])
-    assert set(curve["competitor"]) == {"ring"}  # one number of ranks makes no curve
-    assert curve["ranks"].tolist() == [2, 4, 8, 4 * REACH] and curve["measured"].tolist() == [True, True, False, False]
-    assert curve["speculative"].tolist() == [False, False, False, True]
-    assert (curve["low_s"] < curve["model_s"]).all() and (curve["model_s"] < curve["high_s"]).all()
-
-
-def test_an_algorithm_that_cannot_run_has_no_time():
-    own = {"mine": builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))}
-    model = hand_model("mine")
-    assert predicted_at(model, 3, None, 8, own=own) is None
-    assert predicted_at(model, 4, None, 8, own=own).time_s == pytest.approx(6 * ALPHA_S, rel=0.01)
-
-
-def test_the_layouts_of_runs_that_do_not_tell_their_nodes():
-    rows = pd.DataFrame({"ranks": [1, 2, 4, 4], "nodes": [1, 1, 2, pd.NA]}).astype({"nodes": "Int64"})
-    assert layouts(rows) == {2: [1], 4: [2, None]}
+def test_curves_pass_through_the_measured_times_and_widen_beyond():
+    model = hand_model("ring", (2, 4))
+    off = replace(model, cells=tuple(cell._replace(time_s=2 * cell.time_s) for cell in model.cells))
+    curve = over_ranks([off], [8]).set_index("ranks")
+    assert list(curve.index) == [2, 4, 8, 4 * REACH] and list(curve["measured"]) == [True, True, False, False]
+    assert curve.loc[2, "model_s"] == off.cells[0].time_s and np.isnan(curve.loc[2, "low_s"])
+    assert curve.loc[8, "high_s"] / curve.loc[8, "low_s"] == pytest.approx(1.8**2)
+    assert curve.loc[16, "high_s"] / curve.loc[16, "low_s"] == pytest.approx(9)

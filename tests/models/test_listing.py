@@ -1,70 +1,76 @@
-"""What `fit` prints: a table for people, rows and JSON for programs."""
+"""The table of `fit`: a line a series, alpha and beta for each, and how far off it is."""
 
 import csv
 import io
 import json
+from dataclasses import replace
 
-import numpy as np
-import pytest
 from hand_models import hand_model
-from made_models import observed, series
 
-from allreduce_bench.models.fitting import IN_SAMPLE, Reach, Residuals, Scores
-from allreduce_bench.models.joint import Joint, LocalGamma
-from allreduce_bench.models.listing import PARAMETER_COLUMNS, Listing
-from allreduce_bench.models.model import Parameter
-from allreduce_bench.models.series import FittedSeries, UnfittedSeries
+from allreduce_bench.models.alpha_beta import ALPHA, GAMMA, Parameter
+from allreduce_bench.models.fitting import LocalGamma, UnfittedSeries
+from allreduce_bench.models.intervals import HeldOut
+from allreduce_bench.models.listing import Listing
+from allreduce_bench.models.words import price_text
 
-GAMMA = Parameter("gamma_s_per_byte", "", 0.0, 3e-11, None, None, True)
-
-
-@pytest.fixture
-def listing() -> Listing:
-    scores = Scores(Reach(0.1, 0.0), {IN_SAMPLE: Residuals(np.log([1.02, 0.98]), np.array([True, True]))})
-    model = hand_model("ring", run="monday", notes=("one thing to know",))
-    fitted = FittedSeries(model, scores, scores, observed("ring", series("ring")))
-    joint = Joint("monday", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
-    unfit = [UnfittedSeries("monday", "mystery", "one point")]
-    return Listing([fitted], unfit, [joint], ["too few"], [LocalGamma("monday", 2, GAMMA)])
+RING = hand_model("ring", (2, 4, 8), run="today")
 
 
-def test_the_table_has_parameters_errors_and_sentences(listing):
-    blocks = listing.table().split("\n\n")
-    assert blocks[0].splitlines()[0].split() == [
-        "series",
-        "parameter",
-        "value",
-        "unit",
-        "95",
-        "%",
-        "interval",
-        "rate",
-        "form",
-    ]
-    assert "monday: ring" in blocks[0] and "GB/s" in blocks[0]
-    assert "3.1%  10%" in blocks[1] and "2,4" in blocks[1]
-    sentences = "\n".join(blocks[2:])
-    for sentence in (
-        "monday: ring and two_tree together: gamma 30.0 ps/byte reduced (unknown); median error 2.0%, condition",
-        "no gamma: too few",
-        "monday: gamma of a local reduction 30.0 ps/byte (floor, 2 ranks)",
-        "ring: one thing to know",
-        "not fitted: monday: mystery: one point",
-        "in sample, pooled over 1 series, 2 cells: median 2.0%",
-    ):
-        assert sentence in sentences
+def row_of(listing: Listing, series: str) -> str:
+    (row,) = (line for line in listing.table().splitlines() if line.startswith(f"{series} "))
+    return row
 
 
-def test_a_row_is_a_parameter_in_si_units(listing):
+def test_every_series_has_its_alpha_and_beta():
+    unknown = replace(
+        RING, competitor="tree", parameters=tuple(one._replace(low=None, high=None) for one in RING.parameters)
+    )
+    listing = Listing([RING, replace(unknown, priced_as="tree")], [])
+    assert row_of(listing, "ring").split("  ")[0] == "ring" and "today" not in row_of(listing, "ring")
+    assert "2.00 (1.80 to 2.20)" in row_of(listing, "ring") and "100 (80.0 to 130)" in row_of(listing, "ring")
+    assert "5%  21%" in row_of(listing, "ring") and "8 B to 4 MiB" in row_of(listing, "ring")
+    assert "2.00 (not identified)" in row_of(listing, "tree") and "2,4,8" in row_of(listing, "tree")
+
+
+def test_series_are_named_with_their_run_where_there_are_several():
+    listing = Listing([RING, replace(RING, run="monday")], [UnfittedSeries("monday", "naive", "one point")])
+    assert row_of(listing, "today: ring") and row_of(listing, "monday: ring")
+    assert "not fitted: monday: naive: one point" in listing.table()
+    assert "not fitted: naive: one point" in Listing([RING], [UnfittedSeries("today", "naive", "one point")]).table()
+
+
+def test_what_tells_series_apart_is_named():
+    listing = Listing([RING, replace(RING, dtype="float64")], [])
+    assert row_of(listing, "ring float32") and row_of(listing, "ring float64")
+
+
+def test_a_model_of_no_use_is_said_to_be():
+    assert "do not use" not in Listing([RING], []).table()
+    listing = Listing([RING, replace(RING, competitor="naive", priced_as="naive", held_out=HeldOut(0.5, 1.4, 9))], [])
+    assert "do not use this model: naive (held-out P90 140%)" in listing.table()
+
+
+def test_two_kinds_of_links_have_a_row_each():
+    links = [one._replace(link=link) for link in ("within", "between") for one in RING.parameters]
+    lines = Listing([replace(RING, parameters=tuple(links))], []).table().splitlines()
+    assert lines[1].startswith("ring, within nodes") and lines[2].startswith("between nodes")
+
+
+def test_prices_in_words():
+    assert price_text(Parameter(ALPHA, "", 0.0)) == "not identified" and price_text(None) == "-"
+    assert price_text(Parameter(ALPHA, "", 0.0, 0.0, 1e-6)) == "0 (0 to 1.00)"
+    assert price_text(Parameter(ALPHA, "", 1e-6, 0.0, 3e-6)) == "1.00 (0 to 3.00)"
+
+
+def test_other_formats_hold_the_same_numbers():
+    listing = Listing([RING], [], [LocalGamma("today", 2, Parameter(GAMMA, "", 1e-10))])
     rows = list(csv.DictReader(io.StringIO(listing.csv())))
-    assert tuple(rows[0]) == PARAMETER_COLUMNS
-    assert [row["parameter"] for row in rows] == ["alpha_s", "beta_s_per_byte"]
-    assert float(rows[0]["low"]) < float(rows[0]["value"]) < float(rows[0]["high"]) and rows[0]["identified"] == "1"
-
-
-def test_json_holds_everything_by_name(listing):
+    assert [(row["name"], float(row["value"]), row["identified"]) for row in rows] == [
+        ("alpha_s", 2e-6, "1"),
+        ("beta_s_per_byte", 1e-10, "1"),
+    ]
     content = json.loads(listing.json())
     (model,) = content["models"]
-    assert (model["competitor"], model["run"], model["parts"][0]["form"]) == ("ring", "monday", "alpha-beta")
-    assert content["pooled"][IN_SAMPLE]["points"] == 2 and content["unfit"][0]["reason"] == "one point"
-    assert content["local_gamma"][0]["gamma"]["value"] == 3e-11 and content["no_gamma"] == ["too few"]
+    assert model["parameters"][0]["value"] == 2e-6 and model["cells"][0]["ranks"] == 2
+    assert model["held_out"]["p90"] == 0.21 and content["local_gamma"][0]["gamma"]["value"] == 1e-10
+    assert "gamma of a local reduction 100 ps/byte" in listing.table()

@@ -5,8 +5,9 @@ from made_runs import SIZES, WAITS_FROM, build_run, waits
 from places import DATA
 
 from allreduce_bench.importers import points as points_of_log
+from allreduce_bench.models.fitting import UnfittedSeries, fit_series
+from allreduce_bench.models.model import Model
 from allreduce_bench.models.points import in_two_states, points
-from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series
 
 
 def test_the_points_are_those_of_the_cells_that_the_summary_names(tmp_path):
@@ -24,15 +25,15 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path):
 
     whole = build_run(tmp_path / "whole", launches=5, algorithms=("native", "ring"))
     run = build_run(tmp_path / "run", launches=5, algorithms=("native", "ring"), factor=everywhere)
-    ring, native = sorted(fit_series(points([run])), key=lambda series: isinstance(series, FittedSeries))
-    assert isinstance(native, FittedSeries) and isinstance(ring, UnfittedSeries)
-    assert native.model.notes[0] == (
+    ring, native = sorted(fit_series(points([run])), key=lambda series: isinstance(series, Model))
+    assert isinstance(native, Model) and isinstance(ring, UnfittedSeries)
+    assert native.notes[0] == (
         "15 of 50 points left out: their launches are bimodal: two levels (64 KiB to 4 MiB at 4 ranks), and their "
         "median represents neither level"
     )
-    assert len(native.observed.ranks) == 7
+    assert len(native.cells) == 7
     assert ring.reason.startswith("no usable points; 50 of 50 points left out: their launches")
-    assert all(isinstance(series, FittedSeries) for series in fit_series(points([whole])))
+    assert all(isinstance(series, Model) for series in fit_series(points([whole])))
 
 
 def test_logs_and_frames_with_any_index_are_judged_alike():

@@ -5,11 +5,11 @@ from hand_models import hand_models
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summary
-from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData, tick_words
 from allreduce_bench.report.figures import report_figures
 
-ORDER = {TIMES: ["speedup", "latency", "bus_bandwidth", "winners"], MODELS: ["models", "choices", "ranks"]}
+ORDER = {TIMES: ["speedup", "latency", "bus_bandwidth", "winners"], MODELS: ["models", "ranks"]}
 ORDER[RUNS] = ["runs", "trend"]
 
 

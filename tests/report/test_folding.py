@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from hand_models import hand_models
 
-from allreduce_bench.models.model import Errors
+from allreduce_bench.models.intervals import HeldOut
 from allreduce_bench.report.page import of_models, of_ran, of_rivals
 
 
 def with_error(error: float):
     (model,) = hand_models(("ring",))
-    return [replace(model, errors={"leave_one_p_out": Errors(error, 2 * error, 9)})]
+    return [replace(model, held_out=HeldOut(error, 2 * error, 9))]
 
 
 @pytest.mark.parametrize(("error", "is_open"), [(0.1, True), (0.25, True), (0.4, False)])

@@ -8,7 +8,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import record_summary, summarise, summary
-from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.caveats import limit_findings
 from allreduce_bench.report.figure import FigureData
 from allreduce_bench.report.figures.sizes import draw_bandwidth

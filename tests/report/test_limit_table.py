@@ -4,7 +4,7 @@ import pytest
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.models.model import Bounds
+from allreduce_bench.models.bounds import Bounds
 from allreduce_bench.report.distribution import LimitLine, limit_lines, shares_text
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table

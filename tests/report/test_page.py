@@ -246,10 +246,9 @@ def test_oversubscription_comes_first(page):
 
 def test_models_are_described_with_intervals_and_errors(page):
     assert "Fitted, not measured" in page.text
-    assert "α = 2.00 us/message [1.80, 2.20]" in page.text
-    assert "β = 100 ps/byte [80.0, 130], 1/β = 10.0 GB/s" in page.text
-    assert "3.10 % (P90 10.4 %)" in page.text and "5.20 % (P90 21.0 %), 85 % covered" in page.text
-    assert "uniform α-β model: 20.0 % (P90 50.0 %)" in page.text
+    assert "native as recursive_doubling" in page.text and "2.00 (1.80 to 2.20)" in page.text
+    assert "100 (80.0 to 130)" in page.text and "10.0 GB/s" in page.text and "8 B to 4 MiB" in page.text
+    assert re.search(r"5% ?21%", page.text)
     assert f"ring: too few {HOSTILE}" in page.text
 
 
@@ -260,7 +259,7 @@ def test_captions_say_how_the_numbers_came_about(page):
         "Open MPI 5.0.11."
     )
     assert page.text.count(how) == len(FIGURES)
-    assert "Regret: median 1.0" in page.text and "90 % prediction interval" in page.text
+    assert "90 % prediction interval" in page.text
     assert "Fastest algorithm" in page.text
 
 
@@ -304,7 +303,7 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     assert "Nothing could be compared: native has no rival" in page.text
     assert {image["src"][:18] for image in page.all("img")} == {"data:image/svg+xml"}
     drawn = {path.stem for path in (tmp_path / "alone_figures").glob("*.png")}
-    assert drawn >= {"latency", "bus_bandwidth", "ranks"} and not drawn & {"speedup", "winners", "models", "choices"}
+    assert drawn >= {"latency", "bus_bandwidth", "ranks"} and not drawn & {"speedup", "winners", "models"}
     assert len(page.all("img")) == len(drawn)
 
 
@@ -408,7 +407,7 @@ def test_several_runs_have_a_section_each(tmp_path, run, monkeypatch):
     assert {"1_latency.png", "2_latency.svg", "1_ranks.csv", "2_parameters.csv"} <= files and "2_ranks.csv" not in files
     drawn = {name.removesuffix(".png") for name in files if name.endswith(".png")}
     assert {f"1_{stem}" for stem in FIGURES} | {"runs"} <= drawn and "2_ranks" not in drawn
-    assert {f"2_{stem}" for stem in ("latency", "bus_bandwidth", "speedup", "winners", "models", "choices")} <= drawn
+    assert {f"2_{stem}" for stem in ("latency", "bus_bandwidth", "speedup", "winners", "models")} <= drawn
     assert len(page.all("img")) == len(drawn) - 2  # the maps of winners are tables
 
 
@@ -480,6 +479,6 @@ def test_models_come_from_the_fit(tmp_path, monkeypatch):
     names = ["ring", "recursive_doubling"]
     run = build_run(tmp_path / "run", algorithms=names, ranks=(2, 4), outcome=only_one_size_of_ring)
     page = Page(write_report([run], tmp_path / "report.html"))
-    assert re.search(r"recursive_doubling ?2, 4 ranks .*α = (1\.9|2\.0)\d us/message \[", page.text)
+    assert re.search(r"recursive_doubling ?(1\.9|2\.0)\d \(not identified\)", page.text)
     assert re.search(r"Without a model: ?ring: ", page.text)
     assert {"models.csv", "ranks.csv"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}

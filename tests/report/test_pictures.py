@@ -8,7 +8,7 @@ from matplotlib import layout_engine
 from matplotlib.figure import Figure
 
 from allreduce_bench.evaluation.summary import summarise, summary
-from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.pictures import Picture, measured_caption, model_pictures, time_pictures, write_pictures
 
 

@@ -111,8 +111,8 @@ def load(folder: RunFolder) -> str:
 
 def fit(folder: RunFolder) -> str:
     """A model of every series, with its intervals and its errors out of sample; loading included."""
+    from allreduce_bench.models.fitting import fit_all
     from allreduce_bench.models.points import points
-    from allreduce_bench.models.series import fit_all
 
     return f"{len(fit_all(points([folder])))} models"
 

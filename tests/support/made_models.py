@@ -7,7 +7,7 @@ import pandas as pd
 from places import DATA
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.forms import Form, Observations, TermColumns, crowded, matrix
+from allreduce_bench.models.alpha_beta import ALIKE, coefficient
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 8**power for power in range(8))
@@ -19,19 +19,17 @@ def series(
     ranks: Sequence[int] = (2, 4, 8, 16),
     sizes: Sequence[int] = SIZES,
     *,
-    form: Form = Form(),  # noqa: B008  # a tuple: it cannot change
-    theta: Sequence[float] = (ALPHA_S, BETA_S_PER_BYTE),
-    contention: float = 0.0,
+    prices: Sequence[float] = (ALPHA_S, BETA_S_PER_BYTE),
+    meanings: Sequence[tuple[str, str]] = ALIKE,
     launches: int = 1,
     noise: float = 0.0,
     seed: int = 1,
     ranks_per_node: int = 1,
 ) -> pd.DataFrame:
-    """Points of one series: the model's times, multiplied by normal noise of `noise` around 1."""
+    """Points of one series: the times of its schedule at `prices`, multiplied by normal noise of `noise` around 1."""
     cells = [(p, p // ranks_per_node, n) for p in ranks for n in sizes]
-    priced = [terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in cells]
-    log_ranks = np.log([float(p) for p, _, _ in cells])
-    time_s = crowded(form, matrix(form, priced), log_ranks, contention) @ np.array(theta)
+    paths = [terms(builtin()[algorithm], p, nodes, n, 4, enumerated=0) for p, nodes, n in cells]
+    time_s = np.array([[coefficient(meaning, path) for meaning in meanings] for path in paths]) @ np.array(prices)
     random = np.random.default_rng(seed)
     frames = []
     for launch in range(launches):
@@ -41,14 +39,6 @@ def series(
     points = pd.concat(frames, ignore_index=True)
     names = {"run": "a", "competitor": algorithm, "cache": "warm", "dtype": "float32"}
     return points.assign(**names, op="sum", segment=pd.NA, calls=20)
-
-
-def observed(algorithm: str, points: pd.DataFrame) -> Observations:
-    """The cells of one launch of `points`."""
-    rows = list(points[["ranks", "nodes", "size_bytes"]].itertuples(index=False))
-    columns = TermColumns([terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in rows])
-    logs = np.log(points["time_s"].to_numpy())[None]
-    return Observations(points["ranks"].to_numpy(), points["size_bytes"].to_numpy(), logs, {algorithm: columns})
 
 
 def pico() -> pd.DataFrame:

@@ -2,15 +2,15 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hand_models import hand_model
 from places import ROOT
 
 from allreduce_bench.cli import main
-from allreduce_bench.models.machine import bare_machine, write_machine
+from allreduce_bench.models.machine import Machine, bare_machine, write_machine
 from allreduce_bench.training.command import flop_rate, scale_of, torch_version
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -232,12 +232,10 @@ def test_no_all_reduce_is_shorter_than_the_port_of_a_node_needs():
 
 
 def test_the_grade_and_the_placement_of_fitted_times_are_told(tmp_path):
-    bare = bare_machine(20e-6, 8e-10)
     words = ("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring", "-m", tmp_path / "machine.json")
     for grade, told in (("not reliable", True), ("good", False)):
-        fitted = {"ranks": (2, 4), "size_bytes": (8, 1 << 26), "grade": grade, "placement": "page"}
-        models = tuple(replace(model, **fitted) for model in bare.models)
-        write_machine(replace(bare, models=models, bare=False), tmp_path / "machine.json")
+        ring = hand_model("ring", sizes=(8, 1 << 26), prices=(20e-6, 8e-10), grade=grade, placement="page")
+        write_machine(Machine((ring,)), tmp_path / "machine.json")
         text = printed(*words)
         assert f"times: {grade}" in text and "vectors: page" in text
         assert text.rstrip().endswith(f"(modelled; grade of the fitted times: {grade}).") == told

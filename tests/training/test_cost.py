@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hand_models import hand_model
 
-from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, bare_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.training.cost import CostError, LoggedCosts, Timed, choose, interpolated, modelled_costs
 
 BARE = bare_machine(1e-5, 1e-9)
@@ -50,19 +50,16 @@ def test_far_beyond_what_was_measured_a_time_is_doubtful():
     assert not modelled_costs(BARE).doubt("ring", 1024, 1 << 30)  # nothing was measured
 
 
-def test_a_fit_is_doubtful_on_many_more_ranks():
-    prices = [Parameter(name, "", 0.0, 1e-9, None, None, True) for name in ("alpha_s", "beta_s_per_byte")]
-    ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), size_bytes=(8, 4096))
-    costs = modelled_costs(Machine((ring,)))
+def test_a_fit_is_doubtful_far_from_what_was_measured():
+    ring = hand_model("ring", (2, 4), sizes=(8, 4096))
+    costs = modelled_costs(Machine((ring,)), extrapolate=True)
     assert not costs.doubt("ring", 8, 4096) and not costs.doubt("ring", 1, 1 << 30)
-    for size_bytes in (4, 8192):  # as `predict` marks them
-        told = costs.doubt("ring", 8, size_bytes)
-        assert "sizes (8 B to 4 KiB)" in told
-    former = modelled_costs(Machine((replace(ring, size_bytes=()),)))
-    assert "which the range" in former.doubt("ring", 4, 4096)
-    assert costs.doubt("ring", 9, 8) == "on many more ranks than were measured (2 to 4)"
-    few = replace(ring, ranks=(16, 32))
-    assert modelled_costs(Machine((few,))).doubt("ring", 4, 8) == "on many fewer ranks than were measured (16 to 32)"
+    for size_bytes in (4, 8192):
+        assert "sizes (8 B to 4 KiB)" in costs.doubt("ring", 8, size_bytes)
+    assert not costs.doubt("ring", 32, 8)
+    assert costs.doubt("ring", 33, 8) == "on many more ranks than were measured (2 to 4)"
+    few = modelled_costs(Machine((hand_model("ring", (32, 64)),)), extrapolate=True)
+    assert few.doubt("ring", 3, 8) == "on many fewer ranks than were measured (32 to 64)"
     said = costs.doubt("ring", 4, 8193)
     assert "2 times" in said and "measured (4 KiB)" in said
 
@@ -82,29 +79,27 @@ def test_an_algorithm_that_was_not_fitted_is_refused():
 
 
 def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
-    """native is below the bound of the ring: it takes that or more, and the ring is chosen."""
-    prices = [("alpha_s", 1e-6), ("beta_s_per_byte", 1e-9)]
-    ring, lean = (
-        tuple(Parameter(name, "", 0.0, value * factor, None, None, True) for name, value in prices)
-        for factor in (1.0, 0.5)
-    )
-    lean = (lean[0], lean[1]._replace(value=0.0))
-    models = [
-        Model(name, (ModelPart("ring", Form(), found),), ranks=(2, 4), size_bytes=(8, 1 << 24))
-        for name, found in (("ring", ring), ("native", lean))
-    ]
-    costs = modelled_costs(Machine(tuple(models)))
-    assert costs.is_lower_bound("native", 4, 1 << 24) and not costs.is_lower_bound("ring", 4, 1 << 24)
-    assert not costs.is_lower_bound("native", 1, 1 << 24)
-    assert costs.time_s("native", 4, 1 << 24) < costs.time_s("ring", 4, 1 << 24)
-    assert choose(costs, 4, 1 << 24).algorithm == "ring" and choose(costs, 4, 1 << 24, "native").algorithm == "native"
-    assert choose(costs, 4, 8).algorithm == "native"  # there it is above the bound
+    """Native took as long on 2 and 4 ranks: on 32 it is at the bound, takes that or more, and the ring is chosen."""
+    ring, native = hand_model("ring", (2, 4)), hand_model("native", (2, 4), 0.5, "rabenseifner", is_library=True)
+    flat = replace(native, cells=tuple(one._replace(time_s=one.time_s / np.log2(one.ranks)) for one in native.cells))
+    costs = modelled_costs(Machine((ring, flat)))
+    assert costs.is_lower_bound("native", 32, 8) and not costs.is_lower_bound("ring", 32, 8)
+    assert not costs.is_lower_bound("native", 1, 8) and not costs.is_lower_bound("native", 4, 8)
+    assert costs.time_s("native", 32, 8) < costs.time_s("ring", 32, 8)
+    assert choose(costs, 32, 8).algorithm == "ring" and choose(costs, 32, 8, "native").algorithm == "native"
     assert not LoggedCosts(LOG, "x.log").is_lower_bound("ring", 4, 3000)
 
 
+def test_the_fastest_is_the_one_that_predict_names():
+    """At 16 ranks the tree's time is less than the ring's, by less than the interval: the ring won at 8."""
+    ring, tree = hand_model("ring", (2, 4, 8)), hand_model("tree", (2, 4, 8), 1.6)
+    costs = modelled_costs(Machine((ring, tree)))
+    assert costs.time_s("tree", 16, 8) < costs.time_s("ring", 16, 8)
+    assert choose(costs, 16, 8).algorithm == costs.fastest(16, 8) == "ring"
+
+
 def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
-    (ring,) = (one for one in BARE.models if one.algorithm == "ring")
-    machine = Machine((replace(ring, ranks=(2, 4), size_bytes=(8, 1 << 20)),))
+    machine = Machine((hand_model("ring", (2, 4), sizes=(8, 1 << 20)),))
     with pytest.raises(CostError, match="ring: no time"):
         choose(modelled_costs(machine), 4, 1 << 25)
     assert choose(modelled_costs(machine, extrapolate=True), 4, 1 << 25).time_s > 0
@@ -112,12 +107,8 @@ def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
 
 def test_the_fastest_of_some_is_doubtful_beside_one_whose_time_is_unknown():
     """The tree was measured up to 1 MiB only: at 32 MiB it may be faster than the ring, which was measured there."""
-    measured = {"ring": 1 << 25, "tree": 1 << 20}
-    models = [
-        replace(one, ranks=(2, 4), size_bytes=(8, measured[one.algorithm]))
-        for one in BARE.models
-        if one.algorithm in measured
-    ]
+    measured = {"ring": (8, 1 << 25), "tree": (8, 1 << 20)}
+    models = [hand_model(name, (2, 4), sizes=sizes) for name, sizes in measured.items()]
     costs = modelled_costs(Machine(tuple(models)))
     assert not costs.doubt("ring", 4, 1 << 20)
     assert choose(costs, 4, 1 << 25).algorithm == "ring"

@@ -12,12 +12,11 @@ from ..figure import ReportFigure, styles
 from .fitted import fitted
 from .scaling import over_ranks, some_sizes
 from .sizes import FLOORS, bandwidth, latency, speedup
-from .winners import choice_map, winner_map, winners
+from .winners import winner_map, winners
 
 __all__ = [
     "FLOORS",
     "bandwidth",
-    "choice_map",
     "fitted",
     "latency",
     "over_ranks",

@@ -1,4 +1,4 @@
-"""Models compared with times: for each algorithm its times over size, and below them the error of its model."""
+"""Alpha and beta beside times: for each algorithm its times over size, and below them priced over measured."""
 
 from math import ceil
 
@@ -32,9 +32,10 @@ RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.
 FURTHER = (1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9)
 BAND_COLOUR, NOISE_COLOUR = "#dddddd", "#9fc5e8"
 CAPTION = (
-    "Models and the times they were fitted to. Top: time against vector size; points are measured, lines modelled."
-    " Bottom: model / measured, with a band of 10 % (grey) and the spread between launches (blue, median over ranks)."
-    " A model within the spread of the launches is as good as these data can show."
+    "Alpha and beta beside the times they were fitted to. Top: time against vector size; points are measured, lines are"
+    " α messages + β bytes. Bottom: that / measured, with a band of 10 % (grey) and the spread between launches (blue,"
+    " median over ranks). Predictions are scaled by this ratio at the measured neighbours, so that they begin at the"
+    " points."
 )
 
 
@@ -48,7 +49,7 @@ FITTED = ReportFigure(stem="models", section=MODELS, turn=10, draw=draw)
 
 
 def fitted(compared: pd.DataFrame) -> Figure | None:
-    """Draw a pair of panels for each series of `models.curves.held`.
+    """Draw a pair of panels for each series of `models.curves.held_against_models`.
 
     Time over size, points measured and lines modelled; and model / measured with the band of 10 % and the band of the
     spread between launches.

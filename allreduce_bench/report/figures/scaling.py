@@ -7,15 +7,13 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from ...models import curves as model_curves
 from ...units import format_size, in_ranks
-from ..figure import CELL, GRID, MODELS, NOTE, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
+from ..figure import CELL, GRID, MODELS, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
 
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
-FAR = 2  # times the largest measured number of ranks: speculative beyond
 CAPTION = (
     "Time against ranks at the smallest, the middle and the largest size. Points: measured; bars: lowest to"
-    " highest launch median; lines: models. Dashed: extrapolation beyond the measured rank counts, up to"
-    f" {model_curves.REACH} times the largest, with the 90 % prediction interval, estimated from errors at points"
-    " left out of the fit; beyond twice the largest it is speculative."
+    " highest launch median; lines: predictions, which begin at the points. Dashed: extrapolation beyond the measured"
+    f" rank counts, up to {model_curves.REACH} times the largest, with the 90 % prediction interval by distance."
 )
 
 
@@ -100,10 +98,6 @@ def _draw_size(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dic
         axes.plot(beyond["ranks"], beyond["model_s"] * 1e6, **{**BEYOND, **line})
         ends = beyond["low_s"] * 1e6, beyond["high_s"] * 1e6
         axes.fill_between(beyond["ranks"], *ends, color=style["color"], alpha=0.13, linewidth=0)
-    if curves["speculative"].any():
-        most = curves.loc[curves["measured"], "ranks"].max()
-        axes.axvspan(FAR * most, curves["ranks"].max(), color="#f2f2f2", linewidth=0, zorder=0)
-        axes.text(0.99, 0.015, "speculative", transform=axes.transAxes, ha="right", va="bottom", **NOTE)
 
 
 def _name_ranks(axes: Axes, least: int, most: int) -> None:

@@ -1,9 +1,8 @@
-"""Maps of the fastest algorithm over ranks (vertical) and sizes (horizontal): measured, and chosen by the models."""
+"""Map of the fastest algorithm over ranks (vertical) and sizes (horizontal)."""
 
 from itertools import groupby
 from math import ceil
 from operator import itemgetter
-from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,13 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from ...evaluation.verdict import EQUAL, FASTEST, UNCLEAR
-from ...models.curves import choices
 from ...runs.competitor import Competitor
-from ...units import format_size, three_digits
+from ...units import format_size
 from ..figure import (
     HATCHES,
     LEGEND_WIDTH,
-    MODELS,
     PANELS_WIDTH,
     TIMES,
     Drawing,
@@ -36,14 +33,6 @@ NAMED = 13  # sizes named on the axis, at most
 CELL, CELL_BY_TIME = itemgetter("ranks", "size_bytes"), itemgetter("ranks", "size_bytes", "time_s")
 
 
-class Look(NamedTuple):
-    """The columns of a frame that a map shows."""
-
-    title: str
-    winner: str  # empty: none
-    text: str  # written into the cell
-
-
 def draw_winners(data: FigureData) -> Drawing | None:
     """Draw the map of the fastest algorithm."""
     won = winners(data.frame)
@@ -51,15 +40,7 @@ def draw_winners(data: FigureData) -> Drawing | None:
     return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}", won)
 
 
-def draw_choices(data: FigureData) -> Drawing | None:
-    """Draw the maps of the fastest algorithm and of the models' choice."""
-    chosen = choices(data.frame, data.compared)
-    figure = choice_map(data.frame, chosen)
-    return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}", chosen)
-
-
 WINNERS = ReportFigure(stem="winners", section=TIMES, turn=40, draw=draw_winners)
-CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choices)
 
 
 def _caption_of_winners(won: pd.DataFrame) -> str:
@@ -69,16 +50,6 @@ def _caption_of_winners(won: pd.DataFrame) -> str:
         "Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the second "
         "fastest / time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be "
         "distinguished from others. White: fewer than two algorithms have a time that can be ranked."
-    )
-
-
-def _caption_of_choices(chosen: pd.DataFrame) -> str:
-    regret, right = chosen["regret"], (chosen["regret"] == 1).sum()
-    return (
-        "Left: the fastest algorithm as measured. Right: the algorithm that the models choose, with its regret where "
-        "it differs: measured time of the choice / measured time of the fastest. Regret: median "
-        f"{three_digits(regret.median())}, at most {three_digits(regret.max())}; the choice is the fastest in {right} "
-        f"of {len(chosen)} cells. The models were fitted to these times."
     )
 
 
@@ -117,49 +88,29 @@ def _name_of(row: dict) -> str:
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """Draw the map of `winners`; `rows` are its source, whose algorithms decide the colours."""
-    look = Look("measured: fastest algorithm and its speed-up", "winner", "text")
     is_won = won["winner"] != ""
     factors = [printed_factor(*times_s) for times_s in zip(won["over_s"], won["time_s"])]
     text = pd.Series(map(_number, factors), won.index, dtype=str).where(is_won, won["standing"].map(UNTOLD))
-    return _maps(rows, won.assign(text=text), [look])
-
-
-def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
-    """Draw the fastest algorithm beside the models' choice, and the regret of that choice; see
-    `models.curves.choices`.
-    """
-    looks = [
-        Look("measured: fastest", "winner", "mark"),
-        Look("models: choice and its regret", "chosen", "text"),
-    ]
-    winner = chosen["fastest"].mask(chosen["tied"], "")
-    standing_of = winners(rows).set_index(["ranks", "size_bytes"])["standing"].to_dict()
-    mark = [UNTOLD.get(standing_of.get(cell, ""), "") for cell in zip(chosen["ranks"], chosen["size_bytes"])]
-    text = chosen["regret"].map(_number).where(chosen["fastest"] != chosen["chosen"], "")
-    return _maps(rows, chosen.assign(winner=winner, mark=mark, text=text), looks)
+    return _map(rows, won.assign(text=text))
 
 
 def _number(value: float) -> str:
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure | None:
+def _map(rows: pd.DataFrame, cells: pd.DataFrame) -> Figure | None:
     if cells.empty:
         return None
     colours = {name: str(style["color"]) for name, style in styles(rows["competitor"]).items()}
     ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["size_bytes"].unique())
-    names = pd.unique(cells[[look.winner for look in looks]].to_numpy().ravel())
+    names = cells["winner"].unique()
     height = MARGIN + ROW_HEIGHT * len(ranks)
     legend_height = 0.4 + 0.19 * (len(names) + 3)
     figure = Figure(figsize=(PANELS_WIDTH + LEGEND_WIDTH, max(height, legend_height)), layout="constrained")
-    panels = figure.subplots(1, len(looks), squeeze=False, sharey=True)[0]
-    for axes, look in zip(panels, looks):
-        for cell in cells.to_dict("records"):
-            _draw_cell(
-                axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["size_bytes"]), colours, len(sizes)
-            )
-        _name_axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
-    panels[0].set_ylabel("ranks")
+    axes = figure.subplots()
+    for cell in cells.to_dict("records"):
+        _draw_cell(axes, cell, ranks.index(cell["ranks"]), sizes.index(cell["size_bytes"]), colours, len(sizes))
+    _name_axes(axes, ranks, sizes, ceil(len(sizes) / NAMED))
     handles = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
     for handle in handles:
         _hatch(handle, str(handle.get_label()))
@@ -171,19 +122,17 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     return figure
 
 
-def _draw_cell(
-    axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int
-) -> None:
-    colour = colours.get(cell[look.winner], GREY)
+def _draw_cell(axes: Axes, cell: dict, row: int, column: int, colours: dict[str, str], columns: int) -> None:
+    colour = colours.get(cell["winner"], GREY)
     field = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
-    _hatch(field, cell[look.winner])
+    _hatch(field, cell["winner"])
     axes.add_patch(field)
     if columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
         # on a ground of its own, because hatching crosses letters
-        ground = {"facecolor": colour, "edgecolor": "none", "pad": 1.5} if cell[look.text] else None
-        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8.5, bbox=ground)
+        ground = {"facecolor": colour, "edgecolor": "none", "pad": 1.5} if cell["text"] else None
+        axes.text(column, row, cell["text"], ha="center", va="center", color=ink, fontsize=8.5, bbox=ground)
 
 
 def _hatch(field: Patch, competitor: str) -> None:
@@ -192,11 +141,12 @@ def _hatch(field: Patch, competitor: str) -> None:
         field.set(hatch=hatch, edgecolor="white")
 
 
-def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:
+def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], every: int) -> None:
     axes.set_xlim(-0.5, len(sizes) - 0.5)
     axes.set_ylim(-0.5, len(ranks) - 0.5)
     axes.set_xticks(range(0, len(sizes), every), [format_size(size) for size in sizes[::every]], fontsize=8.5)
     axes.set_yticks(range(len(ranks)), [str(count) for count in ranks], fontsize=8.5)
     axes.set_xlabel("size of the vector")
-    axes.set_title(title, fontsize=10)
+    axes.set_title("measured: fastest algorithm and its speed-up", fontsize=10)
+    axes.set_ylabel("ranks")
     axes.tick_params(length=2)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import FigureData
 from allreduce_bench.report.figures.over_runs import draw_overlay, draw_trend
 

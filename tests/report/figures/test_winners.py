@@ -1,11 +1,9 @@
-"""Maps of winners and of choices: what they show is what the frames say, and nothing more."""
+"""Maps of winners: what they show is what the frames say, and nothing more."""
 
 import pytest
 from drawn_maps import cells_of, texts_of
-from hand_models import hand_model
 from matplotlib.patches import Rectangle
 
-from allreduce_bench.models.curves import choices, held_against_models
 from allreduce_bench.report import figures
 
 ALGORITHMS = ("native", "ring", "two_tree", "recursive_doubling")
@@ -61,24 +59,3 @@ def test_one_number_of_ranks_is_one_row(rows):
 def test_one_algorithm_has_no_map(rows):
     ring = rows[rows["competitor"] == "ring"]
     assert figures.winner_map(ring, figures.winners(ring)) is None
-    assert figures.choice_map(ring, choices(ring, held_against_models(ring, [hand_model("ring", RANKS)]))) is None
-
-
-def test_regret_is_the_price_of_believing_the_models(rows, models):
-    chosen = choices(rows, held_against_models(rows, models)).set_index(["ranks", "size_bytes"])
-    assert (chosen["regret"] >= 1).all() and set(chosen.loc[chosen["regret"] > 1, "fastest"]) <= {*ALGORITHMS}
-    assert chosen.index.tolist() == [(p, n) for p in RANKS for n in SIZES if (p, n) != (8, 1 << 20)]
-    wrong = [*models[1:], hand_model("native", RANKS, factor=9.0, priced_as="recursive_doubling")]
-    assert "native" not in set(choices(rows, held_against_models(rows, wrong))["chosen"])
-    only = held_against_models(rows, [model for model in models if model.algorithm in ("native", "two_tree")])
-    late = choices(rows, only).set_index(["ranks", "size_bytes"]).loc[(2, 1 << 20)]
-    times = rows[(rows["ranks"] == 2) & (rows["size_bytes"] == 1 << 20)].set_index("competitor")["time_s"]
-    assert late["fastest"] == "ring" and late["chosen"] in ("native", "two_tree")
-    assert late["regret"] == pytest.approx(times[late["chosen"]] / times["ring"])
-
-
-def test_choices_beside_winners(rows, models):
-    chosen = choices(rows, held_against_models(rows, models))
-    left, right = figures.choice_map(rows, chosen).axes
-    assert len(cells_of(left)) == len(cells_of(right)) == len(chosen)
-    assert len(texts_of(right) - {""}) <= (chosen["fastest"] != chosen["chosen"]).sum()

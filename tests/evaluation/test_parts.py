@@ -4,7 +4,7 @@ import pytest
 from native_rows import SIZES, linear, native_row
 
 from allreduce_bench.evaluation.competing import competing
-from allreduce_bench.models.rivals import part_comparisons, parts_sentence
+from allreduce_bench.evaluation.rivals import part_comparisons, parts_sentence
 from allreduce_bench.runs.competitor import MOCKUPS
 
 REDUCE_BCAST, BLOCK, VECTOR = MOCKUPS

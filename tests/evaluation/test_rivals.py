@@ -3,7 +3,7 @@
 import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
-from allreduce_bench.models.rivals import rival_comparisons, rivals_sentence, slower_lines
+from allreduce_bench.evaluation.rivals import rival_comparisons, rivals_sentence, slower_lines
 from allreduce_bench.runs.competitor import MOCKUPS
 
 

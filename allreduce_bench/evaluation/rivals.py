@@ -13,13 +13,13 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from ..evaluation.competing import competing, mockups
-from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ..evaluation.rounds import ratios_by_round, relation, times_by_round
-from ..evaluation.summary_row import SummaryRow, time_of
 from ..runs.competitor import NATIVE, Competitor
 from ..runs.schema import SLOWER
 from ..units import format_size, format_time, in_ranks, three_digits
+from .competing import competing, mockups
+from .grade import GOOD, MOST_FACTOR, NOT_RELIABLE
+from .rounds import ratios_by_round, relation, times_by_round
+from .summary_row import SummaryRow, time_of
 
 
 class NativeComparison(NamedTuple):
