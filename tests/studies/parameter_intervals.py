@@ -14,8 +14,8 @@ neither all of the smallest messages nor all of the longest.
 For each: the share of trials in which the interval of alpha holds the truth, and that of beta; the share not
 identified; and the median of upper over lower end. The intervals are made of what differs between numbers of ranks:
 what the form misses in the same way on all of them, as a knot in size, they do not know, and nothing is promised of it.
-Exit status 1: of the first three, in which alpha and beta are what a message and a byte cost, less than 90 % are held,
-or more than 99 %.
+A share of 200 trials strays by 2 %: one of 36 is then 89 %. Exit status 1: of the first three, in which alpha and beta
+are what a message and a byte cost, less than 90 % are held, or more than 99 %.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def figures(trials: Sequence[Trial]) -> list[float]:
 def main() -> None:
     """Print a line for each misfit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=200, help="of each line [200]")
+    parser.add_argument("--trials", type=int, default=1000, help="of each line [1000]")
     number = parser.parse_args().trials
     print(f"{'misfit':<10}{'algorithm':<20}{'ranks':<14}" + "".join(map("{:>15}".format, HEAD)))
     kept = True
