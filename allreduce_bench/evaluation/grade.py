@@ -55,6 +55,14 @@ def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[s
         yield "ports"
 
 
+def is_disturbed(row: SummaryRow) -> bool:
+    """Return whether the times are not reliable since others took the cores: then a minimum tells more."""
+    grade = row.get("grading")
+    return grade is not None and any(
+        reason.grade == NOT_RELIABLE and reason.code in ("others", "stolen") for reason in grade.reasons
+    )
+
+
 def grade_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[SummaryRow]:
     """Return the grade of its rank count for every row: `grading`, and the columns made of it."""
     grades = {

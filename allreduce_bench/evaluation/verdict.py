@@ -68,7 +68,6 @@ class Stretch(NamedTuple):
     is_equal: bool  # of several leaders: they are shown to be as fast as each other
     exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
     advantage: Advantage | None  # over native called alike, else the second fastest; None: one leader that has not won
-    time_s: float  # of the first leader at the largest size
     absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
 
@@ -104,6 +103,7 @@ class Verdict(NamedTuple):
     changes: tuple[Change, ...] = ()  # of native
     native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
     single: tuple[tuple[int, str], ...] = ()  # sizes outside of the stretches, and the fastest there
+    sizes: tuple[int, ...] = ()  # at which at least two are ranked, ascending; bytes
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
@@ -153,14 +153,14 @@ def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Ve
         probable = tuple(_probable(contests)) if reason == FEW_LAUNCHES else ()
         single, unclear = _rest(sizes, ())
         alone = performance(ranks, rows_by_size)
-        return Verdict(ranks, (), (), unclear, grade, reason, probable, alone, single=single)
+        return Verdict(ranks, (), (), unclear, grade, reason, probable, alone, single=single, sizes=tuple(sizes))
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
     ]
     stretches = tuple(_stretch(part, sizes, rows_by_size) for part in parts)
     single, unclear = _rest(sizes, stretches)
-    return Verdict(ranks, stretches, tuple(overs), unclear, grade, single=single)
+    return Verdict(ranks, stretches, tuple(overs), unclear, grade, single=single, sizes=tuple(sizes))
 
 
 def _rest(sizes: Sizes, stretches: Sequence[Stretch]) -> tuple[tuple[tuple[int, str], ...], tuple[int, ...]]:
@@ -258,7 +258,7 @@ def _part(group: list[int], common: Iterable[str], sizes: Sizes, fewest: int) ->
 
 def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
     """Return the stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
-    shown, first = part.shown, part.names[0]
+    shown = part.shown
     rows_shown = {size_bytes: sizes[size_bytes] for size_bytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
     names = dict.fromkeys(row["competitor"] for rows in measured.values() for row in rows)
@@ -273,7 +273,6 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
             size_bytes for size_bytes in measured if shown[0] < size_bytes < shown[-1] and size_bytes not in shown
         ),
         advantage=_advantage(part.names, rows_shown) if part.is_won or len(part.names) > 1 else None,
-        time_s=time_of(sizes[shown[-1]][first]),
         absent=tuple(name for name in names if any(name not in rows for rows in rows_shown.values())),
     )
 

@@ -304,7 +304,7 @@ def draw_line(axes: Axes, x, y, low, high, style: Style) -> None:
     if low is not None:
         # centred on the interval, which need not contain the median
         middle, reach = (low + high) / 2, (high - low) / 2
-        axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, capsize=2, alpha=0.6)
+        axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, alpha=0.6)
 
 
 def size_axis(axes: Axes, sizes: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from ..evaluation.grade import is_disturbed
 from ..evaluation.limits import LOCAL
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
@@ -15,7 +16,8 @@ UNTRIED = (LEFT_OUT, "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
 NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
-LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it"
+LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? not told apart from it"
+MINIMA = "(minimum) where times are not reliable"
 WHOLE = "show RUN --format long"
 INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are omitted
 EFFICIENCY = "eff."
@@ -58,6 +60,11 @@ def _times(name: str, rows: Sequence[SummaryRow | None], with_intervals: bool) -
     first, second = in_two_lines(name)
     head = (f"{first}  " if first else "", f"{second}  ")
     plain = Column(head, tuple(Field(_time_text(row), _style(row)) for row in rows))
+    if any(row and is_disturbed(row) for row in rows):
+        minima = [f"({three_digits(least_s * 1e6)})" if row and (least_s := row.get("min_s")) else "" for row in rows]
+        longest = max(map(len, minima))
+        texts = [_time_text(row, text.rjust(longest)) for row, text in zip(rows, minima)]
+        return Column(head, tuple(Field(text, _style(row)) for text, row in zip(texts, rows)))
     intervals = [_interval_text(row) if with_intervals else "" for row in rows]
     width = max(map(len, intervals))
     if not width:

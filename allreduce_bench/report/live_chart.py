@@ -80,7 +80,7 @@ class LiveChart(NamedTuple):
     panels: Sequence[LivePanel]
     looks: Mapping[str, Style]  # series -> keywords of matplotlib
     facets: Sequence[Sequence[str]] = ()  # tags to choose among
-    hidden: Sequence[str] = ()  # tags hidden at first
+    hidden: Sequence[str] = ()  # tags that this chart hides at first
 
 
 def cell_id(ranks: int, competitor: str, size_bytes: int) -> str:

@@ -1,5 +1,13 @@
-"""The HTML page about finished runs, and its first lines: the fastest algorithm at the most common size, whether to
-trust it, and what to do next.
+"""One self-contained HTML page about finished runs: verdict, map, figures, times, how they were measured, statistics.
+
+The page holds its figures, style and script, and needs no network. It is complete without the script, which makes
+figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
+names, reasons), and the page's content security policy runs only its own script: see `web`. Sections with
+large errors are folded, and begin with a line that says so.
+
+A default name (`default_page`) never replaces a page about other runs. A page about one run is in its folder, one
+about several runs in the working folder: beside the runs its folder of figures would be taken for one of them. Each
+page names its runs in its head, by fingerprints of their run.json, which never changes.
 """
 
 import hashlib
@@ -13,7 +21,6 @@ from functools import cache
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import pandas as pd
 from jinja2 import Environment
@@ -21,11 +28,12 @@ from jinja2 import Environment
 from .. import __version__
 from ..evaluation import agreement
 from ..evaluation.competing import competing, competitor_names, defaults, mockups
-from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
+from ..evaluation.grade import GRADES, NOT_RELIABLE, is_disturbed
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
+from ..evaluation.settable import lacks_settable, settable
 from ..evaluation.summary import summarise, summary_frame
-from ..evaluation.summary_row import SummaryRow, time_of
-from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
+from ..evaluation.summary_row import SummaryRow
+from ..evaluation.verdict import Verdict, verdicts
 from ..machine.forks import in_forks
 from ..models import words as model_words
 from ..models.bounds import Bounds
@@ -33,7 +41,7 @@ from ..models.curves import lower_bounds
 from ..models.fitting import UnfittedSeries, fit_series
 from ..models.model import NO_OWN, Model
 from ..models.points import points_of_summary
-from ..runs.competitor import MOCKUPS, NATIVES, Competitor
+from ..runs.competitor import MOCKUPS
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder, run_names
@@ -42,175 +50,47 @@ from ..runs.plan import Plan
 from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
 from ..stats import median
-from ..units import format_size, format_time, in_ranks, three_digits
+from ..units import format_size, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
 from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import load_offers
-from . import caveats, how_measured, verdict_sentence
+from . import caveats, how_measured
 from .caveats import gaps
 from .damage_sentence import damage_caveats, damage_report
 from .distribution import call_distributions, time_table
+from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
-from .headline import headline
 from .how_measured import origin
 from .live_chart import Switch
 from .native_section import native_section
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
+from .single_algorithm_sentence import contrast_sentences
 from .unbroken import with_algorithms_at_work
-from .verdict_sentence import (
-    CROSSOVER,
-    MARGIN,
-    MOST_NAMED,
-    REASONS,
-    advantage_words,
-    contrast_sentences,
-    grade_lines,
-    leaders_words,
-    lines,
-    noise_of_all,
-    performance_words,
-    printed_factor,
-    reason_words,
-    sizes_words,
-    span_words,
-)
+from .verdict_sentence import crossover_words, settable_sentence, verdict_sentences
 from .winner_table import winner_table
 
-ASKED_NBYTES = 1 << 20  # if not measured, the nearest size
 
+class VerdictOfRanks(NamedTuple):
+    """What the first screen says of one rank count."""
 
-class Answer(NamedTuple):
-    """The first screen about a run."""
-
-    sentence: str  # the fastest, and by how much
-    level: str  # the worst grade of the rank counts
-    advice: str  # what to do next
-
-
-def answer(
-    rows: Sequence[SummaryRow], verdicts: Sequence[Verdict], attempts: Sequence[Mapping[str, Any]] = ()
-) -> Answer | None:
-    """Return the answer of the largest rank count that has a verdict; None if none has.
-
-    Of a single algorithm it describes its times alone; `attempts`, the facts of its launches, name the logs.
-    """
-    if not verdicts:
-        return None
-    asked, size_bytes, at_size = _asked(rows, verdicts)
-    stretch = _stretch_at(asked, size_bytes)
-    place = f"{format_size(size_bytes)} on {in_ranks([asked.ranks])}"
-    grades = {row["ranks"]: row["grading"] for row in rows}
-    level = max((grade.level for grade in grades.values()), key=GRADES.index)
-    advice = _advice(asked, stretch, grades[asked.ranks].reasons, at_size)
-    if asked.alone:
-        said = f"{asked.alone.algorithm} on {in_ranks([asked.ranks])}: {performance_words(asked.alone)}"
-        return Answer("; ".join([said, *contrast_sentences(rows, attempts)]) + ".", level, advice)
-    winner = _winner(asked, stretch, size_bytes)
-    who = f"{winner} is the fastest" if winner else "No algorithm is shown to be the fastest"
-    how_much = ", but at this size alone" if winner and not stretch else _how_much(asked, stretch, at_size)
-    return Answer(f"{who} at {place}{_format_winner(winner, at_size)}{how_much}.", level, advice)
-
-
-def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Verdict, int, list[SummaryRow]]:
-    """Return the verdict of the largest rank count, the size that is asked for there, and the rows of that size."""
-    asked = max(verdicts, key=lambda verdict: verdict.ranks)
-    sizes = sorted(
-        {row["size_bytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["size_bytes"]}
-    )
-    size_bytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
-    return asked, size_bytes, [row for row in rows if (row["ranks"], row["size_bytes"]) == (asked.ranks, size_bytes)]
+    ranks: int
+    sentences: list[str]
+    level: str  # the grade
+    reasons: str  # of the grade; empty: none
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
     """Return the crossovers of each rank count, for the figures over size."""
-    found: dict[int, list[Switch]] = {}
-    for verdict in verdicts:
-        words = [str(line) for line in lines(verdict) if line.lead == CROSSOVER]
-        overs = [over for over in verdict.hand_overs if over]
-        found[verdict.ranks] = [Switch(over.size_bytes, over.low, over.high, text) for over, text in zip(overs, words)]
-    return found
-
-
-def _stretch_at(verdict: Verdict, size_bytes: int) -> Stretch | None:
-    around = [stretch for stretch in verdict.stretches if stretch.low <= size_bytes <= stretch.high]
-    return next((stretch for stretch in around if size_bytes not in stretch.exceptions), None)
-
-
-def _winner(verdict: Verdict, stretch: Stretch | None, size_bytes: int) -> str:
-    """Return who is the fastest at a size; empty: nobody is shown to be."""
-    if stretch:
-        return stretch.leaders[0] if stretch.is_won else ""
-    return dict(verdict.single).get(size_bytes, "")
-
-
-def _format_winner(winner: str, at_size: Sequence[SummaryRow]) -> str:
-    """Return ` (127 ms, 1.96 times as fast as native)`: the winner at the size itself."""
-    row = next((row for row in at_size if row["competitor"] == winner), None)
-    if not row or not row["time_s"]:
-        return ""
-    beside = Competitor(row["competitor"]).native_beside
-    native = next((other for other in at_size if other["competitor"] == beside and other is not row), None)
-    if native is None or row["speedup"] is None:
-        return f" ({format_time(row['time_s'])})"
-    gain = printed_factor(time_of(native), row["time_s"])
-    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times as fast as native)"
-
-
-def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
-    if stretch is None:
-        leaders = tuple(row["competitor"] for row in at_size if row.get("standing") in (EQUAL, UNCLEAR))
-        if verdict.reason not in ("", ALL_EQUAL) or len(leaders) < 2:
-            return f": {REASONS.get(verdict.reason, 'the times at this size do not show a winner')}"
-        is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
-        return f": {_names(leaders)} {_relation(is_equal)}"
-    advantage = advantage_words(stretch.advantage, verdict.grade, stretch.leaders[0] in NATIVES)
-    factor = f", {sizes_words(stretch)} {advantage}" if advantage else ""
-    if stretch.is_won:
-        return factor
-    if len(stretch.leaders) == 1:
-        return f"; {stretch.leaders[0]} is nowhere slower than another{factor}"
-    return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{factor}"
-
-
-def _names(leaders: Sequence[str]) -> str:
-    """Return `native, ring and two_tree`."""
-    return (
-        f"{', '.join(leaders[:-1])} and {leaders[-1]}" if len(leaders) <= MOST_NAMED else f"{len(leaders)} algorithms"
-    )
-
-
-def _relation(is_equal: bool) -> str:
-    return f"are equal within {MARGIN}" if is_equal else "cannot be distinguished"
-
-
-def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence, at_size: Sequence[SummaryRow]) -> str:
-    """Return what to do next: fix what spoils the times, else use the winner."""
-    if verdict.grade != GOOD and reasons:
-        found, mend = reason_words(reasons[0])
-        return f"{found}: {mend}, and measure again before you decide."
-    if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
-        return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
-    if verdict.alone:
-        return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
-    if stretch:
-        return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
-    if EQUAL in (standings := [row.get("standing") for row in at_size]) and UNCLEAR not in standings:
-        return "keep what runs now; another algorithm gains nothing here."
-    return "measure again with more launches (--launches) before you choose."
-
-
-# One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics
-#
-# The page holds its figures, style and script, and needs no network. It is complete without the script, which makes
-# figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
-# names, reasons), and the page's content security policy runs only its own script: see `web`. Sections with
-# large errors are folded, and begin with a line that says so.
-#
-# A default name (`default_page`) never replaces a page about other runs. A page about one run is in its folder, one
-# about several runs in the working folder: beside the runs its folder of figures would be taken for one of them. Each
-# page names its runs in its head, by fingerprints of their run.json, which never changes.
+    return {
+        verdict.ranks: [
+            Switch(over.size_bytes, over.low, over.high, f"crossover from {crossover_words(over)}")
+            for over in verdict.hand_overs
+            if over
+        ]
+        for verdict in verdicts
+    }
 
 
 # names of pages
@@ -290,8 +170,7 @@ def write_report(
         of_losses = dict(losses or {})
         places += [_Place("lost ranks", "", of_losses, "pictures")] if of_losses else []
         _draw(places, drafts, figures, progress)
-        for folder, prefix, section in zip(folders, prefixes, sections):
-            section["links"] = links(folder, output.parent)
+        for prefix, section in zip(prefixes, sections):
             for name, table in section.pop("files").items():
                 text = table.to_csv(index=False, float_format="%.9g")
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
@@ -346,13 +225,17 @@ def _section(
     ]
     return {
         "name": name,
+        "files_beside": [path.name for path in (folder.summary_csv, folder.run_json) if path.is_file()],
         "plan": plan,
         "competitors": competitor_names(rows, plan.competitors),
         "mockups": list(dict.fromkeys(row["competitor"] for row in mockups(rows))),
         **origin(folder, plan, rows, attempts),
         "findings": found,
         "warnings": caveats.warnings(found),
-        **_verdict_values(rows, verdicts_of_run, attempts, least),
+        "verdicts": [_verdict_of_ranks(verdict, rows) for verdict in verdicts_of_run],
+        "settable": settable_sentence(None) if lacks_settable(plan, rows) else "",
+        "contrasts": contrast_sentences(competing(rows), attempts),
+        "noise": noise_of_all(rows),
         "winners": winner_table(frame),
         "frame": frame,
         "pictures": time_pictures(frame, models, switches(verdicts_of_run), beside),
@@ -374,15 +257,13 @@ def _section(
     }
 
 
-def _verdict_values(
-    rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict], least: Mapping[int, Bounds]
-) -> dict[str, Any]:
-    """Return the answer and its numbers, the grades and the verdicts of one run, in words."""
-    lines = [(verdict.ranks, verdict_sentence.lines(verdict)) for verdict in of_run]
-    grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
-    asked, _, at_size = _asked(rows, of_run) if of_run else (None, 0, [])
-    numbers = headline(competing(at_size), least.get(asked.ranks)) if asked else []
-    return {"answer": answer(rows, of_run, attempts), "headline": numbers, **grades, "verdicts": lines}
+def _verdict_of_ranks(verdict: Verdict, every: Sequence[SummaryRow]) -> VerdictOfRanks:
+    """Return the verdict on one rank count, what of it a user can set, and its grade; `every`: the rows of the run."""
+    rows = [row for row in every if row["ranks"] == verdict.ranks]
+    found = settable(rows)
+    grade = rows[0]["grading"]
+    sentences = [*verdict_sentences(verdict), *([settable_sentence(found)] if found else [])]
+    return VerdictOfRanks(verdict.ranks, sentences, grade.level, reasons_words(grade).removeprefix(": "))
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
@@ -526,6 +407,7 @@ def _engine() -> Environment:
     made = engine(__package__)
     made.filters |= {"size": format_size, "digits": three_digits, "in_ranks": in_ranks}
     made.filters |= {"state": state_words, "brief_state": brief_state}
+    made.tests["disturbed"] = is_disturbed
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}
     return made
 
@@ -568,9 +450,3 @@ def refuse_no_folder(path: Path) -> None:
         raise OSError(
             EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
         )
-
-
-def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
-    """Return (name, relative address) of the run's files that exist and are worth a link."""
-    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
-    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

@@ -4,11 +4,11 @@ Drawing takes longest of all that makes a page; so a figure is drawn when the pa
 """
 
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import matplotlib
 import pandas as pd
@@ -137,8 +137,8 @@ def _range(values: Iterable[int]) -> str:
 def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool = False) -> dict[str, Any]:
     """Write the numbers of `picture` as CSV into `beside`, `as_files` also PNG and SVG; return what the page needs.
 
-    That is its caption, the SVG as a data: URI and its width and height in the page, the relative addresses of its
-    files by their kinds, and its chart for the script: see `live_chart.chart_json`; None: nothing.
+    That is its caption, the SVG as a data: URI and its width and height in the page, the names of its files, and
+    its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
     svg = _svg(picture)
     numbers = picture.numbers.to_csv(index=False, float_format="%.9g").encode()
@@ -150,7 +150,7 @@ def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool =
     width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
     return {
         **{"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height},
-        "files": {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()},
+        "files": [f"{beside.name}/{path.name}" for path in paths.values()],
         "csv_data": csv_data,
         "live": chart_json(picture.live) if picture.live else None,
     }
@@ -159,10 +159,18 @@ def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool =
 def _svg(picture: Picture) -> bytes:
     """Lay out and draw the picture; it keeps its layout, which takes longest."""
     written = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run yields the same page
+    # The same run yields the same page; letters as text take a third of the bytes of their outlines
+    with matplotlib.rc_context({"svg.hashsalt": picture.stem, "svg.fonttype": "none"}):
         FigureCanvasSVG(picture.figure).print_svg(written, metadata={"Date": None, "Creator": None})
     picture.figure.set_layout_engine("none")
-    return written.getvalue()
+    return _shortened(written.getvalue())
+
+
+def _shortened(svg: bytes) -> bytes:
+    """Return the picture without blanks between its elements, and its places in tenths of a point."""
+    for found, instead in ((rb"(\d\.\d)\d{4,}", rb"\1"), (rb">\s+<", b"><"), (rb"\s*\n\s*", b" ")):
+        svg = re.sub(found, instead, svg)
+    return svg
 
 
 def _png(picture: Picture) -> bytes:

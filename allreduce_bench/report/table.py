@@ -1,29 +1,30 @@
-"""The closing table of a run: sizes down, algorithms across."""
+"""The closing table of a run: for each number of ranks sizes down, competitors across, then the verdict.
+
+What the tables share is said above the first one.
+"""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
-from ..evaluation import agreement
 from ..evaluation.competing import competing, defaults, mockups
-from ..evaluation.doubts import ANOTHER, INVALID, OTHER_DEFAULT, REFERENCE, doubt_words
-from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
+from ..evaluation.grade import is_disturbed
+from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND
+from ..evaluation.settable import lacks_settable, settable
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
-from ..runs.competitor import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import BARRIER, LEFT_OUT, ROUND_TIME, split_values, state_words
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
-from ..units import few, format_size, format_time, three_digits
-from . import caveats, how_measured, verdict_sentence
-from .caveats import limit_findings
-from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
+from . import how_measured
+from .grade_sentence import grade_sentence
+from .grid import EFFICIENCY, LEGEND, MINIMA, WHOLE, grid, interval_legend
 from .how_measured import definition
-from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
-from .verdict_sentence import contrast_sentences, either
+from .single_algorithm_sentence import contrast_sentences
+from .table_notes import further_notes, notes_on_cells, notes_on_trust
+from .verdict_sentence import settable_sentence, verdict_sentence
 
-MOST_NAMED = 12  # cells in one note
+MOST_LINES = 3  # on trust: the grade and the weightiest notes; the page and `show -v` have all
 
 
 def table(
@@ -32,18 +33,28 @@ def table(
     library: str,
     screen: Screen = UNBOUNDED,
     attempts: Sequence[Mapping[str, Any]] = (),
+    every_note: bool = False,
 ) -> str:
-    """Return the table of every rank count with its verdict, the missing cells and their reasons.
+    """Return the tables of all rank counts, each with its verdict, the reasons for missing cells, and notes on trust.
 
-    No line is wider than the screen. `library` is named above each table, unless `attempts` name others at its ranks:
-    the facts of the launches, in which imported ones name their logs and libraries.
+    No line is wider than the screen. `library` is named above the tables, unless `attempts` name others at a rank
+    count: the facts of the launches, in which imported ones name their logs and libraries. `every_note`: as many notes
+    as there are.
     """
-    tables = []
-    for ranks in plan.ranks:
-        own = libraries_of([fact for fact in attempts if fact["ranks"] == ranks]) or library
-        tables.append(_table_of_ranks(plan, [row for row in rows if row["ranks"] == ranks], own, screen))
-    contrasts = contrast_sentences(competing(rows), attempts) if rows else []
-    return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
+    rows_of = {ranks: of for ranks in plan.ranks if (of := [row for row in rows if row["ranks"] == ranks])}
+    attempts_of = {ranks: [one for one in attempts if one["ranks"] == ranks] for ranks in rows_of}
+    libraries = {ranks: libraries_of(of_ranks) or library for ranks, of_ranks in attempts_of.items()}
+    shared = next(iter(libraries.values())) if len({*libraries.values()}) == 1 else ""
+    parts = ["\n".join(wrapped(_heading(plan, rows, shared, screen), screen))]
+    left_out = 0
+    for ranks, of_ranks in rows_of.items():
+        text, unsaid = _table_of_ranks(plan, of_ranks, "" if shared else libraries[ranks], screen, every_note)
+        parts.append(text)
+        left_out += unsaid
+    closing = [_counts_line(rows), *contrast_sentences(competing(rows), attempts)]
+    closing += [settable_sentence(None)] if lacks_settable(plan, rows) else []
+    closing += [f"({left_out} more notes: show RUN -v, and the report)"] if left_out else []
+    return "\n\n".join([*parts, "\n".join(wrapped(closing, screen))]) + "\n"
 
 
 def libraries_of(attempts: Sequence[Mapping[str, Any]]) -> str:
@@ -52,50 +63,49 @@ def libraries_of(attempts: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(dict.fromkeys(map(str, named)))
 
 
-def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen) -> str:
+def _table_of_ranks(
+    plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen, every_note: bool
+) -> tuple[str, int]:
+    """Return the table of one rank count with what stands below it, and how many notes were left out."""
     rows = competing(every)
     columns = grid([*rows, *mockups(every), *defaults(every)], screen)
-    above = [
-        *([verdict_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
-        *([verdict_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
-        *_headlines(plan, rows, library),
-        LEGEND + interval_legend(columns, rows, screen),
-        *([note] if (note := arithmetic_note(plan.dtype)) else []),
-        *(_limit_legend(rows) if any(column.name == EFFICIENCY for column in shown(columns, screen)) else ()),
-    ]
+    found = settable(every)
+    trust = notes_on_trust(every)
+    if every_note:
+        trust += further_notes(plan, every)
+    most = len(trust) if every_note else MOST_LINES - 1
     below = [
-        _counts_line(every),
-        *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
-        *_unranked_note(rows),
-        *_of_defaults(every),
-        *_of_parts(every),
-        *_not_compared(rows),
-        *_limit_notes(rows),
-        *caveats.cluster_sentences(every),
-        *launch_states_sentences(every),
-        *launch_apart_sentences(every),
-        *_reference_line(rows),
-        *([how_measured.order_sentence(plan)] if plan.order else []),
-        *_notes(every),
-        *agreement.bits_sentences(plan, rows),
-        *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),
+        *map(verdict_sentence, verdicts(rows)),
+        *([settable_sentence(found)] if found else []),
+        *notes_on_cells(every),
+        *([grade_sentence(grade)] if (grade := rows[0].get("grading")) else []),
+        *trust[:most],
     ]
-    return "\n".join([*wrapped(above, screen), "", *fitted(columns, screen, WHOLE), "", *wrapped(below, screen), ""])
+    heading = ", ".join(filter(None, [where(rows), library]))
+    text = [*wrapped([heading], screen), *fitted(columns, screen, WHOLE), "", *wrapped(below, screen)]
+    return "\n".join(text), len(trust[most:])
 
 
-def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
-    """Return the measured operation and its place, and the definition of a time."""
+def _heading(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen) -> list[str]:
+    """Return the measured operation, the definition of a time, the marks and the lower bound."""
+    columns = grid([*competing(rows), *mockups(rows), *defaults(rows)], screen)
     if isinstance(plan, ImportedPlan):
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = f"imported; time (us): {definition(done)}; median of launches"
-        return [f"allreduce, {operation}, {where(rows)}, {library}", times]
-    of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
-    return [
-        ", ".join(filter(None, [f"allreduce, {how_measured.operation_sentence(plan)}", where(rows), library])),
-        ", ".join(
+    else:
+        operation = how_measured.operation_sentence(plan)
+        of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"
+        times = ", ".join(
             filter(None, [f"time (us): {of_a_call}", _starts(rows), "median of repetitions, median of launches"])
-        ),
+        )
+    minima = f"   {MINIMA}" if any(map(is_disturbed, rows)) else ""
+    return [
+        ", ".join(filter(None, [f"allreduce, {operation}", library])),
+        times,
+        LEGEND + minima + interval_legend(columns, rows, screen),
+        *([note] if (note := arithmetic_note(plan.dtype)) else []),
+        *(_limit_legend(rows) if any(column.name == EFFICIENCY for column in shown(columns, screen)) else ()),
     ]
 
 
@@ -119,12 +129,6 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
     return [f"lower bound: {bound}   {EFFICIENCY}: lower bound / time"]
 
 
-def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    if not any(map(passes_limit, rows)):
-        return []
-    return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
-
-
 def where(rows: Sequence[SummaryRow]) -> str:
     """Return the ranks and nodes of rows of one rank count, with warnings: `4 ranks on 1 node`."""
     first = rows[0]
@@ -142,70 +146,6 @@ def where(rows: Sequence[SummaryRow]) -> str:
     return " ".join(words)
 
 
-def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return the times that are not ranked, with the reason."""
-    cells: dict[str, list[str]] = {}
-    for row in rows:
-        if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
-            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
-    return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
-
-
-def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say what native:default is, if it was measured."""
-    return (
-        [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
-        if defaults(rows)
-        else []
-    )
-
-
-def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
-    if not mockups(rows):
-        return []
-    from ..evaluation.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
-
-    return list(filter(None, [parts_sentence(part_comparisons(rows))]))
-
-
-def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say at which sizes forced algorithms are not ranked, since their launches disturb the library by itself."""
-    apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
-    if not apart:
-        return []
-    names = list(dict.fromkeys(row["competitor"] for row in apart))
-    ratio_of = {row["size_bytes"]: row["default_ratio"] for row in apart}
-    parts = [
-        f"{three_digits(ratio)} times native's time at {format_size(size_bytes)}"
-        for size_bytes, ratio in sorted(ratio_of.items())
-    ]
-    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
-    return [f"{who}: the default of their launches takes {', '.join(parts)}; not compared"]
-
-
-def _of_doubt(row: SummaryRow) -> str:
-    """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
-    if row.get("doubt") == INVALID:
-        return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
-    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
-
-
-def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return the reference times in one line: an empty call, a local copy and a local reduction of the largest size."""
-    floors = [
-        (row["size_bytes"], copy_s, reduce_s)
-        for row in rows
-        if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
-    ]
-    parts = [f"empty call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
-    if floors:
-        size_bytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
-        parts.append(f"local copy of {format_size(size_bytes)} {format_time(copy_s)}")
-        parts.append(f"local reduction {format_time(reduce_s)}")
-    return [f"reference times: {', '.join(parts)}"] if parts else []
-
-
 def _counts_line(rows: Sequence[SummaryRow]) -> str:
     states = [row["state"] for row in rows]
     counts = [
@@ -216,53 +156,3 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
     is_unchecked = "done" in states and all(row.get("wrong") is None for row in rows)
     wrong = "results not checked" if is_unchecked else f"{sum(row.get('wrong') or 0 for row in rows)} wrong elements"
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", wrong, *counts]) + "."
-
-
-def _cell_name(row: SummaryRow) -> str:
-    return f"{row['competitor']} {format_size(row['size_bytes'])}"
-
-
-def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
-    """Return `all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes that lack all `algorithms` first."""
-    complete_sizes = [format_size(size_bytes) for size_bytes, names in sizes.items() if len(names) == algorithms > 1]
-    other_cells = [
-        (name, size_bytes) for size_bytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
-    ]
-    parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
-    others = [f"{name} {format_size(size_bytes)}" for name, size_bytes in other_cells]
-    return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
-
-
-def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say which steps were not cut although a pipelined way ran them, and why."""
-    cells_of: dict[str, list[str]] = {}
-    for row in rows:
-        if why := row.get("run_whole"):
-            cells_of.setdefault(why, []).append(_cell_name(row))
-    return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
-
-
-def _notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return the reasons why cells are missing, without duplicates, and the algorithms with bits that differ by
-    rank.
-    """
-    algorithms = {row["competitor"] for row in rows}
-    reasons: dict[tuple, dict[int, list[str]]] = {}
-    for row in rows:
-        if row["state"] != "done":
-            cells = reasons.setdefault((row["state"], row["reason"]), {})
-            cells.setdefault(row["size_bytes"], []).append(row["competitor"])
-    notes = [
-        f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
-        for (state, reason), sizes in reasons.items()
-    ]
-    for row in rows:
-        accidents = row.get("accidents") or () if row["state"] == "done" else ()
-        notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
-    notes += _whole_notes(rows)
-    diverging = sorted({row["competitor"] for row in rows if row.get("same_bits") == 0})
-    if diverging:
-        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
-    broken = {row["competitor"]: words for row in rows if (words := agreement.broken_promise(row))}
-    notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
-    return notes

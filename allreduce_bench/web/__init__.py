@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -48,9 +49,12 @@ def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     )
 
 
+SAFE = " !$&'()*+,/:;=?@[]^`{|}~"  # letters of a data: URI that browsers take as they stand
+
+
 def data_address(media_type: str, content: bytes) -> str:
     """Return `content` as a data: URI, for a picture or a link that saves it: pages need no file beside them."""
-    return f"data:{media_type};base64,{b64encode(content).decode('ascii')}"
+    return f"data:{media_type},{quote(content, safe=SAFE)}"
 
 
 def engine(package: str) -> Environment:

@@ -4,14 +4,13 @@ import pytest
 
 from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
 from allreduce_bench.evaluation.summary_row import Noise
-from allreduce_bench.report.verdict_sentence import (
+from allreduce_bench.report.grade_sentence import (
     UNKNOWN,
     WORDS,
-    grade_lines,
+    grade_sentence,
     noise_of_all,
     noise_sentence,
     reason_words,
-    sentence,
 )
 
 OTHERS = Reason("others", NOT_RELIABLE, 0.38)
@@ -32,8 +31,8 @@ def test_numbers_stand_in_the_words_and_agree_with_their_nouns(code):
 
 def test_every_reason_is_said_with_what_to_do():
     reasons = (OTHERS, Reason("few_launches", PROVISIONAL, 1), CROWDED)
-    assert "2 per node" in sentence(Grade(NOT_RELIABLE, reasons))
-    assert "2 per node" in sentence(Grade(PROVISIONAL, (CROWDED,)))
+    assert "2 per node" in grade_sentence(Grade(NOT_RELIABLE, reasons))
+    assert "2 per node" in grade_sentence(Grade(PROVISIONAL, (CROWDED,)))
 
 
 def test_cells_that_lack_launches_are_told_from_a_run_of_few():
@@ -43,9 +42,9 @@ def test_cells_that_lack_launches_are_told_from_a_run_of_few():
 
 
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
-    assert sentence(Grade(GOOD, ())) == "grade: good"
-    assert sentence(Grade(GOOD, (), ("load",))) == f"grade: good: {UNKNOWN['load']}"
-    assert sentence(Grade(GOOD, (), ("ports",))) == f"grade: good: {UNKNOWN['ports']}"
+    assert grade_sentence(Grade(GOOD, ())) == "grade: good"
+    assert grade_sentence(Grade(GOOD, (), ("load",))) == f"grade: good: {UNKNOWN['load']}"
+    assert grade_sentence(Grade(GOOD, (), ("ports",))) == f"grade: good: {UNKNOWN['ports']}"
 
 
 def test_noise_is_said_with_its_quantum_and_its_longest():
@@ -60,20 +59,12 @@ def test_noise_is_said_with_its_quantum_and_its_longest():
 
 
 @pytest.mark.parametrize(
-    ("upper_over_lower", "half"), [(1.29, " ±14 %"), (3.9, " ±97 %"), (100, ": a factor of 10.0 either way")]
+    ("upper_over_lower", "half"), [(1.29, " ±14 %"), (3.9, " ±97 %"), (100, " a factor of 10.0 either way")]
 )
 def test_a_wide_interval_is_said_by_its_half_width(upper_over_lower, half):
     said, _ = reason_words(Reason("wide", PROVISIONAL, upper_over_lower))
-    assert said == f"median confidence interval{half}"
+    assert said == f"times known to{half}"
 
 
 def test_small_shares_are_no_zero():
     assert "0.5 %" in reason_words(Reason("others", PROVISIONAL, 0.005))[0]
-
-
-def test_rank_counts_of_one_grade_share_a_line():
-    rows = [{"ranks": ranks, "grading": Grade(GOOD, ())} for ranks in (2, 2, 8)]
-    rows += [{"ranks": 4, "grading": Grade(PROVISIONAL, (CROWDED,))}]
-    lines = grade_lines(rows)
-    assert [line[:2] for line in lines] == [(GOOD, "2, 8 ranks"), (PROVISIONAL, "4 ranks")]
-    assert lines[0].reasons == "" and "usable cores" in lines[1].reasons

@@ -1,6 +1,6 @@
 """The pictures of a run, and the files of each."""
 
-from base64 import b64encode
+from urllib.parse import unquote_to_bytes
 
 import pandas as pd
 from made_runs import build_run
@@ -20,8 +20,9 @@ def test_a_picture_has_three_files(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"1_a.png", "1_a.svg", "1_a.csv"}
     assert (tmp_path / "1_a.csv").read_text() == "x\n1.5\n"
     assert (written["caption"], written["stem"]) == ("A caption.", "a")
-    assert written["files"] == {kind: f"{tmp_path.name}/1_a.{kind}" for kind in ("png", "svg", "csv")}
-    assert written["data"] == "data:image/svg+xml;base64," + b64encode((tmp_path / "1_a.svg").read_bytes()).decode()
+    assert written["files"] == [f"{tmp_path.name}/1_a.{kind}" for kind in ("png", "svg", "csv")]
+    saved = unquote_to_bytes(written["data"].removeprefix("data:image/svg+xml,"))
+    assert saved == (tmp_path / "1_a.svg").read_bytes()
 
 
 def test_a_picture_that_is_not_asked_for_is_in_the_page_only(tmp_path):
@@ -29,8 +30,8 @@ def test_a_picture_that_is_not_asked_for_is_in_the_page_only(tmp_path):
     figure.subplots().plot([1, 2])
     written = write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
-    assert written["files"] == {"csv": f"{tmp_path.name}/a.csv"}
-    assert written["data"].startswith("data:image/svg+xml;base64,")
+    assert written["files"] == [f"{tmp_path.name}/a.csv"]
+    assert written["data"].startswith("data:image/svg+xml,")
 
 
 def test_a_picture_is_laid_out_once(tmp_path, monkeypatch):

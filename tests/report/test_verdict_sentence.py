@@ -3,95 +3,122 @@
 import re
 
 import pytest
+from made_runs import build_run
 
-from allreduce_bench.evaluation.verdict import Advantage, HandOver, Stretch, Verdict
-from allreduce_bench.report.verdict_sentence import REASONS, lines
+from allreduce_bench.evaluation.settable import Gain, Settable
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.verdict import Advantage, HandOver, Probable, Stretch, Verdict, verdicts
+from allreduce_bench.report.page import switches
+from allreduce_bench.report.verdict_sentence import (
+    REASONS,
+    crossover_words,
+    settable_sentence,
+    verdict_sentence,
+    verdict_sentences,
+)
 
 TIMES_S = ((4e-6, 1e-6), (3e-6, 2e-6))  # of native and of ring, at two sizes
-WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", TIMES_S, 0.9, 5), 1e-5, ())
+WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", TIMES_S, 0.9, 5), ())
+SIZES = (8, 64, 4096, 1 << 20)
+SHARED = WON._replace(leaders=("ring", "tree"), is_won=False, advantage=None)
 
 
 @pytest.mark.parametrize(
     "changed, sentence",
     [
-        (
-            {},
-            "ring from 8 B to 4 KiB: 1.50 to 4.00 times as fast as native (0.900 in the worst of 5 launches),"
-            " 10.0 us at 4 KiB",
-        ),
-        ({"advantage": None, "high": 8}, "ring at 8 B: 10.0 us at 8 B"),
-        ({"advantage": None, "exceptions": (64, 512)}, "ring from 8 B to 4 KiB except 64 B, 512 B: 10.0 us at 4 KiB"),
+        ({}, "ring up to 4 KiB: 1.5 to 4.0 times as fast as native (0.90 in the worst of 5 launches)."),
+        ({"low": 64}, "ring from 64 B to 4 KiB: 1.5 to 4.0 times as fast as native (0.90 in the worst of 5 launches)."),
+        ({"advantage": None, "high": 8}, "ring at 8 B."),
+        ({"advantage": None, "exceptions": (64,)}, "ring up to 4 KiB except 64 B."),
+        ({"advantage": None, "high": 1 << 20}, "ring at all sizes."),
         (
             {"leaders": ("native",), "advantage": Advantage("tree", ((1.5, 1.0),), 1.2, 8), "absent": ("ring",)},
-            "native from 8 B to 4 KiB: 1.50 times as fast as tree, the second fastest "
-            "(1.20 in the worst of 8 launches), 10.0 us at 4 KiB (not ranked at all of these sizes: ring)",
+            "native up to 4 KiB (not ranked at all of them: ring).",
+        ),
+        (
+            {"advantage": Advantage("", ((1.5, 1.0),), 1.2, 8)},
+            "ring up to 4 KiB: 1.5 times as fast as the second fastest (1.2 in the worst of 8 launches).",
         ),
         (
             {"leaders": ("ring", "tree"), "is_won": False, "is_equal": True, "advantage": None},
-            "no single winner from 8 B to 4 KiB among ring, tree, equal within 5 %; ring takes 10.0 us at 4 KiB",
+            "ring or tree (equal) up to 4 KiB.",
         ),
         (
             {"leaders": ("ring", "tree"), "is_won": False, "advantage": None},
-            "no single winner from 8 B to 4 KiB among ring, tree, which cannot be distinguished;"
-            " ring takes 10.0 us at 4 KiB",
+            "ring or tree (not told apart) up to 4 KiB.",
         ),
         (
             {"leaders": tuple("abcdef"), "is_won": False, "advantage": None},
-            "no single winner from 8 B to 4 KiB among a, b, c, d and 2 more, which cannot be distinguished;"
-            " a takes 10.0 us at 4 KiB",
+            "a, b, c, d and 2 more (not told apart) up to 4 KiB.",
         ),
-        (
-            {"is_won": False, "advantage": None},
-            "no winner from 8 B to 4 KiB, but every algorithm except ring is slower at some size; "
-            "ring takes 10.0 us at 4 KiB",
-        ),
+        ({"is_won": False, "advantage": None}, "No winner up to 4 KiB: ring is nowhere slower."),
         (
             {"is_won": False},
-            "no winner from 8 B to 4 KiB, but every algorithm except ring is slower at some size; ring is 1.50 to 4.00 "
-            "times as fast as native (0.900 in the worst of 5 launches), 10.0 us at 4 KiB",
+            "No winner up to 4 KiB: ring is nowhere slower, 1.5 to 4.0 times as fast as native "
+            "(0.90 in the worst of 5 launches).",
         ),
     ],
 )
 def test_a_sentence_is_made_of_the_facts(changed, sentence):
-    (line,) = lines(Verdict(4, (WON._replace(**changed),), (), (), "good"))
-    assert str(line) == sentence
+    assert verdict_sentences(Verdict(4, (WON._replace(**changed),), (), (), "good", sizes=SIZES)) == [sentence]
 
 
-def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
-    later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
-    over = HandOver("ring", "tree", 4096, 65536, 13496.0)
-    *_, sentence, unclear = lines(Verdict(4, (WON, later), (over,), (2, 1 << 21), "good"))
-    assert str(sentence) == "crossover from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB"
-    assert str(unclear) == "no winner at 2 B, 2 MiB"
+def test_sizes_outside_of_the_stretches_come_last():
+    verdict = Verdict(4, (WON._replace(advantage=None),), (), (1 << 20, 1 << 21), "good", single=((65536, "tree"),))
+    assert verdict_sentence(verdict._replace(sizes=SIZES)) == (
+        "4 ranks: ring up to 4 KiB. At one size only: tree at 64 KiB. No winner: 1 MiB, 2 MiB."
+    )
 
 
 @pytest.mark.parametrize("size_bytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
-def test_a_crossover_has_two_digits(size_bytes, words):
-    (_, _, sentence) = lines(Verdict(4, (WON, WON), (HandOver("a", "b", 8, 4096, size_bytes),), (), "good"))
-    assert f": about {words}, between" in str(sentence)
+def test_a_crossover_says_between_which_sizes(size_bytes, words):
+    found = crossover_words(HandOver("a", "b", 8, 4096, size_bytes))
+    assert found == f"a to b: about {words}, between 8 B and 4 KiB"
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_without_a_winner_the_sentence_says_why(reason):
-    (line,) = lines(Verdict(4, (), (), (8,), "good", reason))
-    assert str(line) == f"no winner: {REASONS[reason]}"
+    assert verdict_sentences(Verdict(4, (), (), (8,), "good", reason)) == [f"No winner: {REASONS[reason]}."]
+
+
+def test_few_launches_name_who_is_probably_the_fastest():
+    verdict = Verdict(4, (), (), (8,), "good", "few launches", (Probable("ring", 65536, 1 << 20),))
+    assert verdict_sentences(verdict)[1] == "Probably ring from 64 KiB to 1 MiB."
 
 
 @pytest.mark.parametrize(
     "grade, words",
-    [
-        ("good", re.escape("1.50 to 711 times as fast as native (1.40 in")),
-        ("provisional", "1.50 to more than 10 times as fast as native"),
-    ],
+    [("good", "1.5 to 711 times as fast as native (1.4 in"), ("provisional", "1.5 to more than 10 times")],
 )
 def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):
     stretch = WON._replace(advantage=Advantage("native", ((711e-6, 1e-6), (1.5e-6, 1e-6)), 1.4, 10))
-    (line,) = lines(Verdict(4, (stretch,), (), (), grade))
-    assert re.search(words, str(line))
+    (sentence,) = verdict_sentences(Verdict(4, (stretch,), (), (), grade))
+    assert re.search(re.escape(words), sentence)
 
 
 def test_whoever_divides_the_printed_times_gets_the_printed_factor():
-    """2.2349 over 1.0051 is 2.2236; a table shows 2.23 and 1.01, which make 2.21."""
-    advantage = Advantage("native", ((2.2349e-6, 1.0051e-6),), 2.2230, 5)
-    (line,) = lines(Verdict(4, (WON._replace(advantage=advantage, high=8),), (), (), "good"))
-    assert ": 2.21 times as fast as native (2.21 in the worst of 5 launches)," in str(line)
+    """1.4949 over 1.0049 is 1.4876; a table shows 1.49 and 1.00, which make 1.49."""
+    advantage = Advantage("native", ((1.4549e-6, 1.0049e-6),), 1.5, 5)
+    (sentence,) = verdict_sentences(Verdict(4, (WON._replace(advantage=advantage, high=8),), (), (), "good"))
+    assert ": 1.4 times as fast as native (1.4 in the worst of 5 launches)" in sentence
+
+
+def test_what_can_be_set_is_named_with_its_gain():
+    gain = Gain("native:ring", 1 << 20, 1 << 24, 1.5, 1.61, 1.3, 5)
+    assert settable_sentence(Settable("native:default", 4, (gain,))) == (
+        "What you can set: native:ring from 1 MiB to 16 MiB: 1.5 to 1.6 times as fast as native:default "
+        "(1.3 in the worst of 5 launches)."
+    )
+    none_gains = "none of the library's 4 algorithms is shown to be faster than native:default."
+    assert settable_sentence(Settable("native:default", 4, ())) == f"What you can set: {none_gains}"
+    assert settable_sentence(None).endswith("add -a native:all.")
+
+
+def test_a_crossover_lies_where_the_winner_changes(tmp_path):
+    def factor(_, cell):
+        return 4.0 if cell.algorithm == ("ring" if cell.size_bytes < 16384 else "native") else 1.0
+
+    run = build_run(tmp_path / "run", algorithms=("native", "ring"), ranks=(2,), launches=5, factor=factor)
+    ((switch,),) = switches(verdicts(summarise(run))).values()
+    assert (switch.low, switch.high) == (1024, 65536) and switch.low < switch.x < switch.high
+    assert switch.words.startswith("crossover from native to ring: about ")

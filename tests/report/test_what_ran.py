@@ -10,7 +10,7 @@ from allreduce_bench.evaluation.verdict import Change, verdicts
 from allreduce_bench.report.native_section import ran_lines, ran_sentences
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.report.verdict_sentence import lines
+from allreduce_bench.report.verdict_sentence import change_words
 from allreduce_bench.runs.identified import keep_identified
 
 SIZES = (8, 1 << 16, 1 << 20)
@@ -54,7 +54,7 @@ def test_verdicts_name_what_native_changes_from_and_to(folder):
     (verdict,) = verdicts(summarise(folder))
     assert verdict.changes == (Change(("recursive_doubling",), ("rabenseifner",), 8, 1 << 16),)
     words = " changes from recursive_doubling to rabenseifner between 8 B and 64 KiB"
-    assert f"native{words}" in map(str, lines(verdict))
+    assert f"native{words}" in change_words(verdict)
 
 
 def test_sizes_between_those_of_the_run_say_where_it_changes(folder):
@@ -64,7 +64,7 @@ def test_sizes_between_those_of_the_run_say_where_it_changes(folder):
     (verdict,) = verdicts(summarise(folder))
     assert verdict.changes == (Change(("recursive_doubling",), ("rabenseifner",), 9984, 10112),)
     words = " changes from recursive_doubling to rabenseifner between 9.75 KiB and 9.875 KiB"
-    assert f"native{words}" in map(str, lines(verdict))
+    assert f"native{words}" in change_words(verdict)
     sizes = [line.sizes for line in ran_lines({4: identified(4, names)}) if line.algorithm == "native"]
     assert sizes == ["8 B to 9.75 KiB", "9.875 KiB to 1 MiB"]
 
@@ -74,7 +74,7 @@ def test_what_fits_both_sizes_is_no_change(folder):
     keep_identified(folder, identified(4, {**NAMES, ("native", 1 << 16): both, ("native", 1 << 20): both}))
     (verdict,) = verdicts(summarise(folder))
     assert verdict.changes == () and verdict.native == ("recursive_doubling",)
-    assert "native ran recursive_doubling" in map(str, lines(verdict))
+    assert "native ran recursive_doubling" in change_words(verdict)
 
 
 def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path, words_only):

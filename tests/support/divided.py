@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
-from allreduce_bench.units import parse_size, three_digits
+from allreduce_bench.units import parse_size, significant
 
 SIZE = r"\d+ (?:B|KiB|MiB|GiB)"
 FACTOR = re.compile(
-    rf"^ *(?P<lead>\S.*?) (?:at|from) (?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?"
-    r"(?:|[, ].*; (?P<leader>\S+) is|:) ?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
-    r"(?P<rival>the second fastest at each size|[^\s,]+)(?:, the second fastest)?"
-    r" \((?P<worst>[\d.]+) in the worst of \d+ launches\)",
-    re.MULTILINE,
+    rf"(?P<lead>\S+)(?: \((?:equal|not told apart)\))? (?:at all sizes|up to (?P<most_size>{SIZE})|at (?P<only>{SIZE})"
+    rf"|from (?P<low>{SIZE}) to (?P<high>{SIZE}))(?: except (?P<but>{SIZE}(?:, {SIZE})*))?(?: \(not ranked[^)]*\))?: "
+    r"(?:(?P<leader>\S+) is nowhere slower, )?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
+    r"(?P<rival>the second fastest|\S+) \((?P<worst>[\d.]+) in the worst of \d+ launch(?:es)?\)"
 )
 COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  \(?(?:slower|faster|same|undecided)")
 
@@ -68,18 +67,29 @@ def factors_of(text: str) -> list[Said]:
     """Both ends of every factor that is said below a table of the text, beside those that the table's times give."""
     found = []
     for times, below in tables_of(text):
-        for match in FACTOR.finditer(below):
-            leader = match["leader"] or match["lead"]
-            ends = [parse_size((match[end] or match["low"]).replace(" ", "")) for end in ("low", "high")]
-            but = {parse_size(size.replace(" ", "")) for size in (match["but"] or "").split(", ") if size}
-            sizes = sorted({size for size, _ in times if ends[0] <= size <= ends[1]} - but)
+        for match in FACTOR.finditer(" ".join(below.split())):
+            leader = match["leader"] or _first_of(match["lead"], below)
+            low = _size(match["low"] or match["only"]) if match["low"] or match["only"] else 0
+            high = match["high"] or match["only"] or match["most_size"]
+            but = {_size(size) for size in (match["but"] or "").split(", ") if size}
+            sizes = sorted({size for size, _ in times if low <= size <= (_size(high) if high else inf)} - but)
             both = [(_rival_of(times, size, match["rival"], leader), times.get((size, leader))) for size in sizes]
             known = [rival / own for rival, own in both if rival and own]
             assert known, (match[0], times)
             least, most, worst = match["least"], match["most"] or match["least"], float(match["worst"])
-            found.append(Said(match[0], least, three_digits(min(known)), worst, float(most)))
-            found.append(Said(match[0], most, three_digits(max(known)), float(least), float(most)))
+            found.append(Said(match[0], least, significant(min(known), 2), worst, float(most)))
+            found.append(Said(match[0], most, significant(max(known), 2), float(least), float(most)))
     return found
+
+
+def _size(text: str) -> int:
+    return parse_size(text.replace(" ", ""))
+
+
+def _first_of(last: str, below: str) -> str:
+    """The first of `ring, tree or native`, whose last is known."""
+    shared = re.search(rf"(\S+?)(?:, \S+)* or {re.escape(last)} \(", " ".join(below.split()))
+    return shared[1] if shared else last
 
 
 def ratios_of(text: str) -> list[Said]:

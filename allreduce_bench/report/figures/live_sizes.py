@@ -66,7 +66,7 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
 
 
 def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
-    """Chart speed-up over native; a line at 1."""
+    """Chart speed-up over native, at first at the most ranks alone; a line at 1."""
 
     def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         sizes = sorted(rows["size_bytes"].unique())
@@ -74,7 +74,8 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
 
     rows = frame[~frame["competitor"].isin(NATIVES)].assign(y=frame["speedup"], low=None, high=None)
     axis = Axis("speed-up over native", log=True, shared=True)
-    return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
+    chart = _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
+    return chart and chart._replace(hidden=[tag for panel in chart.panels[:-1] for tag in panel.tags])
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:

@@ -9,8 +9,9 @@ from ...evaluation.summary_row import SummaryRow
 from ...evaluation.verdict import verdicts
 from ...runs.schema import KINDS, SUMMARY, names
 from ..caveats import limit_findings
+from ..grade_sentence import reason_words
+from ..single_algorithm_sentence import sources_of
 from ..table import libraries_of
-from ..verdict_sentence import reason_words, sources_of
 from .result import Result
 
 RESULT_SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`

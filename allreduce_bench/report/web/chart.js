@@ -46,7 +46,7 @@ function ticks(low, high, log) {
 
 class Chart {
   constructor(figure, data, state) {
-    Object.assign(this, { figure, data, state, log: data.y.log, place: null });
+    Object.assign(this, { figure, data, state, log: data.y.log, place: null, folded: new Set(data.hidden) });
     state.charts.push(this);
     this.hint = element("div", { class: "hint", role: "status" });
     this.panels = element("div", { class: "panels" });
@@ -68,20 +68,27 @@ class Chart {
     const log = element("button", { type: "button", "aria-pressed": String(this.log), class: "scale" }, "logarithmic");
     log.addEventListener("click", () => { this.log = !this.log; log.setAttribute("aria-pressed", String(this.log)); this.draw(); });
     bar.append(element("span", { class: "gap" }), log);
+    const bounds = new Map(this.data.panels.flatMap(panel => panel.lines.map(line => [line.name, line.kind])));
+    for (const [name, kind] of bounds) {
+      const line = element("svg:svg", { width: 26, height: 12, "aria-hidden": "true", class: "swatch" }, element("svg:path", { d: "M0,6H26", class: "bound " + kind }));
+      bar.append(element("span", { class: "key-of-bound" }, line, " " + name));
+    }
     return bar;
   }
 
   toggle(name, ...swatch) {
-    const button = element("button", { type: "button", "data-name": name, "aria-pressed": String(!this.state.hidden.has(name)) }, ...swatch, name);
+    const button = element("button", { type: "button", "data-name": name, "aria-pressed": String(!this.hides(name)) }, ...swatch, name);
     button.addEventListener("click", () => {
-      if (!this.state.hidden.delete(name)) this.state.hidden.add(name);
+      if (!this.folded.delete(name) && !this.state.hidden.delete(name)) this.state.hidden.add(name);
       for (const chart of this.state.charts) chart.refresh();
     });
     return button;
   }
 
+  hides(name) { return this.folded.has(name) || this.state.hidden.has(name); }
+
   refresh() {
-    for (const button of this.chart.querySelectorAll("[data-name]")) button.setAttribute("aria-pressed", String(!this.state.hidden.has(button.dataset.name)));
+    for (const button of this.chart.querySelectorAll("[data-name]")) button.setAttribute("aria-pressed", String(!this.hides(button.dataset.name)));
     this.draw();
   }
 
@@ -96,7 +103,7 @@ class Chart {
     return this.paint(element("svg:svg", { width: 26, height: 12, "aria-hidden": "true", class: "swatch" }, line, mark), look);
   }
 
-  shown() { return this.data.panels.filter(panel => !panel.tags.some(tag => this.state.hidden.has(tag))); }
+  shown() { return this.data.panels.filter(panel => !panel.tags.some(tag => this.hides(tag))); }
 
   draw() {
     this.width = this.panels.clientWidth;
@@ -182,7 +189,8 @@ class Chart {
     for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + LABEL_HEIGHT);
     for (let i = places.length - 1, low = bottom; i >= 0; i--, low = places[i + 1] - LABEL_HEIGHT) places[i] = Math.min(places[i], low);
     ends.forEach((end, i) => {
-      const lead = element("svg:path", { class: "line to-name", d: `M${(end.at[0] + 6).toFixed(1)},${end.at[1].toFixed(1)}L${width},${places[i].toFixed(1)}` });
+      const edge = Math.max(end.at[0] + 6, width - EDGE.right);  // nothing is drawn where nothing was measured
+      const lead = element("svg:path", { class: "line to-name", d: `M${edge.toFixed(1)},${end.at[1].toFixed(1)}L${width},${places[i].toFixed(1)}` });
       picture.append(this.paint(lead, this.data.looks[end.series.name]), element("svg:text", { x: width + 4, y: places[i] + 4 }, end.series.name));
     });
   }

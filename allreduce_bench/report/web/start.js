@@ -2,7 +2,7 @@
 for (const section of document.querySelectorAll("section")) {
   const held = section.querySelector(":scope > script[type='application/json']");
   const data = held ? JSON.parse(held.textContent) : { charts: {}, cells: {} };
-  const state = { hidden: new Set(Object.values(data.charts).flatMap(chart => chart.hidden)), charts: [], calls: Object.keys(data.cells).length ? callsOf(data) : null };
+  const state = { hidden: new Set(), charts: [], calls: Object.keys(data.cells).length ? callsOf(data) : null };
   for (const figure of section.querySelectorAll("figure[data-chart]"))
     if (data.charts[figure.dataset.chart]) new Chart(figure, data.charts[figure.dataset.chart], state);
   if (state.calls) callsButtons(section, (where, id) => state.calls(where, id));

@@ -1,0 +1,185 @@
+"""Notes below a table: on cells that are missing, not ranked or wrong, on the trust in the times, and further ones."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from ..evaluation import agreement
+from ..evaluation.competing import competing, defaults, mockups
+from ..evaluation.doubts import ANOTHER, INVALID, OTHER_DEFAULT, REFERENCE, doubt_words
+from ..evaluation.limits import passes_limit
+from ..evaluation.outliers import outliers
+from ..evaluation.summary_row import SummaryRow, time_of
+from ..evaluation.verdict import verdicts
+from ..runs.competitor import FORCED_DEFAULT
+from ..runs.plan import Plan
+from ..runs.schema import state_words
+from ..units import few, format_size, format_time, three_digits
+from . import caveats, how_measured
+from .caveats import limit_findings
+from .grade_sentence import noise_sentence
+from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
+from .verdict_sentence import change_words, crossover_words, either
+
+MOST_NAMED = 12  # cells in one note
+
+
+def notes_on_cells(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return why cells of one rank count have no time, are not ranked, or are wrong."""
+    return [*_unranked_note(competing(rows)), *_notes(rows)]
+
+
+def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return what limits the trust in the times of one rank count, the weightiest first."""
+    competitors = competing(rows)
+    return [
+        *caveats.cluster_sentences(rows),
+        *_limit_notes(competitors),
+        *launch_states_sentences(rows),
+        *launch_apart_sentences(rows),
+        *_not_compared(competitors),
+        *_outlier_notes(competitors),
+    ]
+
+
+def further_notes(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
+    """Return what a reader may want to know beside the verdict of one rank count."""
+    competitors, found = competing(rows), verdicts(competing(rows))
+    grade = rows[0].get("grading")
+    return [
+        *(f"crossover from {crossover_words(over)}" for one in found for over in one.hand_overs if over),
+        *(words for one in found for words in change_words(one)),
+        *_of_defaults(rows),
+        *_of_parts(rows),
+        *_reference_line(competitors),
+        *([noise_sentence(grade.noise)] if grade and grade.noise else []),
+        *([how_measured.order_sentence(plan)] if plan.order else []),
+        *agreement.bits_sentences(plan, competitors),
+        *([carried] if (carried := how_measured.traffic_sentence(competitors)) else []),
+    ]
+
+
+def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return the times that are not ranked, with the reason."""
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
+            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
+    return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
+
+
+def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say what native:default is, if it was measured."""
+    return (
+        [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
+        if defaults(rows)
+        else []
+    )
+
+
+def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
+    if not mockups(rows):
+        return []
+    from ..evaluation.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
+
+    return list(filter(None, [parts_sentence(part_comparisons(rows))]))
+
+
+def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say at which sizes forced algorithms are not ranked, since their launches disturb the library by itself."""
+    apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
+    if not apart:
+        return []
+    names = list(dict.fromkeys(row["competitor"] for row in apart))
+    ratio_of = {row["size_bytes"]: row["default_ratio"] for row in apart}
+    parts = [
+        f"{three_digits(ratio)} times native's time at {format_size(size_bytes)}"
+        for size_bytes, ratio in sorted(ratio_of.items())
+    ]
+    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
+    return [f"{who}: the default of their launches takes {', '.join(parts)}; not compared"]
+
+
+def _outlier_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    """Name the times that lie far from both neighbouring sizes of their competitor."""
+    return [
+        f"outlier: {_cell_name(found.row)} takes {format_time(time_of(found.row))}, between "
+        f"{format_time(found.below_s)} and {format_time(found.above_s)} at the sizes beside it"
+        for found in outliers(rows)
+    ]
+
+
+def _of_doubt(row: SummaryRow) -> str:
+    """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
+    if row.get("doubt") == INVALID:
+        return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
+    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
+
+
+def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return the reference times in one line: an empty call, a local copy and a local reduction of the largest size."""
+    floors = [
+        (row["size_bytes"], copy_s, reduce_s)
+        for row in rows
+        if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
+    ]
+    parts = [f"empty call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
+    if floors:
+        size_bytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
+        parts.append(f"local copy of {format_size(size_bytes)} {format_time(copy_s)}")
+        parts.append(f"local reduction {format_time(reduce_s)}")
+    return [f"reference times: {', '.join(parts)}"] if parts else []
+
+
+def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    if not any(map(passes_limit, rows)):
+        return []
+    return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
+
+
+def _cell_name(row: SummaryRow) -> str:
+    return f"{row['competitor']} {format_size(row['size_bytes'])}"
+
+
+def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
+    """Return `all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes that lack all `algorithms` first."""
+    complete_sizes = [format_size(size_bytes) for size_bytes, names in sizes.items() if len(names) == algorithms > 1]
+    other_cells = [
+        (name, size_bytes) for size_bytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
+    ]
+    parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
+    others = [f"{name} {format_size(size_bytes)}" for name, size_bytes in other_cells]
+    return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
+
+
+def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say which steps were not cut although a pipelined way ran them, and why."""
+    cells_of: dict[str, list[str]] = {}
+    for row in rows:
+        if why := row.get("run_whole"):
+            cells_of.setdefault(why, []).append(_cell_name(row))
+    return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
+
+
+def _notes(rows: Sequence[SummaryRow]) -> list[str]:
+    """Return why cells are missing, without duplicates, and the algorithms with bits that differ by rank."""
+    algorithms = {row["competitor"] for row in rows}
+    reasons: dict[tuple, dict[int, list[str]]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            cells = reasons.setdefault((row["state"], row["reason"]), {})
+            cells.setdefault(row["size_bytes"], []).append(row["competitor"])
+    notes = [
+        f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
+        for (state, reason), sizes in reasons.items()
+    ]
+    for row in rows:
+        accidents = row.get("accidents") or () if row["state"] == "done" else ()
+        notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
+    notes += _whole_notes(rows)
+    diverging = sorted({row["competitor"] for row in rows if row.get("same_bits") == 0})
+    if diverging:
+        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
+    broken = {row["competitor"]: words for row in rows if (words := agreement.broken_promise(row))}
+    notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
+    return notes
