@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from ..runs.competitor import Competitor
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import printable
+from ..units import printable, three_digits
 from .conditions import ComparedRun
 from .judgement import VERDICTS, ComparedCell, Comparison, Observed
 from .replicates import LAUNCH, ROUND
@@ -17,7 +17,7 @@ from .replicates import LAUNCH, ROUND
 # The table, also in Markdown
 COLUMNS = ("cell", "baseline us", "new us", "ratio", "verdict", "")
 LEFT_ALIGNED = (0, 4, 5)  # columns, by their places
-TIMES, REASON = (1, 2), 5  # columns: left out where a screen is narrow; wrapped
+REASON = 5  # the column that wraps
 STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
 MARKDOWN_SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is plain in Markdown
 
@@ -29,7 +29,7 @@ SCHEMA = "urn:allreduce-bench:compare:3"  # of `json_text`
 def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
     """Return aligned columns, one row per cell, with caveats above and the count of verdicts below."""
     rows = [COLUMNS, *(_cell_fields(cell) for cell in comparison.cells)]
-    columns = columns_of(rows, left=LEFT_ALIGNED, text=REASON, left_out=TIMES, styles=STYLES)
+    columns = columns_of(rows, left=LEFT_ALIGNED, text=REASON, styles=STYLES)
     above, below = (wrapped(map(printable, lines(comparison)), screen) for lines in (_lines_above, _lines_below))
     return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
 
@@ -87,7 +87,7 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
-    ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
+    ratio = three_digits(cell.printed_ratio) if cell.printed_ratio else "-"
     reason = "" if cell.observed else cell.reason  # a sentence gives it for all of them
     return [printable(cell.name), *cell.times, ratio, cell.shown_verdict, printable(reason)]
 

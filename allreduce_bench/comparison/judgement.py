@@ -31,7 +31,7 @@ from .rounds import judge_rounds, pair_rounds
 VERDICTS = (*DIRECTIONS, "undecided")
 UNDECIDED = ("warn", "pass", "fail")
 
-DIGITS = 4  # of a time that is printed: with three a ratio would be known to 1 % only
+DIGITS = 3  # of a printed time
 MOST_NAMED = 12  # names in one sentence
 
 
@@ -76,10 +76,12 @@ class ComparedCell(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Format `1.310 times the baseline, 0.9521 -> 1.247 us; slower in 25 of 25 pairs`."""
+        """Format `1.31 times the baseline, 0.952 -> 1.25 us; slower in 25 of 25 pairs`."""
         if not self.printed_ratio:
             return self.reason
-        return f"{self.printed_ratio:.3f} times the baseline, {' -> '.join(self.times)} us; {self.reason}"
+        return (
+            f"{significant(self.printed_ratio, DIGITS)} times the baseline, {' -> '.join(self.times)} us; {self.reason}"
+        )
 
 
 class Observed(NamedTuple):
@@ -155,8 +157,8 @@ class Comparison(NamedTuple):
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             undecided = "the only cell is undecided" if count == 1 else f"all {count} cells are undecided"
-            why = str(self.observed) if self.is_only_observed else undecided
-            return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
+            why = f"not shown: {self.observed}" if self.is_only_observed else undecided
+            return f"{why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 

@@ -13,10 +13,10 @@ def cell_of(before: tuple, after: tuple):
 @pytest.mark.parametrize(
     ("after", "outcome"),
     [
-        ((2e-6,) * 5, "2.000 times the baseline, 1.000 -> 2.000 us; slower in 25 of 25 pairs"),
-        ((0.5e-6,) * 5, "0.500 times the baseline, 1.000 -> 0.5000 us; faster in 25 of 25 pairs"),
+        ((2e-6,) * 5, "2.00 times the baseline, 1.00 -> 2.00 us; slower in 25 of 25 pairs"),
+        ((0.5e-6,) * 5, "0.500 times the baseline, 1.00 -> 0.500 us; faster in 25 of 25 pairs"),
         ((1.01e-6, 1e-6, 1e-6, 1e-6, 0.99e-6), "slower in 5, faster in 5 of 25 pairs"),
-        ((1e-6, 2e-6), "1.500 times the baseline, 1.000 -> 1.500 us; a verdict needs 4 launches a side, found 2"),
+        ((1e-6, 2e-6), "1.50 times the baseline, 1.00 -> 1.50 us; a verdict needs 4 launches a side, found 2"),
     ],
 )
 def test_a_cell_says_ratio_times_and_pairs(after, outcome):

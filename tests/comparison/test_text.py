@@ -19,7 +19,7 @@ def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
     lines = table(comparison).splitlines()
     assert lines[:4] == [comparison.heading, "baseline: base", "new: new", method(comparison)]
     (cell,) = [line for line in lines if line.startswith("my|ring")]
-    assert cell.split()[-10:] == ["1.000", "2.000", "2.000", "slower", "slower", "in", "16", "of", "16", "pairs"]
+    assert cell.split()[-10:] == ["1.00", "2.00", "2.00", "slower", "slower", "in", "16", "of", "16", "pairs"]
     assert lines[-2:] == [f"only in the baseline: ring 64 B, 2 ranks (new: {ABSENT})", comparison.sentence]
 
 
@@ -27,7 +27,7 @@ def test_markdown_escapes_names(comparison):
     lines = markdown(comparison).splitlines()
     assert lines[0] == f"**{comparison.sentence}**" and lines[2] == "Fails: slower: my\\|ring 8 B, 2 ranks"
     assert lines[5].startswith("| :-- | --: |")
-    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.000 | 2.000 |")
+    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.00 | 2.00 |")
 
 
 def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
@@ -42,5 +42,5 @@ def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentenc
 def test_cells_of_too_few_launches_have_their_direction_in_brackets():
     comparison = compare([compared_run("base", row(FASTER[:1]))], [compared_run("new", row(SLOWER[:1]))], 0.05)
     (cell,) = [line for line in table(comparison).splitlines() if line.startswith("ring")]
-    assert cell.split()[-4:] == ["1.000", "2.000", "2.000", "(slower)"]
+    assert cell.split()[-4:] == ["1.00", "2.00", "2.00", "(slower)"]
     assert "undecided" not in table(comparison) and "pairs" not in method(comparison)

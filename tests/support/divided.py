@@ -14,7 +14,7 @@ FACTOR = re.compile(
     r"(?:(?P<leader>\S+) is nowhere slower, )?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
     r"(?P<rival>the second fastest|\S+) \((?P<worst>[\d.]+) in the worst of \d+ launch(?:es)?\)"
 )
-COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  \(?(?:slower|faster|same|undecided)")
+COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  ([\d.]+)  \(?(?:slower|faster|same|undecided)")
 
 Times = dict[tuple[int, str], float]  # (bytes, competitor) -> microseconds as printed
 
@@ -95,6 +95,6 @@ def _first_of(last: str, below: str) -> str:
 def ratios_of(text: str) -> list[Said]:
     """Every ratio of a table of `compare`, beside that of its two times."""
     return [
-        Said(match[0], match[3], f"{float(match[2]) / float(match[1]):.3f}", 0.0, inf)
+        Said(match[0], match[3], significant(float(match[2]) / float(match[1]), 3), 0.0, inf)
         for match in COMPARED.finditer(text)
     ]
