@@ -58,6 +58,7 @@ def own_place_for_session_directories(monkeypatch):
     """Open MPI's mpirun fails where one that was killed, with the same process id, has left its directory."""
     with tempfile.TemporaryDirectory(prefix="mpi.", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("PRTE_MCA_prte_tmpdir_base", folder)
+        monkeypatch.setenv("COLUMNS", "1000")  # tests look for whole lines
         yield
 
 

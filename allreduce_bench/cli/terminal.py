@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from ..evaluation.summary_row import SummaryRow
 
 
+PIPED = 80  # columns of what goes into a pipe or a file
+
+
 def screen() -> Screen:
-    """Return the screen: width of COLUMNS, else of the terminal, else none; colours on a terminal.
+    """Return the screen: width of COLUMNS, else of the terminal, else PIPED; colours on a terminal.
 
     No colours with NO_COLOR (https://no-color.org) and TERM=dumb.
     """
     width, columns = _terminal_width(), os.environ.get("COLUMNS", "")
     colour = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(int(columns) if columns.isdecimal() and int(columns) else width, colour)
+    return Screen(int(columns) if columns.isdecimal() and int(columns) else width or PIPED, colour)
 
 
 def _terminal_width() -> int | None:

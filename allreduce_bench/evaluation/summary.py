@@ -26,6 +26,7 @@ from .launch_states import split_launches
 from .limits import bound_rows
 from .standings import rank_rows
 from .summary_row import SummaryRow, join_columns, time_of
+from .verdict import verdict_rows
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
@@ -70,6 +71,7 @@ def judge_rows(rows: Sequence[SummaryRow], attempts: Sequence[dict] = ()) -> lis
     rows = join_columns(rows, grade_rows(rows, attempts))
     rows = join_columns(rows, find_forced_doubts(rows))
     rows = join_columns(rows, rank_rows(rows))
+    rows = join_columns(rows, verdict_rows(rows))
     return join_columns(rows, find_speedups(rows))
 
 

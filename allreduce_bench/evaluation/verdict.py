@@ -117,6 +117,33 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     ]
 
 
+def verdict_rows(rows: Sequence[SummaryRow]) -> list[SummaryRow]:
+    """Return `verdict` of all rows, which have a `standing`: what the verdict on their ranks says of their size."""
+    of_ranks = tables(rows)
+    said = {
+        (verdict.ranks, size_bytes): _verdict_at(verdict, size_bytes, of_size)
+        for verdict in verdicts(rows)
+        for size_bytes, of_size in of_ranks[verdict.ranks].items()
+    }
+    return [{"verdict": said.get((row["ranks"], row["size_bytes"]))} for row in rows]
+
+
+def _verdict_at(verdict: Verdict, size_bytes: int, rows: Sequence[SummaryRow]) -> str | None:
+    """Return `ring`, `ring or tree`, `probably ring` or `no winner: noise`; None: fewer than two rows are ranked."""
+    for stretch in verdict.stretches:
+        if stretch.low <= size_bytes <= stretch.high and size_bytes not in stretch.exceptions:
+            if not stretch.is_won and len(stretch.leaders) == 1:
+                return f"no winner: {stretch.leaders[0]} is nowhere slower"
+            return " or ".join(stretch.leaders)
+    for probable in verdict.probable:
+        if probable.low <= size_bytes <= probable.high:
+            return f"probably {probable.name}"
+    contest = contest_of(rows)
+    if contest is None:
+        return None
+    return dict(verdict.single).get(size_bytes) or f"no winner: {_why_nothing_is_told({0: contest}, verdict.grade)}"
+
+
 def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
     """Yield where what native ran at one size fits nothing that it can have run at the next one."""
     for (low, before), (high, after) in pairwise(_native_by_size(sizes).items()):

@@ -203,6 +203,7 @@ class SummaryColumns(_CellColumns, total=False):
     speedup: Annotated[float | None, Column("time of native, called the same way, / time_s; empty: not measured, or doubtful")]
     doubt: Annotated[str | None, Column("why the time is not ranked")]
     standing: Annotated[str | None, Column("fastest, equal, unclear or slower; empty: not ranked, or alone")]
+    verdict: Annotated[str | None, Column("what the verdict on these ranks says of this size; empty: fewer than two are ranked")]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls; empty: unchecked")]
     same_bits: _SameBits
     same_bits_calls: _SameBitsCalls

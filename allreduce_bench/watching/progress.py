@@ -29,8 +29,11 @@ class LaunchPosition(NamedTuple):
         return self.planned - self.number if self.shares is None else self.shares[1]
 
 
+BETWEEN_S = 10.0  # of two lines of a log
+
+
 class ProgressLines:
-    """Prints the progress of the run at most once per second; a failed check is printed at once."""
+    """Prints the progress of the run at most once in BETWEEN_S; a failed check is printed at once."""
 
     def __init__(self, position: LaunchPosition):
         self.position = position
@@ -43,7 +46,7 @@ class ProgressLines:
 
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
         """Print that cell `done` of `cells` has ended with `result`."""
-        if time.time() - self.printed >= 1 or done == cells or failed:
+        if time.time() - self.printed >= BETWEEN_S or done == cells or failed:
             self.printed = time.time()
             self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {result}")
 
