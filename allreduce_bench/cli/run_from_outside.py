@@ -10,6 +10,7 @@ from ..launching.launches import measure_launches
 from ..launching.this_start import Run, ThisStart
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.watched_launch import LaunchRefused
+from ..machine.at_work import glance
 from ..machine.node import host
 from ..runs.folder import RunFolder
 from .against import begin_runs
@@ -66,6 +67,9 @@ def _refuse_what_cannot_run(start: ThisStart) -> None:
             refuse_own_algorithms(run.plan, run.launcher, os.environ)
 
 
+GLANCE_S = 0.25  # at the cores, before the first launch
+
+
 def _measure(start: ThisStart) -> LaunchRefused | KeyboardInterrupt | None:
     """Measure the launches, after a wait for an idle machine if requested; return what ended them before their end."""
     wait_idle_s = start.control.wait_idle_s
@@ -73,6 +77,8 @@ def _measure(start: ThisStart) -> LaunchRefused | KeyboardInterrupt | None:
         start.idle_wait = IdleWait(wait_idle_s, talk)
         if not start.is_on_one_node:
             talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
+    elif start.is_on_one_node and (seen := glance(GLANCE_S)) and seen.is_loud:
+        talk(f"busy machine: {seen.words}; times will not be reliable; to wait, add --wait-idle 10m")
     try:
         if is_first := bool(forced_of(start.runs[0].plan)):  # a time of theirs is worth nothing if something else ran
             _identify(start)

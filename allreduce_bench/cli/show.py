@@ -29,16 +29,17 @@ OF_OUR_TIMES = ("nccl", "osu")  # formats with one definition of time
     type=click.Choice(FORMATS),
     help="Format of the table of RUN, as in run [default: table]; long and csv have every column.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Print every note on the times below the table.")
 @errors_in_one_line
-def show(run: Path, format_: str | None) -> None:
+def show(run: Path, format_: str | None, verbose: bool) -> None:
     """List the runs in results/ and in its sweeps, the newest first, or print the table of RUN, finished or not.
 
     RUN may be another folder of runs. The list counts cells as their launches marked them, over all launches; a grade
     is the worst over the rank counts.
 
-    On a terminal a table that is too wide is cut into parts below each other, and columns are left out; its last line
-    names them. The width is COLUMNS, else the width of the terminal; a pipe or a file gets the whole table, without
-    intervals. eff. is the efficiency of the lowest time: lower bound / time.
+    A table that is too wide is cut into parts below each other, and columns are left out; its last line names them. The
+    width is COLUMNS, else the width of the terminal, else 80. eff. is the efficiency of the lowest time: lower bound /
+    time.
     """
     found = kept_runs(run) if run.is_dir() and not is_run(run) else []
     if found or run == RESULTS and not is_run(run):
@@ -50,7 +51,7 @@ def show(run: Path, format_: str | None) -> None:
     tell_damages([folder])
     from ..evaluation.summary import summarise  # late: it loads pandas
 
-    echo_result(folder, summarise(folder), format_ or FORMATS[0])
+    echo_result(folder, summarise(folder), format_ or FORMATS[0], every_note=verbose)
 
 
 def _list_runs(folder: Path, found: Sequence[KeptRun], format_: str | None) -> None:

@@ -42,8 +42,14 @@ def echo_wrapped(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def echo_result(folder: RunFolder, rows: "Sequence[SummaryRow]", layout: str, plan: Plan | None = None) -> None:
-    """Print these rows of a run in one of the FORMATS; the table fits the screen.
+def echo_result(
+    folder: RunFolder,
+    rows: "Sequence[SummaryRow]",
+    layout: str,
+    plan: Plan | None = None,
+    every_note: bool = False,
+) -> None:
+    """Print these rows of a run in one of the FORMATS; the table fits the screen, and has `every_note` on request.
 
     `plan` is a part of the run's, of which alone the rows are; None: they are of all.
     """
@@ -51,4 +57,5 @@ def echo_result(folder: RunFolder, rows: "Sequence[SummaryRow]", layout: str, pl
 
     result = Result.of(folder, rows)
     result = result._replace(plan=plan) if plan else result
-    click.echo(closing_table(result, screen()) if layout == "table" else FORMATS[layout](result), nl=False)
+    is_table = layout == "table"
+    click.echo(closing_table(result, screen(), every_note) if is_table else FORMATS[layout](result), nl=False)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .competing import tables
+from .grade import NOT_RELIABLE
 from .summary_row import SummaryRow, time_of
 
 FAR = 2.0  # times both neighbours, or less than both by as much
@@ -18,8 +19,11 @@ class Outlier(NamedTuple):
 
 
 def outliers(rows: Sequence[SummaryRow]) -> Iterator[Outlier]:
-    """Yield the cells that take FAR times as long as both neighbours, or are as much shorter than both."""
-    for sizes in tables(rows).values():
+    """Yield the cells that take FAR times as long as both neighbours, or are as much shorter than both.
+
+    Of doubted times, and of times that are not reliable, it is known that they are no feature.
+    """
+    for sizes in tables(row for row in rows if not row.get("doubt") and row.get("grade") != NOT_RELIABLE).values():
         for name in dict.fromkeys(row["competitor"] for row in rows):
             series = [row for of_size in sizes.values() for row in of_size if row["competitor"] == name]
             for below, row, above in zip(series, series[1:], series[2:]):

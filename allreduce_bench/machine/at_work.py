@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..units import counted, few, printable
 from . import kernel
-from .core_load import CROWDING_CORES, DISTURBED, PROCESSOR, core_times
+from .core_load import CROWDING_CORES, DISTURBED, OVERRUN, PROCESSOR, core_times
 from .node import affinity
 
 USER, SYSTEM = 11, 12  # fields of /proc/PID/stat after the name
@@ -34,6 +34,11 @@ class Glance(NamedTuple):
     def is_quiet(self) -> bool:
         """Return whether the load is too small to disturb a launch."""
         return self.busy < min(DISTURBED * self.cores, CROWDING_CORES)
+
+    @property
+    def is_loud(self) -> bool:
+        """Return whether the load alone makes times unreliable."""
+        return self.busy >= OVERRUN * self.cores
 
     @property
     def words(self) -> str:

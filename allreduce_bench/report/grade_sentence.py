@@ -5,7 +5,7 @@ from math import sqrt
 
 from ..evaluation.grade import ENOUGH_LAUNCHES, Grade, Reason
 from ..evaluation.summary_row import Noise, SummaryRow
-from ..units import format_time, in_ranks, three_digits
+from ..units import few, format_time, in_ranks, three_digits
 
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
 MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
@@ -13,16 +13,20 @@ UNKNOWN = {"load": "load unknown", "ports": "port counters unknown"}
 LOOKED_AT = "have the cables, the cards and the switch checked"
 
 
-def grade_sentence(grade: Grade) -> str:
-    """Return `grade: provisional: 1 launch (use 5 launches or more); other processes used 8 % of the cores (...)`."""
-    return f"grade: {grade.level}{reasons_words(grade)}"
+def grade_sentence(grade: Grade, most: int | None = None) -> str:
+    """Return `grade: provisional: 1 launch (use 5 launches or more); other processes used 8 % of the cores (...)`.
+
+    `most`: reasons, the weightiest first; None: all.
+    """
+    reasons = reasons_words(grade, most)
+    return f"grade: {grade.level}{f': {reasons}' if reasons else ''}"
 
 
-def reasons_words(grade: Grade) -> str:
-    """Return `: 1 launch (use 5 launches or more); 2 nodes pretended (...)`, every reason; empty: no reason."""
+def reasons_words(grade: Grade, most: int | None = None) -> str:
+    """Return `1 launch (use 5 launches or more); 2 nodes pretended (...)`, at most so many; empty: no reason."""
     parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons)]
     parts += [UNKNOWN[name] for name in grade.unknown]
-    return f": {'; '.join(parts)}" if parts else ""
+    return few(parts, len(parts) if most is None else most, comma="; ", more=", and {more} more")
 
 
 def noise_sentence(noise: Noise) -> str:

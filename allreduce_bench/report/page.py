@@ -263,7 +263,7 @@ def _verdict_of_ranks(verdict: Verdict, every: Sequence[SummaryRow]) -> VerdictO
     found = settable(rows)
     grade = rows[0]["grading"]
     sentences = [*verdict_sentences(verdict), *([settable_sentence(found)] if found else [])]
-    return VerdictOfRanks(verdict.ranks, sentences, grade.level, reasons_words(grade).removeprefix(": "))
+    return VerdictOfRanks(verdict.ranks, sentences, grade.level, reasons_words(grade))
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:

@@ -24,6 +24,7 @@ from .single_algorithm_sentence import contrast_sentences
 from .table_notes import further_notes, notes_on_cells, notes_on_trust
 from .verdict_sentence import settable_sentence, verdict_sentence
 
+MOST_REASONS = 2  # of a grade
 MOST_LINES = 3  # on trust: the grade and the weightiest notes; the page and `show -v` have all
 
 
@@ -78,7 +79,7 @@ def _table_of_ranks(
         *map(verdict_sentence, verdicts(rows)),
         *([settable_sentence(found)] if found else []),
         *notes_on_cells(every),
-        *([grade_sentence(grade)] if (grade := rows[0].get("grading")) else []),
+        *([grade_sentence(grade, None if every_note else MOST_REASONS)] if (grade := rows[0].get("grading")) else []),
         *trust[:most],
     ]
     heading = ", ".join(filter(None, [where(rows), library]))

@@ -12,7 +12,7 @@ from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import verdicts
 from ..runs.competitor import FORCED_DEFAULT
 from ..runs.plan import Plan
-from ..runs.schema import state_words
+from ..runs.schema import LEFT_OUT, state_words
 from ..units import few, format_size, format_time, three_digits
 from . import caveats, how_measured
 from .caveats import limit_findings
@@ -20,7 +20,8 @@ from .grade_sentence import noise_sentence
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 from .verdict_sentence import change_words, crossover_words, either
 
-MOST_NAMED = 12  # cells in one note
+MOST_NAMED = 5  # cells in one note
+MOST_WHYS = 2  # reasons for cells that were not measured
 
 
 def notes_on_cells(rows: Sequence[SummaryRow]) -> list[str]:
@@ -166,13 +167,16 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     algorithms = {row["competitor"] for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
-        if row["state"] != "done":
+        if row["state"] not in ("done", LEFT_OUT):
             cells = reasons.setdefault((row["state"], row["reason"]), {})
             cells.setdefault(row["size_bytes"], []).append(row["competitor"])
     notes = [
         f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
         for (state, reason), sizes in reasons.items()
     ]
+    if out := [row for row in rows if row["state"] == LEFT_OUT]:
+        whys = few(dict.fromkeys(row["reason"] for row in out), MOST_WHYS, comma="; ")
+        notes.append(f"{state_words(LEFT_OUT)}: {len(out)} of {len(rows)} cells: {whys}")
     for row in rows:
         accidents = row.get("accidents") or () if row["state"] == "done" else ()
         notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]

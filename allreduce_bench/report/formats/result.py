@@ -72,6 +72,6 @@ def _missing_text(row: SummaryRow) -> str:
     return f"{format_size(row['size_bytes'])}: {row['state']}: {row['reason']}"
 
 
-def closing_table(result: Result, screen: Screen = UNBOUNDED) -> str:
-    """Return the table for people: sizes down, algorithms across."""
-    return table(result.plan, result.rows, result.library, screen, result.launches) + "\n"
+def closing_table(result: Result, screen: Screen = UNBOUNDED, every_note: bool = False) -> str:
+    """Return the table for people: sizes down, algorithms across; `every_note`: with all notes on the times."""
+    return table(result.plan, result.rows, result.library, screen, result.launches, every_note)
