@@ -50,7 +50,7 @@ from ..runs.plan import Plan
 from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
 from ..stats import median
-from ..units import format_size, in_ranks, three_digits
+from ..units import format_size, format_time, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
 from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import load_offers
@@ -405,7 +405,7 @@ def _compile_templates() -> None:
 @cache
 def _engine() -> Environment:
     made = engine(__package__)
-    made.filters |= {"size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.filters |= {"size": format_size, "time": format_time, "digits": three_digits, "in_ranks": in_ranks}
     made.filters |= {"state": state_words, "brief_state": brief_state}
     made.tests["disturbed"] = is_disturbed
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}

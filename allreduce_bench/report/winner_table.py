@@ -51,7 +51,7 @@ def _cell(row: Mapping[Any, Any], pale: bool) -> MapCell:
     factor = three_digits(printed_factor(row["over_s"], row["time_s"]))
     standing = {
         "=": "; no single winner: others are equal within 5 %",
-        "?": "; no winner: others cannot be distinguished from it",
+        "?": "; no winner: others are not told apart from it",
     }.get(UNTOLD.get(row["standing"], ""), "")
     words = (
         f"{format_size(size_bytes)} on {in_ranks([ranks])}: {row['lowest']} {format_time(row['time_s'])}, "
