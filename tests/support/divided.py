@@ -14,7 +14,7 @@ FACTOR = re.compile(
     r"(?:(?P<leader>\S+) is nowhere slower, )?(?P<least>[\d.]+)(?: to (?P<most>[\d.]+))? times as fast as "
     r"(?P<rival>the second fastest|\S+) \((?P<worst>[\d.]+) in the worst of \d+ launch(?:es)?\)"
 )
-COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  ([\d.]+)  \(?(?:slower|faster|same|undecided)")
+COMPARED = re.compile(r" +([\d.]+) +([\d.]+) +([\d.]+)  \(?(?:slower|faster|same|undecided)")
 
 Times = dict[tuple[int, str], float]  # (bytes, competitor) -> microseconds as printed
 
