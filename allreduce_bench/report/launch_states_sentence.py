@@ -26,7 +26,11 @@ def launch_apart_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     for series in series_in_states(rows):
         if launch := series.states[0].apart:
             series_of[launch].append(series)
-    return [_apart_sentence(launch, all_series) for launch, all_series in series_of.items()]
+    timed = {(row["ranks"], row["competitor"]) for row in rows if row["time_s"]}
+    return [
+        _apart_sentence(launch, all_series, sum(ranks == all_series[0].rows[0]["ranks"] for ranks, _ in timed))
+        for launch, all_series in series_of.items()
+    ]
 
 
 def _levels_sentence(series: StatesOfSeries) -> str:
@@ -41,11 +45,17 @@ def _levels_sentence(series: StatesOfSeries) -> str:
     )
 
 
-def _apart_sentence(launch: str, all_series: Sequence[StatesOfSeries]) -> str:
-    """Return `launch 4 of 5 at 352 ranks: native is 6.26 to 25.3 times as fast as in the others from 4 KiB to ...`."""
+def _apart_sentence(launch: str, all_series: Sequence[StatesOfSeries], competitors: int) -> str:
+    """Return `launch 4 of 5 at 352 ranks: native is 6.26 to 25.3 times as fast as in the others from 4 KiB to ...`.
+
+    Of several competitors that are all slower in it `every competitor takes 2.3 to 2.6 times as long as in the others`.
+    """
     states = [each for series in all_series for each in series.states]
     launches = max(len(each.low_launches) + len(each.high_launches) for each in states)
     where = f"launch {_number(launch)} of {launches} at {in_ranks([all_series[0].rows[0]['ranks']])}"
+    if len(all_series) == competitors > 1 and all(len(each.high_launches) == 1 for each in states):
+        ratios = _span([each.high_s / each.low_s for each in states])
+        return f"{where}: every competitor takes {ratios} times as long as in the others"
     return f"{where}: {few(map(_apart_text, all_series), MOST_SERIES, comma='; ')}{_cause_text(states)}"
 
 

@@ -53,6 +53,13 @@ def test_a_launch_apart_is_said_once_with_what_it_ran():
     assert launch_states_sentences([*fast, *slow]) == []
 
 
+def test_a_launch_that_is_slow_as_a_whole_is_said_once():
+    rows = [row(8 << i, low=("352r-1", "352r-2"), high=1, name=name) for name in ("ring", "tree") for i in range(3)]
+    assert launch_apart_sentences(rows) == [
+        "launch 10 of 3 at 352 ranks: every competitor takes 19.4 times as long as in the others"
+    ]
+
+
 LIBRARY = LaunchDifference("MPI library", (("Open MPI 4.1.6",), ("Open MPI 5.0.11",)))
 LOG = LaunchDifference("log", (("fast.out",), ("slow1.out", "slow2.out", "slow3.out", "slow4.out")))
 
