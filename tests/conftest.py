@@ -53,12 +53,17 @@ def pytest_collection() -> Iterator[None]:
     sys.dont_write_bytecode = as_set
 
 
+@pytest.fixture(autouse=True, scope="session")
+def wide_output() -> None:
+    """Give what tests run long lines: they look for whole sentences."""
+    os.environ["COLUMNS"] = "1000"
+
+
 @pytest.fixture(autouse=True)
 def own_place_for_session_directories(monkeypatch):
     """Open MPI's mpirun fails where one that was killed, with the same process id, has left its directory."""
     with tempfile.TemporaryDirectory(prefix="mpi.", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("PRTE_MCA_prte_tmpdir_base", folder)
-        monkeypatch.setenv("COLUMNS", "1000")  # tests look for whole lines
         yield
 
 

@@ -33,7 +33,7 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", str(path)], check=True)  # a handle of what failed may be open
 
 
-@pytest.mark.parametrize("free_nbytes", [0, 30_000, 150_000])
+@pytest.mark.parametrize("free_nbytes", [0, 30_000, 90_000])
 def test_a_report_is_whole_or_absent(disk, free_nbytes):
     path, fill = disk
     run = build_run(path / "run", sizes=(8, 1024), ranks=(2,)).path

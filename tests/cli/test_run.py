@@ -47,7 +47,7 @@ def test_a_run_measures_every_cell_and_says_so(python, run_on_ranks, tmp_path):
     words = ["-n", "1,3", "--sizes", "0,8,12K", "-a", "native,ring,naive", "--launches", 2, "--cell-time", "50ms"]
     result = run_on_ranks(*words, "-o", folder)
     assert result.returncode == 0, result.stderr
-    assert "18 of 18" not in result.stdout and result.stdout.count("9 of 9 cells done, 0 wrong elements.") == 2
+    assert "18 of 18 cells done, 0 wrong elements." in result.stdout
     assert "OVERSUBSCRIBED" in result.stdout or os.cpu_count() >= 3
     assert "diverge): naive" in result.stdout
     assert len(done(folder)) == len(set(done(folder))) == 2 * 2 * 9
@@ -437,7 +437,7 @@ def test_a_run_in_place_says_so_and_is_right_in_every_way(python, run_on_ranks, 
     folder, words = tmp_path / "run", ["--executor", ways, "--launches", 1, "--iters", 3, "--op", "avg", "--in-place"]
     result = run_on_ranks("-n", 3, "--sizes", "8,6004", "-a", "native,ring,naive", *words, "-o", folder)
     assert result.returncode == 0 and ", 0 wrong elements" in result.stdout, result.stderr
-    assert "float32 avg, in place, 3 ranks" in result.stdout
+    assert "float32 avg, in place" in result.stdout and "3 ranks on" in result.stdout
     with open(folder / "launches" / "3r-1.1.cells.csv", newline="") as file:
         cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
     assert {cell["state"] for cell in cells} == {"done"}

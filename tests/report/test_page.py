@@ -184,7 +184,7 @@ def test_contents_lead_to_sections_in_their_order(page):
     anchors = [link["href"][1:] for link in page.all("a") if link.get("href", "").startswith("#")]
     places = [page.source.index(f'id="{anchor}"') for anchor in anchors]
     assert len(anchors) > 7 and places == sorted(places)
-    order = [page.text.rindex(title) for title in ("How to read it", "Where it was measured", "Statistics")]
+    order = [page.text.rindex(title) for title in ("Time and bandwidth", "Where it was measured", "Statistics")]
     assert order == sorted(order)
 
 

@@ -59,7 +59,6 @@ COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "speedup": _scaled_column("speedup", 1),
     "wrong": _column("wrong"),
     "standing": _column("standing"),
-    "verdict": _column("verdict"),
     "doubt": _column("doubt"),
     "states": _column("states"),
     "grade": lambda row: str(row.get("grade") or "").replace(" ", "_"),
