@@ -6,7 +6,7 @@ SOURCES = setup.cfg pyproject.toml
 STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/comparison .venv-openmpi/bin/python
 INTERPRETERS = .venv-openmpi/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
-PYTEST = .venv-openmpi/bin/python -m pytest -n 2
+PYTEST = .venv-openmpi/bin/python -m pytest -n 3
 ALL_MPIS = ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python:$(CURDIR)/$(INTEL)
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \

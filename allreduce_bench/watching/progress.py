@@ -33,12 +33,13 @@ BETWEEN_S = 10.0  # of two lines of a log
 
 
 class ProgressLines:
-    """Prints the progress of the run at most once in BETWEEN_S; a failed check is printed at once."""
+    """Prints the progress of the run at most once in BETWEEN_S; a failed check and the end are printed at once."""
+
+    printed = 0.0  # the last line of any launch, seconds since the epoch
 
     def __init__(self, position: LaunchPosition):
         self.position = position
         self.began: float | None = None  # the first cell, seconds since the epoch
-        self.printed = 0.0  # the last line, seconds since the epoch
 
     def begin(self, cell: str) -> None:
         """Note that a cell begins; the first one starts the clock of the estimated remaining time."""
@@ -46,8 +47,9 @@ class ProgressLines:
 
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
         """Print that cell `done` of `cells` has ended with `result`."""
-        if time.time() - self.printed >= BETWEEN_S or done == cells or failed:
-            self.printed = time.time()
+        is_end = done == cells and not self.position.later
+        if time.time() - ProgressLines.printed >= BETWEEN_S or is_end or failed:
+            ProgressLines.printed = time.time()
             self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {result}")
 
     def say(self, line: str) -> None:

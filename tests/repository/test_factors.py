@@ -31,7 +31,7 @@ def assert_divides(text: str) -> int:
 @pytest.mark.parametrize("page", PAGES)
 def test_factors_of_pages_divide(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    of_factors = re.compile(r"\d\stimes\sas\sfast\sas[^.]*?\([\d.]+\sin\sthe\sworst\sof")
+    of_factors = re.compile(r"\d\s+times\s+as\s+fast\s+as[^.]*?\([\d.]+\s+in\s+the\s+worst\s+of")
     assert len({one.sentence for one in factors_of(text)}) == len(of_factors.findall(text))
     assert_divides(text)
 
