@@ -73,12 +73,12 @@ def _table_of_ranks(
     found = settable(every)
     trust = notes_on_trust(every)
     if every_note:
-        trust += further_notes(plan, every)
+        trust += further_notes(every)
     most = len(trust) if every_note else MOST_LINES - 1
     below = [
         *map(verdict_sentence, verdicts(rows)),
         *([settable_sentence(found)] if found else []),
-        *notes_on_cells(every),
+        *notes_on_cells(plan, every),
         *([grade_sentence(grade, None if every_note else MOST_REASONS)] if (grade := rows[0].get("grading")) else []),
         *trust[:most],
     ]

@@ -24,9 +24,11 @@ MOST_NAMED = 5  # cells in one note
 MOST_WHYS = 2  # reasons for cells that were not measured
 
 
-def notes_on_cells(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return why cells of one rank count have no time, are not ranked, or are wrong."""
-    return [*_unranked_note(competing(rows)), *_notes(rows)]
+def notes_on_cells(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
+    """Return why cells of one rank count have no time, are not ranked, or are wrong; and what the run was asked."""
+    competitors = competing(rows)
+    asked = [how_measured.order_sentence(plan)] if plan.order else []
+    return [*_unranked_note(competitors), *_notes(rows), *asked, *agreement.bits_sentences(plan, competitors)]
 
 
 def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
@@ -42,7 +44,7 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
     ]
 
 
-def further_notes(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
+def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return what a reader may want to know beside the verdict of one rank count."""
     competitors, found = competing(rows), verdicts(competing(rows))
     grade = rows[0].get("grading")
@@ -53,8 +55,6 @@ def further_notes(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
         *_of_parts(rows),
         *_reference_line(competitors),
         *([noise_sentence(grade.noise)] if grade and grade.noise else []),
-        *([how_measured.order_sentence(plan)] if plan.order else []),
-        *agreement.bits_sentences(plan, competitors),
         *([carried] if (carried := how_measured.traffic_sentence(competitors)) else []),
     ]
 

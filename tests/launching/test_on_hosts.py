@@ -52,7 +52,7 @@ def test_ranks_are_spread_over_the_hosts_and_their_messages_are_on_the_wire(host
     result = run_on(hosts, python, *words, "--hosts", "h1,h2", "--interface", INTERFACE, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     heads = re.findall(r"(\d+) ranks on 2 nodes", result.stdout)
-    assert heads == ["2", str(many)] and result.stdout.count("1 of 1 cells done, 0 wrong elements.") == 2, result.stdout
+    assert heads == ["2", str(many)] and "2 of 2 cells done, 0 wrong elements." in result.stdout
     for ranks in (2, many):
         facts = facts_of(tmp_path / "run", ranks)
         assert facts["hosts"] == ["h1"] * (ranks // 2) + ["h2"] * (ranks // 2) and facts["nodes"] == 2

@@ -4,10 +4,12 @@ import csv
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from interpreters import in_turn, interpreters
 from measured_runs import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
+from allreduce_bench.cli import main
 from allreduce_bench.machine.traffic import format_traffic, parse_traffic, per_call, total_traffic
 
 MIB = 1 << 20
@@ -51,13 +53,16 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
             share = float(line["limit_s"]) / float(line["time_s"])  # buffers send the last bytes after the call
             assert 0 < share <= 1.05 and line["of_limit"] == ("" if share > 1 else line["of_limit"]) != "0"
     assert "4 ranks on 2 nodes" in result.stdout
-    assert f"x on {INTERFACE}" in result.stdout and "N nodes" in result.stdout
+    shown = CliRunner().invoke(main, ["show", "-v", str(folder)]).stdout
+    assert f"x on {INTERFACE}" in shown and "N nodes" in shown
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
     folder, words = tmp_path / "run", ["-n", 2, "--sizes", "1M", "-a", "ring", "--launches", 1, "--iters", 20]
     result = bench(interpreters()[0], "run", *words, "-o", folder)
-    assert "1 MiB and above" in result.stdout
+    assert result.returncode == 0, result.stderr
+    shown = CliRunner().invoke(main, ["show", "-v", str(folder)]).stdout
+    assert "1 MiB and above" in shown
     line = rows_of(folder)["ring", MIB]
     assert line["internode_nbytes"] == "0" and sum(parse_traffic(line["wire"]).values()) < 0.01 * MIB

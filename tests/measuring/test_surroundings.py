@@ -5,8 +5,10 @@ import re
 import subprocess
 
 import pytest
+from click.testing import CliRunner
 from interpreters import in_turn, interpreters
 
+from allreduce_bench.cli import main
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
@@ -87,4 +89,5 @@ def test_a_launch_keeps_its_noise_and_the_table_says_it(run_on_ranks, tmp_path):
     noises = [fact["noise"] for fact in facts if fact["noise"]]
     for noise in noises:
         assert 0 < noise["quantum_s"] <= noise["max_s"] and 0 <= noise["lost"] < 1 and noise["rank"] in (0, 1)
-    assert len(re.findall("^noise: ", ran.stdout, re.MULTILINE)) == len(noises)
+    shown = CliRunner().invoke(main, ["show", "-v", str(tmp_path / "run")]).stdout
+    assert len(re.findall("^noise: ", shown, re.MULTILINE)) == len(noises)
