@@ -28,7 +28,7 @@ from jinja2 import Environment
 from .. import __version__
 from ..evaluation import agreement
 from ..evaluation.competing import competing, competitor_names, defaults, mockups
-from ..evaluation.grade import GRADES, NOT_RELIABLE, is_disturbed
+from ..evaluation.grade import is_disturbed
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.settable import lacks_settable, settable
 from ..evaluation.summary import summarise, summary_frame
@@ -121,13 +121,6 @@ class _Place(NamedTuple):
     prefix: str  # of the names of its files
     section: dict[str, Any]
     name: str  # of the list in the section
-
-
-class Folding(NamedTuple):
-    """The initial state of a section of the page."""
-
-    is_open: bool
-    line: str  # its message when folded
 
 
 def write_report(
@@ -246,7 +239,11 @@ def _section(
         **_sections_of_wings(folder),
         "files": native["files"] | modelled["files"],
         "tables_written": {},
-        "folding": _foldings(rows, native, models),
+        "lines": {
+            "models": models_line(models),
+            "ran": ran_line(native["ran"]),
+            "rivals": rivals_line(native["rivals"]),
+        },
         "carried": [words for _, words in how_measured.carried(rows)],
         "gaps": gaps(rows),
         **_bits(plan, rows),
@@ -289,16 +286,6 @@ def _models_section(
     told = [*filter(None, [model_words.warning(models)]), *notes]
     content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit, "not_drawn": []}
     return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
-
-
-def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:
-    """Return the initial state of the sections that rest on fits and tests."""
-    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
-    return {
-        "models": of_models(models),
-        "ran": of_ran(native["ran"]),
-        "rivals": of_rivals(native["rivals"], worst),
-    }
 
 
 def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
@@ -350,38 +337,27 @@ def _plan_key(plan: Plan) -> dict:
     return json.loads(json.dumps(kept, default=str))
 
 
-def of_models(models: Sequence[Model]) -> Folding:
-    """Fold if the models miss held-out times by more than LARGE_ERROR, median over the series."""
-    if errors := [model.held_out.median for model in models if model.held_out]:
+def models_line(models: Sequence[Model]) -> str:
+    """Return how well the models predict what was left out of the fit."""
+    errors = [model.held_out.median for model in models if model.held_out]
+    if errors:
         error = median(errors)
         words = f"median error {_per_cent(error)} at the largest rank count, left out of the fit"
-        return Folding(
-            error <= LARGE_ERROR,
-            words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded",
-        )
-    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
+        return words if error <= LARGE_ERROR else f"{words}: too large to rely on"
+    return "errors unknown" if models else "none could be fitted"
 
 
-def of_ran(ran: dict[str, Any]) -> Folding:
-    """Fold if it is not known anywhere which algorithm ran."""
-    if not ran["lines"]:
-        return Folding(False, "unknown")
-    return Folding(True, "")
+def ran_line(ran: Mapping[str, Any]) -> str:
+    """Return whether it is known which algorithm ran."""
+    return "" if ran["lines"] else "unknown"
 
 
-def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
-    """Fold if nothing was compared, if native is nowhere slower, or if the times are not reliable."""
+def rivals_line(rivals: Mapping[str, Any]) -> str:
+    """Return how many of the rivals are faster than native somewhere."""
     if not rivals["compared"]:
-        return Folding(False, "none could be compared")
-    lines = len(rivals["lines"])
+        return "none could be compared"
     faster = len({line["against"] for line in rivals["lines"]})
-    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
-
-
-def _of_lines(lines: int, words: str, level: str) -> Folding:
-    if level == NOT_RELIABLE:
-        return Folding(False, f"{words}; the times are not reliable, so folded")
-    return Folding(bool(lines), words)
+    return f"{faster or 'none'} of the rivals faster than native somewhere"
 
 
 def _per_cent(share: float) -> str:
