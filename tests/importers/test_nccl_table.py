@@ -1,15 +1,19 @@
 """The tables of nccl-tests as printed."""
 
+import pytest
+
 from allreduce_bench.importers.lines import LogLine, lines_of
 from allreduce_bench.importers.tools.nccl import HALF, begins_table, has_bare_row, parse_row, read_tables
 
 WORDS = "8 2 words that begin with numbers"
 
 ROW = "8 2 float sum -1 10.5 0.01 0.02 0 11.5 0.03 0.04 N/A"
+OF_ITERATIONS = " 9.9 99.0 98.0 5.0"  # the columns of -I
 
 
-def test_a_row_has_two_halves():
-    row = parse_row(LogLine(1, ROW, True), HALF)
+@pytest.mark.parametrize("text", [ROW, ROW.replace(" 11.5", OF_ITERATIONS + " 11.5") + OF_ITERATIONS])
+def test_a_row_has_two_halves(text):
+    row = parse_row(LogLine(1, text, True), HALF)
     assert (row.size_bytes, row.elements, row.dtype, row.op) == ("8", "2", "float", "sum")
     assert [half.time for half in row.halves] == ["10.5", "11.5"] and row.halves[1].wrong == "N/A"
 
