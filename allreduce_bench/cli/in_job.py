@@ -2,16 +2,17 @@
 
 import os
 import signal
+from contextlib import suppress
 
 from ..launching.this_start import ThisStart
 from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
-from ..slurm.allocation import allocation, refuse_few_nodes
-from ..slurm.commands import SlurmError, requeue, switches_of_nodes
+from ..slurm.allocation import allocation, refuse_few_nodes, why_shared
+from ..slurm.commands import SlurmError, requeue, step_energies, switches_of_nodes
 from ..slurm.job_files import JobRecord
 from ..slurm.sweep import missing_of_run
-from ..watching.lifeline import switch_variables
+from ..watching.lifeline import SHARED_VARIABLE, switch_variables
 from .types import talk
 
 
@@ -54,6 +55,8 @@ class InJob:
         Raises as `choose_launches`.
         """
         self.choose_launches()  # meanwhile another job may have begun the run, by another plan
+        if self._counts_energy:
+            tell_sharing()
         if self.allocation is None:
             return
         self.records = [JobRecord(run.folder.path, self.allocation, self.control.only) for run in self.start.runs]
@@ -102,6 +105,19 @@ class InJob:
             return str(refusal)
         return None
 
+    @property
+    def _counts_energy(self) -> bool:
+        return any(run.plan.energy for run in self.start.runs)
+
+    def keep_energy(self) -> None:
+        """Record what Slurm counted of the steps of this job, beside our own count."""
+        if self.allocation is None or not self._counts_energy:
+            return
+        with suppress(SlurmError):  # many sites keep no accounts
+            energies_j = step_energies(self.allocation.number)
+            for record in self.records:
+                record.add(step_energies_j=energies_j)
+
     def report(self) -> None:
         """Write the reports if requested, unless the job was requeued; a failure is a warning."""
         if not self.control.report or any(record.facts.requeued for record in self.records):
@@ -114,6 +130,11 @@ class InJob:
                 talk(f"report: {page}")
             except Exception as error:  # whatever it is, the times are kept, and a report can be written later
                 talk(f"warning: no report: {error}")
+
+
+def tell_sharing() -> None:
+    """Tell rank 0 why the nodes may not be this job's alone, if there is a reason."""
+    os.environ[SHARED_VARIABLE] = why_shared(os.environ)
 
 
 def tell_switches() -> dict[str, str]:

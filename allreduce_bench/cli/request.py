@@ -19,7 +19,7 @@ from ..runs.injected import longest_delay_s, longest_phase_s, refuse_trace
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES
 from ..runs.option import options_of
-from ..runs.plan import OPS, UNTIL, Plan, PlanError
+from ..runs.plan import IDLE_S, OPS, UNTIL, Plan, PlanError
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import split_variables
@@ -124,7 +124,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     folder = RunFolder(control.output or default_output(plan))
     if is_there:
         plan = stored_plan(folder, plan, request.asked)
-    if plan.compute_s or plan.arrival:
+    if plan.compute_s or plan.arrival or plan.energy:
         _refuse_injected(plan, control.timeout_s)
     refuse_unplanned(control.limits, plan)
     chosen_launches(plan, control.only)
@@ -165,6 +165,7 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
         "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
         "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),
         "--arrival: a delay of the trace": trace_s,
+        "--energy: a pause": IDLE_S if plan.energy else 0.0,
     }
     for phase, seconds in phases.items():
         if seconds >= timeout_s:

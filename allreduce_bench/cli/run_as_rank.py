@@ -52,6 +52,10 @@ def run_as_rank(request: Request) -> None:
         from .in_job import tell_switches  # late: the first rank alone asks Slurm
 
         tell_switches()  # also before MPI starts, which does not tolerate new processes
+    if rank_of(os.environ) == 0 and (options["energy"] or request.control.resume):
+        from .in_job import tell_sharing  # late, as above
+
+        tell_sharing()
     put_out = fuse(request.control.timeout_s, rank_of(os.environ))
     hold_back_mpi()
     from ..measuring.rank import take_part  # late, as the next: it imports MPI

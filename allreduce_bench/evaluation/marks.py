@@ -97,11 +97,17 @@ def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
 def statistics(marks: Sequence[Row]) -> SummaryRow:
     """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
+    energies_j = _real_values(done, "energy_j")
     return {
         "stopped": _joined(done, "stopped"),
         "start": _joined(done, "start"),
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
         "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
+        "energy_j": known_median(energies_j),
+        "energy_low_j": min(energies_j, default=None),
+        "energy_high_j": max(energies_j, default=None),
+        "energy_idle_share": known_median(_real_values(done, "energy_idle_share")),
+        "energy_counters": _joined(done, "energy_counters"),
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
         "late_by_s": known_median(_real_values(done, "late_by_s")),
     }

@@ -1,10 +1,10 @@
 """Facts about a node, and findings about what disturbs measurements on it.
 
-In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the
-times, advice. Read in this order: `kernel` (its files), `container`, `caches`, `interfaces`, `node` (all facts of a
-node), `mpi`, `variables`; `findings` of the nodes of a launch, `virtual_hosts`; `core_load`, `ports`, `traffic`
-(counted during a launch); `at_work`, `copies`, `shared_memory`, `checks` (this node now, for `doctor` and launchers);
-`forks` (work by all cores).
+In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the times,
+advice. Read in this order: `kernel` (its files), `container`, `caches`, `interfaces`, `node` (all facts of a node),
+`mpi`, `variables`; `findings` of the nodes of a launch, `virtual_hosts`; `core_load`, `ports`, `traffic` (counted
+during a launch), `energy` (of a cell); `at_work`, `copies`, `shared_memory`, `checks` (this node now, for `doctor` and
+launchers); `forks` (work by all cores).
 """
 
 from collections.abc import Sequence

@@ -105,6 +105,8 @@ def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: di
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             if not rotation:  # a loop would be warm
                 facts |= _back_to_back(context, call, checks, times)
+                counted, times = _counted_energy(context, call, checks, times)
+                facts |= counted
     return _outcome_of_checks(context, checks, checked, facts, times)
 
 
@@ -267,6 +269,26 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
     if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
         return {"state": "wrong", "reason": reason}
     return {"nccl_tests_s": loop_s}
+
+
+def _counted_energy(
+    context: Context, call: Prepared, checks: repeat.Checks, times: CellTimes
+) -> tuple[dict, CellTimes]:
+    """Return the columns of the energy of a call, on rank 0, or the loop's error; and `times` with what was found."""
+    energy, has_time = context.energy, context.deadline is None or time.time() < context.deadline
+    if energy is None or not energy.is_counted or times.unusable or not context.comm.bcast(has_time):
+        return {}, times
+    found = energy.count_idle()
+    if energy.is_counted:
+        checks.renew()
+        facts, of_cell, loop_s = energy.count(call, context.clock)
+        checks.check_result()
+        if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
+            facts = {"state": "wrong", "reason": reason}
+        found += of_cell
+    else:
+        facts = {}
+    return facts, times._replace(findings=[*times.findings, *found])
 
 
 def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpi4py import MPI
 
@@ -10,6 +10,9 @@ from ..runs.plan import Launch, Plan
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges
 from .sync import Clock, Sync
+
+if TYPE_CHECKING:
+    from .energy import Energy
 
 
 class Party(NamedTuple):
@@ -63,6 +66,7 @@ class Context:
     cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
     is_crowded: bool = False  # ranks share cores
     node: Node = Node()
+    energy: "Energy | None" = None  # its count, if asked for
     measured: Measured = field(default_factory=Measured)
 
 

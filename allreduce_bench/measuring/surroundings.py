@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from time import process_time
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -30,6 +31,9 @@ from .context import Context, Node, Party, nodes_of
 from .noise import noise_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, choose, make
+
+if TYPE_CHECKING:
+    from .energy import Energy
 
 MOST_NAMED = 8  # hosts in one sentence
 
@@ -60,12 +64,20 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         memory_per_rank=min((share for share in shares if share is not None), default=None),
         cold_nbytes=0 if plan.cache == "warm" else _cold_region(comm, real),
         node=_node(real, leads),
+        energy=_energy(own_comm, plan, leads) if plan.energy else None,
     )
     if not plan.groups and not plan.order:
         return context
     from .in_groups import split  # late: few runs have groups, or another order
 
     return split(context)
+
+
+def _energy(comm: MPI.Comm, plan: Plan, leads: bool) -> "Energy":
+    """Return the count of energy; virtual hosts are one machine, which rank 0 reads."""
+    from .energy import Energy  # late: few runs count it
+
+    return Energy(comm, comm.rank == 0 if plan.start.virtual_rates_bytes_per_s else leads)
 
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
@@ -120,7 +132,7 @@ def own_mpi() -> dict:
 
 def _findings_of_rank_0(context: Context) -> list[dict]:
     """Return findings about rank 0's arithmetic, and about its caches if calls are cold."""
-    found = [*arithmetic_findings(context.plan.dtype)]
+    found = [*arithmetic_findings(context.plan.dtype), *(context.energy.findings if context.energy else ())]
     if context.cold_nbytes:
         from ..machine.caches import caches, unknown_caches  # late: few runs are cold
 
@@ -170,6 +182,8 @@ def end_together(context: Context, recorder: Recorder | None) -> None:
     counted = context.comm.gather(context.node.read_counts())
     if recorder is not None and counted is not None:
         _keep_counted(context, recorder, counted)
+        if context.energy:
+            recorder.keep(**context.energy.facts)
     clock_facts = context.clock.facts()
     if recorder is not None and clock_facts is not None:
         recorder.amend("clock", error_end_s=clock_facts.pop("error_s"), **clock_facts)

@@ -207,6 +207,7 @@ PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
 PALE = 0.35  # opacity of lines whose times are not reliable
 UNITS = {  # unit of an axis -> units of its ticks, the largest first
     "us": {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3},
+    "J": {"kJ": 1e3, "J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "nJ": 1e-9},
     "GB/s": {"TB/s": 1e3, "GB/s": 1.0, "MB/s": 1e-3, "kB/s": 1e-6, "B/s": 1e-9},
 }
 TICKS = 6  # spaces between sizes named on an axis, at most

@@ -229,6 +229,11 @@ class _Mpi:
 
 
 @dataclass(frozen=True)
+class _Energy:
+    idle_w: tuple[NotNegative, ...] = ()
+
+
+@dataclass(frozen=True)
 class _Finding:
     code: str
     text: str
@@ -260,6 +265,7 @@ class _LaunchFacts:
     sync: _Sync | None = None
     clock: _Clock | None = None
     noise: _Noise | None = None
+    energy: _Energy | None = None
     in_haste: bool | None = None
     size_sets: tuple[tuple[Natural, ...], ...] | None = None
     cold_nbytes: Natural | None = None

@@ -72,6 +72,7 @@ LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 10_000
 MOST_NAMED = 8  # hosts in one sentence
 MAX_SIZES = 1000  # of a geometric sweep
+COUNTED_S, IDLE_S = 1.0, 2.0  # of --energy: calls of a cell at least; nodes without work, once a launch
 TIME_USED_UP = "time ran out (--within)"  # the reason of a cell without time left
 
 
@@ -290,6 +291,16 @@ class Plan:
             help="Also time a loop of N calls without a common start, as nccl-tests do.",
         ),
     )
+    energy: bool = field(
+        default=False,
+        metadata=option(
+            "--energy",
+            section=Section.DEFINED,
+            help="Also count the joules of a call, in a loop of 1 s of each cell, where nodes count energy and are "
+            "this job's alone.",
+            condition=True,
+        ),
+    )
     cache: Annotated[str, one_of(*CACHES)] = field(
         default="warm",
         metadata=option(
@@ -458,6 +469,9 @@ class Plan:
             raise PlanError(
                 "--in-place copies the input before each call, and calls --back-to-back have no time before them"
             )
+        if self.energy and (self.in_place or self.cache != "warm"):
+            given = "--in-place" if self.in_place else f"--cache {self.cache}"
+            raise PlanError(f"--energy counts warm calls, one after the other, with nothing between them: not {given}")
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 

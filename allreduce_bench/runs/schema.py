@@ -78,6 +78,9 @@ _PromisedDepth = Annotated[int | None, Column("largest number of roundings of an
 _OsuAvg = Annotated[float | None, Column("mean over ranks of exit - entry: OSU")]
 _ImbTMax = Annotated[float | None, Column("maximum over ranks of each rank's mean of exit - entry: t_max of IMB")]
 _NcclTests = Annotated[float | None, Column("mean over ranks of a loop's time over its calls (--back-to-back): nccl-tests")]
+_Energy = Annotated[float | None, Column("joules of a call on all its nodes, less what they take idle (--energy); median over launches")]
+_IdleShare = Annotated[float | None, Column("share of the counted energy that the nodes take idle, too (--energy)")]
+_Counters = Annotated[str | None, Column("counters of a node that were read (--energy)")]
 _Global = Annotated[float | None, Column("last exit - first entry on the common clock")]
 _Completion = Annotated[float | None, Column("last exit - last entry on the common clock")]
 _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the common clock")]
@@ -132,6 +135,9 @@ class MarkColumns(_CellColumns, total=False):
     bits_of_shorter: Annotated[str | None, Column("size and fingerprint of its beginning, as long as the next shorter vector: 4096:0123456789abcdef")]
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
+    energy_j: _Energy
+    energy_idle_share: _IdleShare
+    energy_counters: _Counters
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock")]
     late_by_s: _LateBy
     stamps_crc32: Annotated[str | None, Column("CRC-32 of the file of stamps")]
@@ -190,6 +196,11 @@ class SummaryColumns(_CellColumns, total=False):
     osu_avg_s: _OsuAvg
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
+    energy_j: _Energy
+    energy_low_j: Annotated[float | None, Column("least energy_j of a launch")]
+    energy_high_j: Annotated[float | None, Column("largest energy_j of a launch")]
+    energy_idle_share: _IdleShare
+    energy_counters: _Counters
     global_s: _Global
     completion_s: _Completion
     arrival_skew_s: _ArrivalSkew

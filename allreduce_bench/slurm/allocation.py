@@ -1,11 +1,16 @@
 """The job that this process is in, and whether it suffices."""
 
+import shutil
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
 from ..runs.start import expand
+from .commands import SlurmError, oversubscribe_of
+
+ALONE = "NO"  # OverSubscribe of a job with --exclusive, or in a partition of whole nodes
+OTHER_JOBS = ("PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "PE_HOSTFILE")  # variables of other schedulers
 
 
 class Allocation(NamedTuple):
@@ -48,6 +53,20 @@ def _digits(environ: Mapping[str, str], name: str) -> str | None:
     """Return the value of a variable if it is an integer, else None."""
     value = environ.get(name, "")
     return value if value.isascii() and value.isdigit() else None
+
+
+def why_shared(environ: Mapping[str, str]) -> str:
+    """Return why nodes may not be this process's alone; empty: its job is exclusive, or there is no scheduler."""
+    other = next((name for name in OTHER_JOBS if name in environ), None)
+    if (job := allocation(environ)) is not None:
+        try:
+            sharing = oversubscribe_of(job.number)
+        except SlurmError as error:
+            return f"whether job {job.name} has its nodes alone is unknown: {error}"
+        return "" if sharing == ALONE else f"job {job.name} may share its nodes (OverSubscribe={sharing})"
+    if other is not None:
+        return f"whether this job has its nodes alone is known of Slurm only ({other} is set)"
+    return "outside of a job, on a machine with Slurm, others may use it, too" if shutil.which("sbatch") else ""
 
 
 def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:

@@ -17,7 +17,7 @@ from ..runs.kept import read_json
 from ..runs.recorder import now
 from ..runs.rows import RunError
 from ..runs.start import expand
-from ..runs.typed_json import read_as
+from ..runs.typed_json import NotNegative, read_as
 from ..units import printable
 from .allocation import Allocation
 
@@ -125,6 +125,7 @@ class StartRecord:
     end: Text | None = None  # how it ended: done, warned (of its limit), stopped, refused; None: as of ended
     why: Text | None = None  # why it ended so, in a sentence; None: no reason was said
     requeued: bool = False  # whether it sent itself back to the queue
+    step_energies_j: dict[str, NotNegative] = field(default_factory=dict)  # with --energy, as Slurm counts
 
     @property
     def id(self) -> str:

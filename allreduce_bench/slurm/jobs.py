@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
-from ..runs.plan import Cell, Plan, PlanError
+from ..runs.plan import COUNTED_S, IDLE_S, Cell, Plan, PlanError
 from ..units import format_ranges
 from .job_files import HERE, Submission, SubmissionChoices, SweepJob, name_of_job
 from .script import make_script
@@ -107,7 +107,8 @@ def name_of_run(ranks_per_node: int, several: bool) -> str:
 
 def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
     """Return the seconds of one launch on so many nodes that measures these cells in full."""
-    return START_S + START_OF_NODE_S * nodes + sum(_cell_s(plan, cell) for cell in cells)
+    idle_s = IDLE_S if plan.energy else 0.0
+    return START_S + START_OF_NODE_S * nodes + idle_s + sum(_cell_s(plan, cell) for cell in cells)
 
 
 def _cell_s(plan: Plan, cell: Cell) -> float:
@@ -117,6 +118,7 @@ def _cell_s(plan: Plan, cell: Cell) -> float:
     call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
     timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
     untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
+    untimed_s += max(COUNTED_S, plain_s) if plan.energy else 0.0
     return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + size_bytes / CHECKED_BYTES_PER_S
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
 MONITOR_VARIABLE = "ALLREDUCE_BENCH_MONITOR"  # tells every rank where the supervisor listens
 SWITCHES_VARIABLE = "ALLREDUCE_BENCH_SWITCHES"  # tells rank 0 of the switches above the nodes
+SHARED_VARIABLE = "ALLREDUCE_BENCH_SHARED"  # tells rank 0 why others may use the nodes, too
 LAB_VARIABLE = "ALLREDUCE_BENCH_LAB"  # tells a command the virtual hosts around it
 TERMINATE, KILL = 15, 9  # by POSIX, without the module signal
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # PR_SET_… of prctl(2)

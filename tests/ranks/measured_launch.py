@@ -9,7 +9,9 @@ from unittest.mock import patch
 
 from mpi4py import MPI
 
-from allreduce_bench.measuring import rank
+from allreduce_bench.machine import kernel
+from allreduce_bench.machine.energy import Counter, find_counters
+from allreduce_bench.measuring import energy, rank
 from allreduce_bench.measuring.command import RankArguments, RanksOfRun
 from allreduce_bench.measuring.startup import STARTUP
 from allreduce_bench.watching.lifeline import WarningFlag
@@ -39,4 +41,26 @@ def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
 def measure_with_phases(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
     """Measure by ranks whose start took different times."""
     with patch.object(STARTUP, "phases", {"import_s": 1.0 + comm.rank, "init_s": 9.0 - comm.rank}):
+        return measure(comm, path, name)
+
+
+def measure_with_counters(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
+    """Measure on a node that takes 40 W, and 60 W more while the rank that reads is at work."""
+
+    class Package(Counter):
+        def read(self) -> float:
+            return 40 * time.perf_counter() + 60 * time.process_time()
+
+    with patch.object(energy, "find_counters", lambda: [Package("package", "", 1.0)]):
+        return measure(comm, path, name)
+
+
+def measure_without_counters(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
+    """Measure on a node whose kernel shows nothing of energy."""
+
+    def find_none() -> list[Counter]:
+        with patch.object(kernel, "ROOT", path / "empty"):
+            return find_counters()
+
+    with patch.object(energy, "find_counters", find_none):
         return measure(comm, path, name)

@@ -82,9 +82,16 @@ def troubled(launch, cell):
     return {"same_bits": cell.algorithm != "two_tree"}
 
 
+def counted(launch, cell):
+    """Each byte costs a nanojoule beside a millijoule, and ten per cent more in each further launch."""
+    energy_j = (1e-3 + 1e-9 * cell.size_bytes) * (1 + launch.number / 10)
+    return {"energy_j": energy_j, "energy_idle_share": 0.4, "energy_counters": "package-0, package-0/dram"}
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> RunFolder:
-    return build_run(tmp_path_factory.mktemp("good") / "a run", command=["allreduce-bench", "run", "--op", "a b"])
+    command = ["allreduce-bench", "run", "--op", "a b"]
+    return build_run(tmp_path_factory.mktemp("good") / "a run", command=command, outcome=counted)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -144,6 +151,16 @@ def test_needs_no_network_and_runs_its_own_script_only(page):
 def test_every_figure_has_words(page):
     assert len(page.all("img")) == len(FIGURES) - 1  # the map of winners is a table
     assert all(len(image["alt"]) > 40 for image in page.all("img"))
+
+
+def test_energy_is_drawn_over_size_and_time_and_waiting_costs_too(page, run):
+    drawn = pd.read_csv(run.path.parent / "pages" / "report_figures" / "energy.csv")
+    (cell,) = drawn[drawn[["ranks", "competitor", "size_bytes"]].eq([2, "ring", 8]).all(axis=1)].to_dict("records")
+    expected_j = [(1e-3 + 8e-9) * factor for factor in (1.2, 1.1, 1.3)]
+    assert [cell[f"energy{end}_j"] for end in ("", "_low", "_high")] == pytest.approx(expected_j)
+    assert "package-0, package-0/dram. What idle nodes take is subtracted: 40 % of what was counted" in page.text
+    assert "Ranks which spin while they wait cost as much as ranks which work" in page.text
+    assert "Energy of a call against its time" in page.text
 
 
 def test_the_first_screen_is_the_verdict_with_its_grade_the_map_and_the_speedup(page, run):

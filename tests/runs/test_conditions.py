@@ -24,6 +24,7 @@ def test_a_plan_as_it_comes_has_no_unusual_condition():
         ({"compute_s": 0.01}, ("compute", "10ms")),
         ({"arrival": "/here/steps.csv", "arrival_digest": "0123456789abcdef" * 4}, TRACE),
         ({"start": Start(bind_to="core")}, ("bind-to", "core")),
+        ({"energy": True}, ("energy", "yes")),
         ({"launches": 9}, None),
         ({"back_to_back": 9}, None),
         ({"seed": 6}, None),

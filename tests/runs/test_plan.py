@@ -31,6 +31,8 @@ CHOICES = {"competitors": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks
         ({"window": 4}, "a window belongs to pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
         ({"in_place": True, "cache": "both"}, "--in-place .* not --cache both"),
+        ({"in_place": True, "energy": True}, "--energy .* not --in-place"),
+        ({"cache": "cold", "energy": True}, "--energy .* not --cache cold"),
         ({"in_place": True, "back_to_back": 9}, "--in-place .* calls --back-to-back have no time"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
     ],

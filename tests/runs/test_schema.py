@@ -33,6 +33,6 @@ def test_only_these_fields_are_never_empty():
 
 
 def test_units_stand_in_names():
-    ratios = {"lag1", "drift", "first_penalty", "speedup", "of_limit", "of_own_limit"}
-    assert {name for name in names(SUMMARY) if KINDS[name] == "real" and not name.endswith("_s")} == ratios
+    ratios = {"lag1", "drift", "first_penalty", "speedup", "of_limit", "of_own_limit", "energy_idle_share"}
+    assert {name for name in names(SUMMARY) if KINDS[name] == "real" and not name.endswith(("_s", "_j"))} == ratios
     assert set(QUANTILES) <= set(names(SUMMARY))

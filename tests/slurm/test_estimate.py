@@ -30,6 +30,7 @@ def test_what_lengthens_a_cell_lengthens_the_job():
     assert expected(changed(min_time_s=3.0)) == pytest.approx(expected(PLAN) + 2.5)
     assert expected(changed(iters=5)) < expected(PLAN) < expected(changed(iters=10_000))
     assert expected(changed(back_to_back=1000)) > expected(PLAN)
+    assert expected(changed(energy=True)) == pytest.approx(expected(PLAN) + 1.0 + 2.0)  # its loop; once idle nodes
     assert expected(PLAN, size_bytes=2**30) > 10 > 1 > expected(PLAN)  # a GiB does not come through in half a second
 
 

@@ -6,7 +6,20 @@ from pathlib import Path
 from allreduce_bench.slurm.allocation import Allocation
 from allreduce_bench.slurm.job_files import JobRecord
 
-FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "ended", "end", "why", "requeued"]
+FIELDS = [
+    "job",
+    "task",
+    "restart",
+    "only",
+    "nodes",
+    "switches",
+    "started",
+    "ended",
+    "end",
+    "why",
+    "requeued",
+    "step_energies_j",
+]
 
 
 def records(folder: Path) -> dict[str, dict]:

@@ -7,13 +7,13 @@ import shlex
 from ...machine.node import cores
 from ...machine.variables import allowed_variables
 from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for, split_variables
-from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
+from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SHARED_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node, ranks_of_tasks
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # passed to ranks by mpirun itself, or only for mpirun
-NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE, CHECKPOINT_VARIABLE, RESTART_VARIABLE)
+NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE, SHARED_VARIABLE, CHECKPOINT_VARIABLE, RESTART_VARIABLE)
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:

@@ -143,7 +143,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     note = "from the\nsmallest fitted α and β"
     floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
     limits = {"lower bound by\nmeasured figures": LINK} if rows["limit_s"].notna().any() else {}
-    return _panels(rows, bounds, draw, limit, "time", ("lower bound", note), more=limits | floors)
+    return size_panels(rows, bounds, draw, limit, "time", ("lower bound", note), more=limits | floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -175,7 +175,7 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     note = "from the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
     label = "bus bandwidth"
-    return _panels(rows, bounds, draw, limit, label, ("upper bound", note), logarithmic=False, unit="GB/s")
+    return size_panels(rows, bounds, draw, limit, label, ("upper bound", note), logarithmic=False, unit="GB/s")
 
 
 def _passed_links(frame: pd.DataFrame) -> pd.Series:
@@ -210,7 +210,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
     if compared["competitor"].isin(NATIVES).all():
         return None
-    figure = _panels(compared, None, draw, limit, "speed-up over native", None, unit="")
+    figure = size_panels(compared, None, draw, limit, "speed-up over native", None, unit="")
     for axes in figure.axes if figure else []:
         least, most = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if most < 30 * least else (1,)))
@@ -218,7 +218,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     return figure
 
 
-def _panels(
+def size_panels(
     rows: pd.DataFrame,
     bounds: pd.DataFrame | None,
     draw: Callable[[Axes, pd.DataFrame, Style], None],
