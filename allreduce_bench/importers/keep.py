@@ -21,6 +21,7 @@ from ..runs.schema import UNKNOWN_PLACEMENT, join_values
 from ..units import few, in_ranks, shell_word
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread, named_by_cache
+from .tools import importers
 
 SAME = ("tool", "system", "dtype", "op", "in_place")  # columns with one value per folder
 Cell = tuple  # the columns that distinguish a cell within its launch
@@ -151,7 +152,19 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
         cache=rows[0].cache,
         placement=UNKNOWN_PLACEMENT,
         floors=False,
+        definitions=_definitions(rows),
     )
+
+
+def _definitions(rows: Sequence[Imported]) -> dict[str, str]:
+    """Return what the times of the rows are, in words, by time_definition."""
+    known = {name: words for importer in importers() for name, words in importer.definitions.items()}
+    return {
+        name: words.format(name.removeprefix(begin))
+        for name in sorted({row.time_definition for row in rows})
+        for begin, words in known.items()
+        if name == begin or begin.endswith("_") and name.startswith(begin)
+    }
 
 
 def _imported_facts(rows: Sequence[Imported], said: dict[str, Any], unread: Sequence[LogUnread]) -> dict[str, Any]:

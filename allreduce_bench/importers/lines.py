@@ -12,7 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
@@ -36,14 +36,34 @@ PEEKED_NBYTES = 100_000  # of a file, to recognise it
 
 
 # lines
-PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
-    r"^[ \t]*(?:\[[^\]\n]{1,80}\][ \t]?<std(?:out|err)>:?[ \t]?|\[\d{1,7}\][ \t]|\d{1,7}:[ \t])",
+PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l, of people's scripts, and a # that Markdown escaped
+    r"^[ \t]*(?:\[[^\]\n]{1,80}\][ \t]?<std(?:out|err)>:?[ \t]?|\[\d{1,7}\][ \t]|\[[A-Z]{2,8}\]:[ \t]?|\d{1,7}:[ \t]"
+    r"|\\(?=#))",
     re.ASCII | re.MULTILINE,
 )
 COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # of a terminal, and its titles
 NOISE = re.compile(  # of scripts: `0 upgraded, 0 newly installed`; a time that is no number is none
     r"\s*[0-9]+ (?!(?:nan|inf|infinity)\b)[A-Za-z]{2,}[A-Za-z,.;:]*(?:\s|$)", re.IGNORECASE
 )
+
+
+# tables of other benchmarks
+NUMBERED = re.compile(r"[|\s]*[0-9]")  # begins like a row
+FACT = re.compile(r"[-\s]*([A-Za-z][\w ]*):\s+(\S.*)")  # `Datatype:   float32`
+COLLECTIVE_LETTERS = re.compile(r"[\W_]+")
+
+
+# libraries
+LIBRARIES = {  # what a log says of its library -> its name
+    r"(?<!R)NCCL version (\d+\.\d+\.\d+)": "NCCL",
+    r"RCCL version *:? *(\d+\.\d+\.\d+)": "RCCL",
+    r"\bnccl=\((\d+, \d+, \d+)\)": "NCCL",
+    r"nccl-library=(\d{5})\b": "NCCL",
+    r"Intel\(R\) MPI Library,? (?:Version )?(\d{4}\.\d+(?:\.\d+)?)": "Intel MPI",
+    r"\bOpen MPI(?:\)| v| )+(\d+\.\d+\.\d+)": "Open MPI",
+    r"\bMPICH Version: *(\d+\.\d+(?:\.\d+)?)": "MPICH",
+    r"\bMVAPICH2? (?:Version *: *)?(\d+\.\d+(?:\.\d+)?)": "MVAPICH",
+}
 
 
 # launchers
@@ -108,6 +128,64 @@ class LogLine(NamedTuple):
     number: int
     text: str  # without the launcher's prefix and trailing blanks
     ended: bool  # by a line end; the last line of a truncated file is not
+
+
+class LogTable(NamedTuple):
+    """A table of an all-reduce, and what stands above it."""
+
+    place: str  # `FILE, table 1`
+    head: re.Match  # the line that begins it
+    facts: dict[str, str]  # of the lines between, such as `Datatype: float32`; names in small letters
+    launched: int | None  # ranks by the launcher's line above
+    rows: list[tuple[LogLine, re.Match]]
+
+
+def tables_of(log: Log, head: re.Pattern, row: re.Pattern) -> list[LogTable]:
+    """Return the tables of all-reduces that have rows: those whose `head` names one in its first group.
+
+    Half rows and a last row that is cut off are dropped with a warning. Raises LogError if there is no table.
+    """
+    tables, others, table = list[LogTable](), list[str](), None
+    width, launched = 0, None
+    for line in log.lines:
+        if match := head.search(line.text):
+            is_allreduce = COLLECTIVE_LETTERS.sub("", match[1]).lower() == "allreduce"
+            table = LogTable(f"{log.file}, table {len(tables) + 1}", match, {}, launched, []) if is_allreduce else None
+            (tables if table else others).append(table or match[1])  # type: ignore[arg-type]
+            width = 0
+        elif started := launched_by(line.text):
+            launched = started.processes
+        elif table and (match := row.search(line.text)) and not is_cut(line, width):
+            width = len(line.text)
+            table.rows.append((line, match))
+        elif table and (fact := FACT.fullmatch(line.text)):
+            table.facts[fact[1].lower()] = fact[2]
+        elif table and NUMBERED.match(line.text) and not NOISE.match(line.text):
+            warn_of_row(log.file, line, f"{shown(line.text)} is no whole row")
+    if not any(each.rows for each in tables):
+        what = f"found: {listed(dict.fromkeys(others))}" if others else "the table is empty"
+        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an all-reduce up to here; {what}")
+    warn_of_others(log.file, others)
+    return [each for each in tables if each.rows]
+
+
+def library_of(text: str) -> str | None:
+    """Return the library that a log states, with its version; None if it states none, or several."""
+    found = {f"{name} {_dotted(match)}" for form, name in LIBRARIES.items() for match in re.findall(form, text)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _dotted(version: str) -> str:
+    """Return `2.28.8` of `2.28.8`, `2, 28, 8`, or NCCL's number 22808."""
+    if version.isdecimal():
+        return f"{int(version) // 10000}.{int(version) // 100 % 100}.{int(version) % 100}"
+    return version.replace(", ", ".")
+
+
+def size_of(text: str, unit: str, place: str) -> int:
+    """Parse a size such as `2.0` `KB` to bytes; K, M, G and T count in 1024, as in these logs. Raises LogError."""
+    power = " KMGT".find(unit.strip().upper()[:1] or "B")
+    return round(real(text, "the size", place) * 1024 ** max(0, power))
 
 
 class Launched(NamedTuple):
@@ -191,7 +269,7 @@ def is_cut(line: LogLine, width: int) -> bool:
     return not line.ended and len(line.text) < width
 
 
-def dropped(file: str, line: LogLine, why: str) -> None:
+def warn_of_row(file: str, line: LogLine, why: str) -> None:
     """Warn of a line that was left out."""
     warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)
 
@@ -202,10 +280,10 @@ def warn_of_others(file: str, benchmarks: Iterable[str]) -> None:
         warnings.warn(f"{file}: other benchmarks: {listed(names)}; left out", LogWarning, stacklevel=2)
 
 
-def shown(text: str) -> str:
+def shown(text: str, most: int = 40) -> str:
     """Format `'text'`, short and in one line, for a message."""
     line = printable(text.strip())
-    return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
+    return f"'{line[:most]}...'" if len(line) > most else f"'{line}'"
 
 
 def shown_value(value: object) -> str:
@@ -286,14 +364,14 @@ def op_of(text: str) -> str | None:
     return None if name in ("", "none", "null", "n_a") else name
 
 
-def timed(time_s: float, printed: str) -> dict[str, object]:
+def time_fields(time_s: float, printed: str) -> dict[str, object]:
     """Return the fields of Imported for a time; for 0 those of a cell without one."""
     if time_s > 0:
         return {"times_s": (time_s,)}
     return {"state": "left out", "reason": f"the log says {printed}: too short for its digits"}
 
 
-def wrong_elements(text: str, place: str) -> dict[str, object]:
+def wrong_fields(text: str, place: str) -> dict[str, object]:
     """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
     count = int(min(real(text, "the number of wrong elements", place), LARGEST))
     return {"wrong": count} | (
@@ -335,6 +413,36 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
         raise LogError(f"{path}, line {error.lineno}: damaged JSON, or cut off; record or copy it again") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
         raise LogError(f"{path}, line 1: damaged JSON; record or copy it again") from error
+
+
+def texts_in_json(text: str) -> list[tuple[str, str]]:
+    """Return the texts of several lines in a JSON document, or in one a line, each with its place: `data.stdout`.
+
+    The strings of one object, or of one list, are one text. Empty: it is no such document, or is damaged.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    found: list[tuple[str, str]] = []
+    if text.startswith(("{", "[", '"')) and ("\\n" in text or '"#' in text):
+        try:
+            _take_texts(json.loads(text), "", found)
+        except (ValueError, RecursionError):
+            for number, line in enumerate(text.split("\n"), start=1):
+                with suppress(ValueError, RecursionError):
+                    _take_texts(json.loads(line), f"line {number}", found)
+    return found
+
+
+def _take_texts(value: Any, place: str, found: list[tuple[str, str]]) -> None:
+    """Add the texts of a JSON value, in order."""
+    items = list(
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else [("", value)]
+    )
+    text = "\n".join(item for _, item in items if isinstance(item, str))
+    if "\n" in text:
+        found.append((place or "text", f"{text}\n"))
+    for name, item in items:
+        if isinstance(item, dict | list):
+            _take_texts(item, f"{place}.{name}".lstrip("."), found)
 
 
 @contextmanager

@@ -14,8 +14,21 @@ from ..runs.competitor import NATIVE
 from ..units import few, printable
 from ..wings import load_offers
 from .contents import LogFile, contents, is_archive, is_run, runs_below
-from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
-from .row import NOTHING, Asked, Imported, LogError, LogUnread
+from .lines import (
+    Log,
+    digest_of,
+    dtype_of,
+    itemsize_of,
+    library_of,
+    lines_of,
+    listed,
+    op_of,
+    read_text,
+    shown,
+    text_of_file,
+    texts_in_json,
+)
+from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -27,15 +40,20 @@ OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their nam
     (r'(?s)\A\s*\{.*"nccl_version".*"communicators', "a report of NCCL RAS, which has no times"),
     (r"\A\s*<(?:\?(?i:xml)|!(?i:doctype)|(?i:html))\b", "XML or HTML"),
     (r"\blatency\(us\)\s+min_lat\(us\)", "a log of NVSHMEM's perftest, which has no column time"),
-    (r"(?m)^Options: +processes=\d+, inputs=", "a log of Gloo's benchmark"),
-    (r"\ACollective: +\S+\s+Memory type:", "a log of ucc_perftest"),
-    (r"average bandwidth of all_reduce over \d+ ranks", "a log of all_reduce_bench.py"),
-    (r"Performance of all_reduce on \d+ devices", "a log of ds_bench"),
-    (r"\bCOMMS-RES-", "a log of PARAM's benchmarks"),
-    (r"(?m)^# SKaMPI Version", "a log of SKaMPI"),
-    (r"(?m)^Network Tests v\d", "a log of GPCNeT"),
-    (r"Results \(avg ms across \d+ ranks", "a log of SGLang's benchmark"),
+    (r"(?m)^Options: +processes=\d+, inputs=", "a log of Gloo's benchmark, which is not read"),
+    (r"\bCOMMS-RES-", "a log of PARAM's benchmarks, which is not read"),
+    (
+        r"#elem_count\b|# Benchmarking: \w+|\A#ranks,collective,reduction,",
+        "a log of oneCCL's benchmark, which is not read",
+    ),
+    (r"data_size\(Bytes\):", "a log of hccl_test, which is not read"),
+    (r"(?m)^# SKaMPI Version", "a log of SKaMPI, which is not read"),
+    (r"(?m)^Network Tests v\d", "a log of GPCNeT, which is not read"),
+    (r"Results \(avg ms across \d+ ranks", "a log of SGLang's benchmark, which is not read"),
     (r"\Ahierarchical_allreduce,", "a log of Horovod's autotuning, which has no times"),
+)
+TROUBLE = re.compile(  # a line that may explain why a log has no times
+    r"(?i)\b(?:error|fail(?:ed|ure)?|unable|could not|cannot|not found|no such|denied|refused|abort|killed)"
 )
 MOST_RUNS = 3  # named of those below a folder
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
@@ -77,28 +95,59 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     return _read_text(path, read_text(path), asked, more)
 
 
-def _whole(path: Path, rows: Sequence[Imported], asked: Asked, is_alone: bool = True) -> list[Imported]:
+def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """Return the rows of a log, completed. Raises LogError if there is none."""
     if not rows:
         raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
-    return _completed(rows, asked, is_alone)
+    return _completed(rows, asked)
 
 
 def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -> list[Imported]:
     """Return the rows of a text. Raises LogError for an unknown log, and for options that do not fit it."""
     _refuse_own(path, text)
+    if texts := [(place, inner) for place, inner in texts_in_json(text) if _importer_of(inner)]:
+        return _read_texts(path, texts, asked)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
-        first = next(line for line in lines_of(text) if line.text.strip())
+        lines = [line for line in lines_of(text) if line.text.strip()]
+        first = lines[0]
         if other := other_text(text):
             raise LogError(f"{path}, line {first.number}: found {other}; {_expected()}")
+        if trouble := next((line for line in lines if TROUBLE.search(line.text)), None):
+            raise LogError(
+                f"{path}, line {trouble.number}: no all-reduce in this file, which says {shown(trouble.text, 100)}; "
+                f"{_expected()}"
+            )
         raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)
     if more and importer.read_together:
         return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
-    return importer.read(Log(path, text), asked)
+    return _with_library(importer.read(Log(path, text), asked), text)
+
+
+def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> list[Imported]:
+    """Return the rows of the logs that a JSON document holds as strings; what cannot be read is left out of several."""
+    rows, refused = list[Imported](), list[LogError]()
+    for place, text in texts:
+        try:
+            found = _read_text(path / place, text, asked)
+            rows += [replace(row, files=(str(path),)) for row in found]
+        except LogError as error:
+            refused.append(error)
+    if not rows:
+        raise refused[0]
+    for error in refused:
+        warnings.warn(LogUnread(str(path), str(error)), stacklevel=2)
+    return rows
+
+
+def _with_library(rows: list[Imported], text: str) -> list[Imported]:
+    """Return rows with the library that their log states, where it states one and they have none."""
+    if not rows or any(row.library or row.fields for row in rows) or not (library := library_of(text)):
+        return rows
+    return [replace(row, facts={**row.facts, "mpi": {**row.facts.get("mpi", {}), "library": library}}) for row in rows]
 
 
 @dataclass
@@ -135,7 +184,7 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
             found.files += 1
             try:
                 _refuse_options(folder, importer, asked)
-                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked, is_alone=False), asked)
+                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked), asked)
             except LogError as error:
                 found.refused.append((folder, error))
     for file in contents(folder) if folder not in taken else ():
@@ -170,7 +219,7 @@ def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _F
     if is_beside and recognise(text) is None:
         return
     _refuse_digest(hashlib.sha256(content()).hexdigest(), file.path, copied)
-    rows = _whole(file.path, _read_text(file.path, text, asked), asked, is_alone=False)
+    rows = _whole(file.path, _read_text(file.path, text, asked), asked)
     found.take([replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows, asked)
 
 
@@ -278,10 +327,10 @@ def _refuse_several(path: Path, text: str) -> None:
         raise LogError(f"{path}, line {number}: an all-reduce of {second} below one of {first}; cut the file in two")
 
 
-def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[Imported]:
-    """Fill in what the user states and the log does not. Raises LogError if a log that `is_alone` states another value.
+def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+    """Fill in what the user states and the log does not. Raises LogError if the log states another value.
 
-    Of a folder, some logs may state what others lack.
+    Where options only fill gaps (`asked.fills`), a log may state another value, and one that lacks it is named.
     """
     given = {
         "ranks": asked.ranks,
@@ -290,11 +339,16 @@ def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[I
         "op": op_of(asked.op or ""),
     }
     completed = []
+    if asked.fills and (
+        filled := [name for name in given if given[name] and any(getattr(row, name) is None for row in rows)]
+    ):
+        words = ", ".join(f"--{name} {given[name]}" for name in filled)
+        warnings.warn(LogNote(f"{rows[0].file}: taken with {words}, which it does not state"), stacklevel=2)
     for row in rows:
         more: dict[str, Any] = {}
         for name, value in given.items():
             in_log = getattr(row, name)
-            if is_alone and value is not None and in_log not in (None, value):
+            if not asked.fills and value is not None and in_log not in (None, value):
                 raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value

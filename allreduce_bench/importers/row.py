@@ -36,7 +36,7 @@ class LogNote(LogWarning):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user's statements beside the logs; None: nothing. The log's own values take precedence."""
+    """The user's statements beside the logs; None: nothing. A log that states another value is refused."""
 
     ranks: int | None = None
     nodes: int | None = None
@@ -47,6 +47,7 @@ class Asked:
     where: Mapping[str, str] = field(default_factory=dict)
     in_place: bool = False  # of nccl-tests, which times both
     algorithm: str | None = None  # name of a library's own all-reduce, such as native:ring
+    fills: bool = False  # fill gaps only: another value in a log is no contradiction
     communicator: str | None = None  # of NCCL Inspector: its id or name
 
 

@@ -21,7 +21,7 @@ from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
 from ..runs.injected import PATTERNS, late_by_of
-from ..runs.plan import Plan
+from ..runs.plan import ImportedPlan, Plan
 from ..runs.rank_order import BLOCK, CYCLIC
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values
 from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES
@@ -352,17 +352,8 @@ def _values_text(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]
 # `RunFolder.imported`, the summary rows and the launches.
 
 
-CSV = "csv_"  # followed by the name of a column
 MOST_FILES = 20  # listed by name
-DEFINITIONS = {  # the timing method of each tool
-    "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
-    "omb_py_avg": "mean over ranks of each rank's mean over a loop of calls without a common start (OMB-Py)",
-    "imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)",
-    "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was given",
-    "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
-    "nccl_inspector": "maximum over ranks of the time of a call on the GPU, waits included (coll_exec_time_us)",
-    "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups, but"
-    " none where the file ends with the average of all",
+DEFINITIONS = {
     # of runs imported from the output of `run`
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
     "none": "unknown: no cell has a time",
@@ -393,7 +384,7 @@ def _how_measured(
         return {
             "imported": source(imported),
             "operation": operation(plan, imported),
-            "times": f"times are {definition(done)}; median over launches",
+            "times": f"times are {definition(plan, done)}; median over launches",
             "method": imported_method(plan, imported, rows, attempts),
         }
     return {
@@ -438,7 +429,7 @@ def imported_method(
         *_unread(imported.get("unread") or ()),
         *([("system", imported["system"])] if imported.get("system") else []),
         ("operation", f"all-reduce, {operation(plan, imported)}"),
-        ("time of a call", definition(done)),
+        ("time of a call", definition(plan, done)),
         ("time of a cell", "median over launches of the time in the log, or of the median over its calls"),
         ("launches", f"{len(attempts)}; a launch is an allocation, a file, or a table in a file"),
         (
@@ -481,16 +472,11 @@ def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[t
     return [(what, text) for what, text in origins.items() if text]
 
 
-def definition(done: Sequence[SummaryRow]) -> str:
-    """Return the timing methods: the names in time_definition, with their text if known."""
+def definition(plan: Plan, done: Sequence[SummaryRow]) -> str:
+    """Return the timing methods of an imported run: the names in time_definition, with their text if known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
-    return "; ".join(f"{name}: {_definition_of(name)}" for name in names)
-
-
-def _definition_of(name: str) -> str:
-    if name.startswith(CSV):
-        return f"the column {name.removeprefix(CSV)} of the CSV"
-    return DEFINITIONS.get(name, "name as in the log")
+    known = DEFINITIONS | (plan.definitions if isinstance(plan, ImportedPlan) else {})
+    return "; ".join(f"{name}: {known.get(name, 'name as in the log')}" for name in names)
 
 
 def _option_text(value: Any) -> str:

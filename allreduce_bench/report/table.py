@@ -93,7 +93,7 @@ def _heading(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Scree
     if isinstance(plan, ImportedPlan):
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
-        times = f"imported; time (us): {definition(done)}; median of launches"
+        times = f"imported; time (us): {definition(plan, done)}; median of launches"
     else:
         operation = how_measured.operation_sentence(plan)
         of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"

@@ -652,8 +652,11 @@ class Plan:
             raise PlanError(f"the plan: {error}") from error
 
 
+@dataclass(frozen=True)
 class ImportedPlan(Plan):
     """The plan of imported logs. Logs are ragged: its cells are those of the marks, and none is planned."""
+
+    definitions: dict[str, str] = field(default_factory=dict)  # time_definition -> what such a time is
 
     def _refuse_ways(self) -> None:
         """Accept any name, as in the logs."""

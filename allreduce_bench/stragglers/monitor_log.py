@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..importers.lines import LogLine, dropped, lines_of
+from ..importers.lines import LogLine, lines_of, warn_of_row
 from ..importers.row import LogError, LogNote, LogWarning
 from ..units import MAX_RANKS, printable
 from .arrivals import Arrivals
@@ -40,7 +40,7 @@ def sessions(path: Path, text: str) -> list[Arrivals]:
             session = _session_of(record, found)
             if session is None:
                 if kind == "steps" and found:
-                    dropped(str(path), line, "the start of its job is not in this file")
+                    warn_of_row(str(path), line, "the start of its job is not in this file")
                 continue
             if session is not found[-1] and not is_mixed:
                 is_mixed = True
@@ -84,7 +84,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[LogLine, Mapping[str, Any]
         try:
             record = json.loads(line.text.lstrip("\ufeff"))
         except (ValueError, RecursionError):
-            dropped(str(path), line, "damaged JSON" if line.ended else "cut off")
+            warn_of_row(str(path), line, "damaged JSON" if line.ended else "cut off")
             continue
         if isinstance(record, dict):
             yield line, record

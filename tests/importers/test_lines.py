@@ -7,7 +7,7 @@ import pytest
 from made_logs import CSV, IMB, NCCL, OSU, log
 
 from allreduce_bench.importers import Asked, LogError, LogWarning, read
-from allreduce_bench.importers.lines import Launched, Log, dropped, is_cut, launched_by, lines_of, read_text
+from allreduce_bench.importers.lines import Launched, Log, is_cut, launched_by, lines_of, read_text, warn_of_row
 
 SHORT = "too short"
 
@@ -26,7 +26,7 @@ def test_only_a_last_line_without_an_end_can_be_cut():
     ended, open_line = lines_of("1234\n12")
     assert is_cut(open_line, 4) and not is_cut(open_line, 2) and not is_cut(ended, 9)
     with pytest.warns(LogWarning, match=f"a.log, line 2: {SHORT}; left out"):
-        dropped("a.log", open_line, SHORT)
+        warn_of_row("a.log", open_line, SHORT)
 
 
 @pytest.mark.parametrize("content, words", [(b"\x1f\x8b\x08", "gzip"), (b" \n", "empty"), (b"a\n\0", "line 2: binary")])

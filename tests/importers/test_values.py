@@ -11,9 +11,9 @@ from allreduce_bench.importers.lines import (
     real,
     seconds,
     shown,
-    timed,
+    time_fields,
     whole,
-    wrong_elements,
+    wrong_fields,
 )
 
 
@@ -43,8 +43,8 @@ def test_numbers_are_read_in_their_units():
 
 
 def test_a_time_of_0_and_wrong_elements_have_a_state():
-    assert timed(1.0, "1 s") == {"times_s": (1.0,)} and timed(0.0, "0 s")["state"] == "left out"
-    assert wrong_elements("0", "a") == {"wrong": 0} and wrong_elements("1e+01", "a")["state"] == "wrong"
+    assert time_fields(1.0, "1 s") == {"times_s": (1.0,)} and time_fields(0.0, "0 s")["state"] == "left out"
+    assert wrong_fields("0", "a") == {"wrong": 0} and wrong_fields("1e+01", "a")["state"] == "wrong"
 
 
 def test_what_is_quoted_is_short_and_in_one_line():

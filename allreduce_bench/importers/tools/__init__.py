@@ -1,7 +1,7 @@
 """The importers: one file of this folder for each kind of log, and what each declares of itself (`Importer`)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,8 @@ class Importer:
     turn: int  # those with a low turn are tried first: a text of two kinds goes to the more specific one
     recognises: Callable[[str], bool]  # recognises the text of such a log
     read: Callable[[Log, Asked], list[Imported]]  # its all-reduces in the order of the log; raises LogError
+    # time_definition of its rows -> what such a time is; a name that ends in _ is the beginning of several
+    definitions: Mapping[str, str] = field(default_factory=dict)
     allreduce: str = ""  # a pattern of the line with which an all-reduce begins; empty: any log has one
     has_halves: bool = False  # out of place and in place, chosen by --in-place
     has_columns: bool = False  # named by --column
@@ -29,7 +31,7 @@ class Importer:
 
 # Every file of this folder whose name has no leading underscore is an importer, found by scanning.
 #
-# Each holds one `Importer` as IMPORTER. To add one, copy `osu.py`.
+# Each holds one `Importer` as IMPORTER. To add one, copy `ds_bench.py`.
 
 
 __all__ = ["importers"]

@@ -12,7 +12,6 @@ from ..lines import (
     US,
     Log,
     LogLine,
-    dropped,
     dtype_of,
     is_cut,
     is_whole,
@@ -22,9 +21,10 @@ from ..lines import (
     real,
     seconds,
     shown,
-    timed,
+    time_fields,
     unit_s,
     warn_of_others,
+    warn_of_row,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -32,9 +32,10 @@ from . import Importer
 
 TOOL = "Intel MPI Benchmarks"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)
-BENCHMARK = re.compile(r"#\s*Benchmarking\s+(\S+)")
+BENCHMARK = re.compile(r"#\s*Benchmarking\s+(?!#)(\S+)")
 PROCESSES = re.compile(r"#[\s(]*#processes = ([0-9]+)")
-HEADER = re.compile(r"\s*#bytes\s+#repetitions\b")
+HEADER = re.compile(r"\s*(#Benchmarking\s+#procs\s+)?#bytes\s+#repetitions\b")
+NAMED = re.compile(r"\s*([A-Z]\w*)\s+([0-9]+)(?=\s)")  # the beginning of a row below such a header
 HEAD_LINES = {  # what the head of a log says -> how it begins
     "date": "Date",
     "kernel": "System",
@@ -71,6 +72,7 @@ IMPORTER = Importer(
     turn=30,
     recognises=recognises,
     read=read,
+    definitions={"imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)"},
     allreduce=r"# Benchmarking Allreduce",
 )
 
@@ -97,10 +99,13 @@ class _Reader:
             self.ranks, self.columns = None, []
         elif match := PROCESSES.search(text):
             self.ranks = ranks_of(match[1], f"{self.file}, line {line.number}")
-        elif HEADER.match(text):
-            self._begin(text, f"{self.file}, line {line.number}")
+        elif match := HEADER.match(text):
+            self._begin(text.removeprefix(match[1] or ""), f"{self.file}, line {line.number}")
         elif text.lstrip().startswith("#"):
             self._take_head(text)
+        elif self.columns and (match := NAMED.match(text)) and match[1] == "Allreduce":
+            self.ranks = ranks_of(match[2], f"{self.file}, line {line.number}")
+            self._take_row(line._replace(text=text[match.end() :]))
         elif self.columns and is_whole((text.split() or [""])[0]):
             self._take_row(line)
 
@@ -129,7 +134,7 @@ class _Reader:
             return
         needed = 1 + self.columns.index("t_avg")
         if not reason_at and (len(words) < needed or is_cut(line, self.width)):
-            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            warn_of_row(self.file, line, f"{shown(line.text)} is no whole row")
             return
         size_bytes = whole(words[0], "the size", place)
         if reason_at:  # a reason instead of a time, after the size or the number of repetitions
@@ -164,7 +169,7 @@ class _Reader:
 
 def _times_and_defects(values: dict[str, str], of_times: float, place: str) -> dict[str, Any]:
     _, most, mean = (seconds(values[name], of_times, name, place) for name in COLUMNS)
-    fields: dict[str, Any] = timed(most, f"{values['t_max']} us")
+    fields: dict[str, Any] = time_fields(most, f"{values['t_max']} us")
     fields |= {"imb_t_max_s": most, "osu_avg_s": mean}
     fields["iterations"] = whole(values["#repetitions"], "#repetitions", place, 1)
     if "defects" in values:

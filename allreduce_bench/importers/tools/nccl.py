@@ -16,7 +16,6 @@ from ..lines import (
     US,
     Log,
     LogLine,
-    dropped,
     dtype_of,
     is_cut,
     is_number,
@@ -26,10 +25,11 @@ from ..lines import (
     op_of,
     seconds,
     shown,
-    timed,
+    time_fields,
     unit_s,
+    warn_of_row,
     whole,
-    wrong_elements,
+    wrong_fields,
 )
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
@@ -42,10 +42,10 @@ PROGRAM = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b"
 )
 CONCLUDED = "Collective test concluded"
-BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
+BEGIN = re.compile(r"(?:#|^)\s*(nThread\b|Collective test starting)")
 OF_PROCESS = re.compile(r"\bnThread ([0-9]{1,6}) nGpus ([0-9]{1,6})\b")  # ranks in each process
-VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
-RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
+VERSION = re.compile(r"(?:#|^)\s*nccl-tests version (\S+)")
+RANK = re.compile(r"(?:#|^)\s*Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
 ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
 _NAME = r"\"?{}\"?(?:[ \t]*\([^()\n]*\))?[ \t,;]+"
 HEADER = re.compile(  # with or without #, with units in the names, or of a CSV
@@ -61,7 +61,7 @@ SIZES = ("b", "bytes", "elements", "elems")  # units of no time
 SEPARATORS = ",;"
 ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
-OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
+OUT_OF_BOUNDS = re.compile(r"(?:#|^)\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
 # columns from one time to the next: time algbw busbw #wrong, and those of -I; less #wrong
 HALF, HALF_PER_ITERATION, HALF_UNCHECKED = 4, 8, 3
 
@@ -170,7 +170,7 @@ class _Reader:
             place = f"{self.file}, line {line.number}"
             self.columns, self.fresh, self.width = _columns(line.text, place), True, 0
         elif WITHOUT_TIME.search(line.text):
-            dropped(self.file, line, "a table without a column time, of another tool")
+            warn_of_row(self.file, line, "a table without a column time, of another tool")
             self.columns = None
         elif self.columns and self.fresh and UNITS.fullmatch(line.text):
             units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
@@ -201,7 +201,7 @@ class _Reader:
             return
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
-            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            warn_of_row(self.file, line, f"{shown(line.text)} is no whole row")
             return
         if self.fresh or not self.tables:
             launched = self.processes * self.of_process if self.processes and self.of_process else None
@@ -337,6 +337,11 @@ IMPORTER = Importer(
     turn=40,
     recognises=recognises,
     read=read,
+    definitions={
+        "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was"
+        " given",
+        "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
+    },
     allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
 )
@@ -454,7 +459,7 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
     if half.time == "N/A":
         return fields | {"state": "skipped", "reason": "the log says N/A"}
     time_s = seconds(half.time, columns.unit_s, "the time", place)
-    fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
+    fields |= time_fields(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
-        fields |= wrong_elements(half.wrong, place)
+        fields |= wrong_fields(half.wrong, place)
     return fields

@@ -34,12 +34,12 @@ from ..lines import (
     US,
     Log,
     LogLine,
-    dropped,
     lines_of,
     listed,
     read_text,
     shown,
     shown_value,
+    warn_of_row,
 )
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
@@ -396,14 +396,14 @@ class _Reader:
                 why = "damaged JSON" if line.ended else "cut off"
         self.damaged += 1
         if self.damaged <= MOST_DAMAGED:
-            dropped(self.file, line, why)
+            warn_of_row(self.file, line, why)
         return None
 
     def tell_damaged(self) -> None:
         """Warn how many further lines were left out."""
         if self.damaged > MOST_DAMAGED:
             more = counted(self.damaged - MOST_DAMAGED, "further damaged line")
-            dropped(self.file, LogLine(1, "", True), f"{more} below")
+            warn_of_row(self.file, LogLine(1, "", True), f"{more} below")
 
     def _take(self, record: Mapping[str, Any], number: int) -> None:
         own = {name: record[name] for name in ("header", "metadata") if name in record}
@@ -543,6 +543,9 @@ IMPORTER = Importer(
     turn=5,
     recognises=recognises,
     read=read,
+    definitions={
+        "nccl_inspector": "maximum over ranks of the time of a call on the GPU, waits included (coll_exec_time_us)"
+    },
     read_together=read_together,
     files_of=files_of,
     has_communicators=True,

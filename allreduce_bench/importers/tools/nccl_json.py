@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
+from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, time_fields, whole, wrong_fields
 from ..row import Asked, Imported, LogError
 from . import Importer
 from .nccl import PROGRAM, TOOL, NcclRow, why_rows_are_others
@@ -98,8 +98,8 @@ def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
     cpu = "time" not in times
     printed = str(times["cpu_time" if cpu else "time"])
     time_s = seconds(printed, US, "time", place)
-    fields |= timed(time_s, f"{printed} us")
+    fields |= time_fields(time_s, f"{printed} us")
     fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
     if times.get("nwrong") is not None:
-        fields |= wrong_elements(str(times["nwrong"]), place)
+        fields |= wrong_fields(str(times["nwrong"]), place)
     return fields

@@ -11,7 +11,6 @@ from ..lines import (
     US,
     Log,
     LogLine,
-    dropped,
     dtype_of,
     is_cut,
     is_number,
@@ -21,9 +20,10 @@ from ..lines import (
     real,
     seconds,
     shown,
-    timed,
+    time_fields,
     unit_s,
     warn_of_others,
+    warn_of_row,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -77,8 +77,11 @@ def job_of(number: int, jobs_of_log: Sequence[FluxJob]) -> FluxJob | None:
 # when a script repeats the program.
 
 
-BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
-HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)
+BANNER = re.compile(  # also where # was lost
+    r"(?:#\s*|^[ \t]*(?=\w+ (?:Python )?MPI))(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?",
+    re.MULTILINE,
+)
+HEADER = re.compile(r"#?\s*Size\b(?: \(\w+\))?(?=\s{2,}|$)", re.IGNORECASE)
 DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
 COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )(?<!Non-blocking )(?<!Nonblocking )\bAllreduce$")
 NAMES = {"OSU": "OSU Micro-Benchmarks", "OMB": "OMB-Py"}
@@ -138,7 +141,11 @@ IMPORTER = Importer(
     turn=20,
     recognises=recognises,
     read=read,
-    allreduce=r"# *O\w+ .*\bAllreduce\b",
+    definitions={
+        "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
+        "omb_py_avg": "mean over ranks of each rank's mean over a loop of calls without a common start (OMB-Py)",
+    },
+    allreduce=r"(?m)(?:# *|^[ \t]*)O(?:SU|MB) .*\bAllreduce\b",
 )
 
 
@@ -232,7 +239,7 @@ def _table_fields(file: str, table: OsuTable) -> Iterator[dict]:
         words, place = line.text.split(), f"{file}, line {line.number}"
         numbers = sum(is_number(word) for word in words[:2])
         if numbers < 2 or is_cut(line, width):
-            dropped(file, line, f"{shown(line.text)} is no whole row of a size and a time")
+            warn_of_row(file, line, f"{shown(line.text)} is no whole row of a size and a time")
             continue
         width = len(line.text)
         values = dict(zip(_fitting(table.columns, words), words))
@@ -249,7 +256,7 @@ def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
 
 def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dict:
     time_s = seconds(values.get("avg") or "", of_times, "the time", place)
-    fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
+    fields: dict = {**time_fields(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
         fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
     if "max" in values:

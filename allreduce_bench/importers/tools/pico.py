@@ -21,7 +21,6 @@ from ..contents import LogFile, contents, files_below, is_archive, stem_of_archi
 from ..lines import (
     Log,
     LogLine,
-    dropped,
     dtype_of,
     itemsize_of,
     lines_of,
@@ -29,6 +28,7 @@ from ..lines import (
     seconds,
     shown,
     text_of_file,
+    warn_of_row,
     whole,
 )
 from ..row import Asked, Imported, LogError, LogNote, LogUnread
@@ -81,7 +81,18 @@ def files_of(folder: Path) -> list[Path]:
     return []
 
 
-IMPORTER = Importer(name="pico", title="PICO", turn=50, recognises=recognises, read=read, files_of=files_of)
+IMPORTER = Importer(
+    name="pico",
+    title="PICO",
+    turn=50,
+    recognises=recognises,
+    read=read,
+    definitions={
+        "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups, but"
+        " none where the file ends with the average of all"
+    },
+    files_of=files_of,
+)
 
 
 def _is_of_pico(file: Path) -> bool:
@@ -312,7 +323,7 @@ def _times_s(path: Path, lines: Sequence[LogLine], columns: int) -> Iterator[flo
             continue
         words = line.text.split(",")
         if len(words) < columns or not line.ended:
-            dropped(str(path), line, f"{shown(line.text)} may be cut off")
+            warn_of_row(str(path), line, f"{shown(line.text)} may be cut off")
             continue
         yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
 

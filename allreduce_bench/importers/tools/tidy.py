@@ -24,7 +24,7 @@ from ..lines import (
     real,
     seconds,
     shown,
-    timed,
+    time_fields,
     whole,
 )
 from ..row import Asked, Imported, LogError, LogNote, LogWarning
@@ -255,7 +255,15 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     return _with_systems(rows, column) if column else rows
 
 
-IMPORTER = Importer(name="csv", title="", turn=90, recognises=recognises, read=read, has_columns=True)
+IMPORTER = Importer(
+    name="csv",
+    title="",
+    turn=90,
+    recognises=recognises,
+    read=read,
+    definitions={"csv_": "the column {} of the CSV", "none": "unknown: no cell has a time"},
+    has_columns=True,
+)
 
 
 def _records(
@@ -441,7 +449,7 @@ def _time_or_reason(
     else:
         rate = real(printed, column.name, place) * column.factor
         time_s = _time_of_rate(measure, rate, size_bytes, ranks, place)
-    return {"time_definition": f"csv_{column.name}", **timed(time_s, printed)}
+    return {"time_definition": f"csv_{column.name}", **time_fields(time_s, printed)}
 
 
 def _time_of_rate(measure: str, rate: float, size_bytes: int, ranks: int | None, place: str) -> float:
