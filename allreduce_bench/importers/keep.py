@@ -13,7 +13,7 @@ from ..evaluation.summary_row import SummaryRow
 from ..runs.attempt import Attempt, calls_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
-from ..runs.identified import identified_of, joined, keep_identified
+from ..runs.identified import Identified, Ran, identified_of, joined, keep_identified
 from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import RunError
@@ -58,6 +58,7 @@ def keep(
             create_run(draft, _imported_plan(rows, launches), command, facts)
             for launch, rows_of_launch in launches.items():
                 _record(draft, launch, rows_of_launch)
+            _keep_ran(draft, rows)
             summary = record_summary(draft)
             draft.path.rename(folder.path)
     except OSError as error:
@@ -204,6 +205,22 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
             mark |= {"stamps": recorder.stamps(rows_of_cell[0].stamps), "clock_error_s": rows_of_cell[0].clock_error_s}
         recorder.cell(mark, calls)
     recorder.seal()
+
+
+def _keep_ran(folder: RunFolder, rows: Sequence[Imported]) -> None:
+    """Keep what the library ran at each size, as its own lines in the logs say."""
+    for ranks in _each_once(row.ranks for row in rows if row.ran):
+        told = [row for row in rows if row.ran and row.ranks == ranks]
+        by_place: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for row in told:
+            by_place[row.competitor, row.size_bytes] += row.ran
+        ran = tuple(
+            Ran(name, size, tuple(_each_once(names)), "", by_order=False, by_messages=False, asked=None)
+            for (name, size), names in sorted(by_place.items())
+        )
+        first = told[0]
+        facts = first.library or "", first.dtype or "", first.op or "", ""
+        keep_identified(folder, Identified(ranks, first.nodes or 1, *facts, ran))
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from ..runs.competitor import Competitor
 from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
-from .verdict_sentence import MARGIN, confidence
+from .verdict_sentence import MARGIN, confidence, either
 
 UNTRIED = (LEFT_OUT, "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
@@ -120,13 +120,21 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
     secondary = LOCAL_LIMIT if limits == {LOCAL} else 0
     wrong = tuple(map(_wrong, lines))
     is_clean = all(field.text == "0" for field in wrong)
+    said = tuple(Field(either(row["ran"].names) if row and is_told_by_library(row) else "") for row in lowest)
     return [
         Column(("", "best"), best),
+        *([Column(("", "ran"), said)] if any(field.text for field in said) else []),
         Column(("algbw", "GB/s"), algbw, left_out=ALGBW, name="algbw"),
         Column(("busbw", "GB/s"), busbw),
         *([Column(("", EFFICIENCY), share, left_out=secondary, name=EFFICIENCY)] if limits else []),
         Column(("", "#wrong"), wrong, left_out=WRONG if is_clean else 0, name="#wrong (all 0)"),
     ]
+
+
+def is_told_by_library(row: SummaryRow) -> bool:
+    """Return whether the library's own lines say what it ran there, not what was seen of its messages."""
+    ran = row.get("ran")
+    return ran is not None and bool(ran.names) and not (ran.by_order or ran.by_messages)
 
 
 def _wrong(line: dict[str, SummaryRow]) -> Field:

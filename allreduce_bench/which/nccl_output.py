@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
+from ..importers.nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
 from ..runs.identified import NO, OPEN, YES
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, unknown_word
-from .nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
 from .output import Verdict, verdict_words
 
 SCHEMA = "urn:allreduce-bench:which-nccl:1"

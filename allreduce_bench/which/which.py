@@ -19,6 +19,7 @@ from ..identifying.known import library_of, names
 from ..identifying.launch import LEVEL, Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
+from ..importers.nccl_log import read_nccl_logs
 from ..machine import OPEN_MPI
 from ..machine.mpi import library_name
 from ..measuring.startup import hold_back_mpi, rank_of, refuse_lone_ranks, start_mpi, under_launcher
@@ -26,7 +27,6 @@ from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
-from .nccl_log import read_nccl_logs
 from .nccl_output import nccl_json_text, nccl_lines, nccl_verdicts
 from .output import Result, Verdict, json_text, result_lines
 from .settings import (

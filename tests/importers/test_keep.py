@@ -258,15 +258,19 @@ def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
 def test_a_folder_of_several_tools_says_how_to_choose_one(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
-    for log in (OSU, FLUX, IMB, GOOD):
+    for log in (FLUX, IMB, GOOD):
         write(logs / log.name, log.read_text())
-    said = run("import", logs, "-n", 64, "-o", tmp_path / "run", status=2)
+    write(logs / OSU.name, f"mpirun -np 64 ./osu_allreduce\n{OSU.read_text()}")
+    said = run("import", logs, "-o", tmp_path / "run", status=2)
     assert "tool is Intel MPI Benchmarks, nccl-tests, OSU Micro-Benchmarks" in said and said.count("\n") == 1
     for choice in ("'tool=Intel MPI Benchmarks'", "tool=nccl-tests", "'tool=OSU Micro-Benchmarks'"):
         assert f"--where {choice}" in said and not (tmp_path / "run").exists()
-    run("import", logs, "-n", 64, "--where", "tool=OSU*", "-o", tmp_path / "run")
-    assert {row["ranks"] for row in rows_of(tmp_path / "run")} == {64, 24576}  # -n is for those that do not say it
-    assert "unread" not in RunFolder(tmp_path / "run").imported()
+    run("import", logs, "--where", "tool=OSU*", "-o", tmp_path / "run")
+    assert {row["ranks"] for row in rows_of(tmp_path / "run")} == {64, 24576}
+    said = run("import", logs, "-n", 64, "-o", tmp_path / "64")
+    assert said.count("--ranks 64, but the log states") == 3 and {row["ranks"] for row in rows_of(tmp_path / "64")} == {
+        64
+    }
 
 
 def test_each_file_of_a_folder_is_read_by_its_own_tool(tmp_path):

@@ -6,11 +6,13 @@ all-reduce busbw / algbw is 2(p-1)/p.
 
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
-from ...units import MAX_RANKS
+from ...units import MAX_RANKS, counted
 from ..lines import (
     ITEMSIZES,
     US,
@@ -31,7 +33,8 @@ from ..lines import (
     whole,
     wrong_fields,
 )
-from ..row import Asked, Imported, LogError, LogWarning
+from ..nccl_log import choices_in, foreign_begin
+from ..row import Asked, Imported, LogError, LogNote, LogWarning
 from . import Importer
 
 TOOL = "nccl-tests"
@@ -59,6 +62,10 @@ NAME_AND_UNIT = re.compile(r"([#\w]+)(?:\s*\(([^()]*)\))?")
 UNITS = re.compile(r"#?(?:\s*\([^()]*\))+\s*")  # the line below a header
 SIZES = ("b", "bytes", "elements", "elems")  # units of no time
 SEPARATORS = ",;"
+BROKEN = re.compile(  # the beginning of a row, without a half or with one
+    r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*(?:\s+[a-z]+)?(?:\s+-?[0-9]+)?(?:\s+[0-9.]+){0,3}(?:\s+(?:[0-9][0-9.e+-]*|N/A))?\s*"
+)
+VALUES = re.compile(r"(?:\s*(?:[0-9][0-9.e+-]*|N/A)(?=\s|$)){4,8}\s*")
 ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"(?:#|^)\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
@@ -127,6 +134,42 @@ def has_bare_row(text: str) -> bool:
     return not WITHOUT_TIME.search(text) and any(parse_row(LogLine(1, line, True), HALF) for line in rows)
 
 
+def join_rows(file: str, text: str, lines: Sequence[LogLine]) -> Sequence[LogLine]:
+    """Return lines in which rows that NCCL's own lines broke are whole: cut where these begin, joined where halves fit.
+
+    A half that does not fit is named, and left out. nccl-tests writes a row in parts: what it measures, and each half.
+    """
+    begin = foreign_begin(text)
+    joined: list[LogLine] = []
+    for line in lines:
+        at = begin.search(line.text) if begin else None
+        own = LogLine(line.number, line.text[: at.start()], line.ended) if at else line
+        if joined and VALUES.fullmatch(own.text) and BROKEN.fullmatch(joined[-1].text):
+            whole_row = joined[-1]._replace(text=f"{joined[-1].text} {own.text}")
+            if _fits_itself(whole_row):
+                joined[-1] = whole_row
+                continue
+            warn_of_row(file, own, f"{shown(own.text)} does not fit the row above: algbw is not size / time, or busbw")
+        if own.text.strip() or not at:
+            joined.append(own)
+    return joined
+
+
+def _fits_itself(line: LogLine) -> bool:
+    """Return whether the halves of a row, one or both, have algbw = size / time and a busbw of an all-reduce."""
+    row = parse_row(line, HALF)
+    if row is None or not row.size_bytes.isdecimal():
+        return False
+    for half in row.halves:
+        if not all(map(is_number, half[:3])) or float(half.time) <= 0:
+            return False
+        rate = int(row.size_bytes) / float(half.time) / 1e3  # GB/s
+        digits = len(half.time.partition(".")[2])
+        if abs(float(half.algbw) - rate) > 0.0051 + rate * 0.5 * 10.0**-digits / float(half.time):
+            return False
+    return factor_fits([(half.algbw, half.busbw) for half in row.halves], None)
+
+
 def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
     """Return the tables of a log in order; truncated rows are dropped with a warning."""
     reader = _Reader(file)
@@ -146,6 +189,7 @@ class _Reader:
         self.listed = False  # the ranks, since the last beginning
         self.iterations: int | None = None
         self.processes: int | None = None  # that the launcher's line names
+        self.starts: set[int | None] = set()  # of all such lines
         self.of_process: int | None = None  # ranks of each
         self.columns: NcclColumns | None = PLAIN  # None: of a table of another tool
         self.fresh, self.width = True, 0  # the next row begins a table; length of the previous row
@@ -183,6 +227,7 @@ class _Reader:
     def _take_head(self, text: str) -> None:
         if launched := launched_by(text):
             self.processes = launched.processes
+            self.starts.add(launched.processes)
         if match := VERSION.search(text):
             self.version = match[1]
         if match := ITERATIONS.search(text):
@@ -205,6 +250,12 @@ class _Reader:
             return
         if self.fresh or not self.tables:
             launched = self.processes * self.of_process if self.processes and self.of_process else None
+            if launched and self.hosts and launched != len(self.hosts) and len(self.starts) == 1:
+                alone = ": each process ran alone, built without MPI=1?" if len(self.hosts) == 1 else ""
+                raise LogError(
+                    f"{self.file}, line {line.number}: {counted(len(self.hosts), 'rank')} listed above, but the "
+                    f"launcher's line starts {launched}{alone}; expected the output of one launch"
+                )
             above = self.program, self.version, self.hosts, launched, self.iterations, self.columns
             self.tables.append(NcclTable(*above, [], None))
             self.fresh = False
@@ -308,7 +359,8 @@ def recognises(text: str) -> bool:
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the all-reduce tables of a log, one half of each. Raises LogError."""
-    file, lines, rows = log.file, log.lines, list[Imported]()
+    file, rows = log.file, list[Imported]()
+    lines = join_rows(file, log.text, log.lines)
     tables = read_tables(file, lines)
     others = _other_collectives(file, tables)
     for number, (table, other) in enumerate(zip(tables, others), start=1):
@@ -322,6 +374,10 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             if all(others):
                 raise refusal
             warnings.warn(f"{refusal}; left out", LogWarning, stacklevel=2)
+    if any(row.ranks == 1 for row in rows):
+        words = f"{file}: tables of 1 rank: did each process run alone, built without MPI=1?"
+        warnings.warn(LogNote(words), stacklevel=2)
+    rows = _with_choices(log, rows)
     if rows and not any(row.times_s for row in rows):
         which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
         raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
@@ -345,6 +401,17 @@ IMPORTER = Importer(
     allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
 )
+
+
+def _with_choices(log: Log, rows: list[Imported]) -> list[Imported]:
+    """Return rows with the algorithm and protocol that NCCL chose at their sizes, where its lines stand in the log."""
+    found = choices_in(log.path, log.text)
+    if found is None:
+        return rows
+    ran: dict[int, list[str]] = defaultdict(list)
+    for choice in found.choices:
+        ran[choice.size_bytes] += [f"{choice.algorithm} {choice.protocol}"] if choice.named else []
+    return [replace(row, ran=tuple(dict.fromkeys(ran[row.size_bytes]))) for row in rows]
 
 
 def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, in_place: bool) -> list[Imported]:

@@ -1,28 +1,32 @@
-"""nccl-tests: the JSON of -J. The time is that of the text: of -I only the headline is taken, which both have."""
+"""nccl-tests: the JSON of -J, and the structured output of a fork; the time is that of the text."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, time_fields, whole, wrong_fields
 from ..row import Asked, Imported, LogError
 from . import Importer
-from .nccl import PROGRAM, TOOL, NcclRow, why_rows_are_others
+from .nccl import PROGRAM, TOOL, NcclRow, factor_fits, ranks_of_factors, why_rows_are_others
 
+KINDS = ('"out_of_place"', '"results"'), ('"oop_time"', '"benchmark"')
+BRACE = re.compile(r"(?m)^\ufeff?[ \t]*\{")  # warnings may stand above
 PRINTED = ("size", "count", "type", "redop", "root")
 
 
 def recognises(text: str) -> bool:
-    """Return whether this is, or begins like, such a file."""
-    return text.lstrip("\ufeff \t\r\n").startswith("{") and '"out_of_place"' in text and '"results"' in text
+    """Return whether a line of this begins such a document."""
+    return any(all(word in text for word in words) for words in KINDS) and BRACE.search(text) is not None
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of one half. Raises LogError: damaged, or of another collective."""
     file = log.file
     try:
-        content = json.loads(log.text.lstrip("\ufeff"))
+        match = BRACE.search(log.text)
+        content, _ = json.JSONDecoder().raw_decode(log.text, match.end() - 1 if match else 0)
     except json.JSONDecodeError as error:
         raise LogError(f"{file}, line {error.lineno}: damaged JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
@@ -48,6 +52,8 @@ IMPORTER = Importer(
 
 
 def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
+    if "benchmark" in content:
+        content = {**content, "results": list(_results_of_fork(content["benchmark"]))}
     names = [str(word) for word in content.get("args", ())[:1]]
     names += [str(result.get("experiment_name") or "") for result in content["results"]]
     programs = {match[1] for name in names if (match := PROGRAM.search(name))}
@@ -66,12 +72,33 @@ def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
     ]
 
 
+def _results_of_fork(benchmark: Sequence[Mapping[str, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Yield the results of {size: {..., oop_time, ip_time}} as -J has them."""
+    for size, result in (item for each in benchmark for item in each.items()):
+        halves = {
+            name: {"time": result[f"{short}_time"], "nwrong": _whole_or_none(result.get(f"{short}_error"))}
+            for name, short in (("out_of_place", "oop"), ("in_place", "ip"))
+            if f"{short}_time" in result
+        }
+        yield {**result, "size": size, **halves}
+
+
+def _whole_or_none(error: Any) -> str | None:
+    """Return a number of wrong elements; a largest error, 2e-07, is none."""
+    return str(error).removesuffix(".0") if str(error).removesuffix(".0").isdecimal() else None
+
+
 def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Return the fields shared by all results. `devices` has the first rank of each process, with threads and GPUs."""
     config = content.get("config") or {}
+    rates = [
+        (str(result["oop_algbw"]), str(result["oop_busbw"])) for result in content["results"] if "oop_busbw" in result
+    ]
+    if not factor_fits(rates, None):
+        raise LogError(f"{file}, line 1: not an all-reduce: busbw / algbw is not 2(p-1)/p")
     hosts = [str(device["hostname"]) for device in config.get("devices") or ()]
     each = prod(whole(str(config.get(name) or 1), name, file, 1) for name in ("nthreads", "ngpus"))
-    ranks = ranks_of(str(len(hosts) * each), file) if hosts else None
+    ranks = ranks_of(str(len(hosts) * each), file) if hosts else ranks_of_factors(rates)
     facts: dict[str, Any] = {"hosts": [host for host in hosts for _ in range(each)]} if hosts else {}
     if "start_time" in content:
         facts["date"] = str(content["start_time"])

@@ -1,6 +1,7 @@
 """Tidy CSV: one row per cell, columns recognised by name, their units by the end of the name, or as --column says."""
 
 import csv
+import io
 import re
 import warnings
 from collections import defaultdict
@@ -185,6 +186,11 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 
 TOOL = "CSV"
 OWN = ({"competitor", "time_definition"}, {"competitor", "arrival_skew_s"})  # columns that only our CSVs have together
+PEEKED = 100_000  # characters of a text, to find its header
+MARKDOWN = re.compile(
+    r"(?m)^[ \t]*\|[^\n]*\|[ \t]*\r?\n[ \t]*\|[ \t:|-]*---[ \t:|-]*\|[ \t]*\r?$"
+)  # a header and its rule
+RULE = re.compile(r"\|[\s:|-]*---[\s:|-]*\|")
 OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
 OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
@@ -194,27 +200,54 @@ Table = dict[str, LogColumn]
 
 def recognises(text: str) -> bool:
     """Return whether the first line that is no comment is a header with the columns of a tidy CSV."""
-    _, header = _header(text)
+    _, header = find_header(text)
     return len(header) > 1 and are_columns(header)
 
 
 def is_summary(text: str) -> bool:
     """Return whether this program wrote the CSV: a summary, or the calls of a launch."""
-    return any(set(_header(text)[1]) >= columns for columns in OWN)
+    return any(set(find_header(text)[1]) >= columns for columns in OWN)
 
 
 def looks_tidy(text: str) -> bool:
     """Return whether that line may be a header that --column completes."""
-    _, header = _header(text)
+    _, header = find_header(text)
     return len(header) > 1 and all(name.strip() and not is_number(name.strip()) for name in header)
 
 
-def _header(text: str) -> tuple[int, list[str]]:
+def find_header(text: str) -> tuple[int, list[str]]:
     """Return the number of lines before the header, and its names."""
-    for number, line in enumerate(text.lstrip("\ufeff").splitlines()[:1000]):
+    for number, line in enumerate(_lines(text[:PEEKED])[:1000]):
         if line.strip() and not line.startswith("#"):
             return number, [name.strip() for name in _split(line)]
     return 0, []
+
+
+def first_fields(text: str) -> list[str]:
+    """Return the fields of the first row below the header."""
+    skipped, _ = find_header(text)
+    lines = (line for line in _lines(text[:PEEKED])[skipped + 1 :] if line.strip() and not line.startswith("#"))
+    return [field.strip() for field in _split(next(lines, ""))]
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a CSV with their ends; of a Markdown table its rows as CSV, and other lines as comments."""
+    text = text.lstrip("\ufeff")
+    lines = text.splitlines(keepends=True)
+    if not MARKDOWN.search(text):
+        return lines
+    rows = [line.strip().strip("|").split("|") if line.lstrip().startswith("|") else [] for line in lines]
+    width = next(len(row) for row in rows if row)
+    return [
+        "#\n" if len(row) != width or RULE.fullmatch(line.strip()) else _csv_line([cell.strip() for cell in row])
+        for row, line in zip(rows, lines)
+    ]
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
 
 
 def _split(line: str) -> list[str]:
@@ -231,7 +264,7 @@ def _delimiter(line: str) -> str:
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows. Raises LogError: a column is missing, or a field does not fit its column."""
     file, text = log.file, log.text.lstrip("\ufeff")
-    skipped, header = _header(text)
+    skipped, header = find_header(text)
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
     if not {"size_bytes", "count"} & set(table):
@@ -242,11 +275,11 @@ def read(log: Log, asked: Asked) -> list[Imported]:
                 f"{place}: column {shown(no_unit[1])} has no unit; add --column {shell_word('='.join(no_unit))}"
             )
         raise LogError(f"{place}: no column of a time; add --column time_us=COLUMN; it has: {listed(header, 30)}")
-    records = _records(file, text, skipped, header, table)
+    records = records_of(file, text, skipped, header, table)
     rows = [
         _imported_row(file, number, fields, table, asked, again)
         for number, fields, again in records
-        if _is_allreduce(fields, table)
+        if is_allreduce(fields, table)
     ]
     if not rows:
         raise LogError(f"{place}: no row of an all-reduce below this header")
@@ -266,14 +299,14 @@ IMPORTER = Importer(
 )
 
 
-def _records(
+def records_of(
     file: str, text: str, skipped: int, header: list[str], table: Table
 ) -> Iterator[tuple[int, dict[str, str], int]]:
     """Yield the number of each line, its fields by name, and how often the header was repeated above it.
 
     A truncated last line is dropped with a warning.
     """
-    lines = text.splitlines(keepends=True)[skipped:]
+    lines = _lines(text)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
     used, again = {column.name for column in table.values()}, 0
     firsts = [at for at, name in enumerate(header) if header.index(name) == at]  # of equal names
@@ -309,7 +342,7 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
     return None if value.lower() in ABSENT else printable(value)
 
 
-def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
+def is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
     """Return whether a row is of an all-reduce; a column `name` may name anything."""
     words = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
     collective = words.removeprefix("mpi").removeprefix("nccl")

@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from allreduce_bench.importers.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
 from allreduce_bench.importers.row import LogError
-from allreduce_bench.which.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
 from allreduce_bench.which.which import which
 
 

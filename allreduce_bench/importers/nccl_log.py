@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..importers.lines import read_text
-from ..importers.row import LogError
+from .lines import read_text
+from .row import LogError
 
 ALLREDUCE, SYMMETRIC = "AllReduce", "symmetric"
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by number
@@ -33,6 +33,9 @@ OPERATIONS = ("sum", "prod", "max", "min", "avg")
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LINE = re.compile(r"(?:(?P<process>[\w.-]+:\d+):\d+\s+)?(?:\[\d+\]\s*)?NCCL INFO (?P<text>.*)")
+HOST = re.compile(  # at the beginning of a line of NCCL, and in nccl-tests' list of ranks
+    r"(?m)^(?:\[[\d :.-]+\] ?)?(?P<host>[\w.-]+):\d+:\d+ (?:\[\d+\] )?NCCL |\bon +(?P<listed>\S+) +device\b"
+)
 ABOUT_A_CHOICE = " Bytes -> "
 MOST_BYTES = 2**63 - 1  # NCCL's sizes are size_t: more is a damaged line
 CHOICE = re.compile(
@@ -98,8 +101,23 @@ class _Line(NamedTuple):
 
 def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
     """Return the choices in the logs of one job, one file or several. Raises LogError: none has any."""
-    texts = [COLOURS.sub("", read_text(path)) for path in paths]
-    lines = [line for path, text in zip(paths, texts) for line in _nccl_lines(path, text)]
+    texts = {path: COLOURS.sub("", read_text(path)) for path in paths}
+    lines = [line for path, text in texts.items() for line in _nccl_lines(path, text)]
+    return _log_of(lines, texts.values(), paths[0])
+
+
+def choices_in(path: Path, text: str) -> NcclLog | None:
+    """Return the choices in the text of a log; None if it has none."""
+    if ABOUT_A_CHOICE not in text:
+        return None
+    try:
+        return _log_of(list(_nccl_lines(path, text)), [text], path)
+    except LogError:
+        return None
+
+
+def _log_of(lines: Sequence[_Line], texts: Iterable[str], path: Path) -> NcclLog:
+    """Return the choices in the lines of one job. Raises LogError: there are none."""
     calls = [(line.process, found) for line in lines if (found := CALL.match(line.text))]
     sizes = _sizes_of_calls(calls)
     choices: dict[Choice, list[str]] = defaultdict(list)  # of one call -> the processes of all calls
@@ -114,7 +132,7 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
         else:
             left_out += ABOUT_A_CHOICE in line.text
     if not choices:
-        raise LogError(_why_nothing(lines, paths[0]))
+        raise LogError(_why_nothing(lines, path))
     counted = [
         choice._replace(calls=len(processes), processes=tuple(dict.fromkeys(processes)))
         for choice, processes in choices.items()
@@ -127,9 +145,20 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
 
 def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
     """Yield the lines of NCCL; a process that they do not name is that of the file."""
+    begin = foreign_begin(text)
     for line in text.splitlines():
-        if found := LINE.search(line):
+        at = begin.search(line) if begin else None  # within a row of a benchmark, too
+        if found := LINE.search(line, at.start() if at else 0):
             yield _Line(found["process"] or path.name, found["text"])
+
+
+def foreign_begin(text: str) -> re.Pattern | None:
+    """Return the pattern with which a line of NCCL begins, by the hosts that a text names; None: it has none."""
+    if "NCCL " not in text:
+        return None
+    hosts = {match["host"] or match["listed"] for match in HOST.finditer(text)}
+    names = "|".join(sorted(map(re.escape, hosts), key=len, reverse=True))
+    return re.compile(rf"(?:\[[\d :.-]+\] ?)?(?:{names}):\d+:\d+ (?:\[\d+\] )?NCCL ") if hosts else None
 
 
 def _choice(line: _Line, sizes: dict[str, dict[int, str]]) -> tuple[str, Choice | None]:
