@@ -158,12 +158,13 @@ def _spread(name: str, values: Sequence[int], logs: Sequence) -> list[int | None
 def runs_of_logs(logs: Sequence[Path], options: Mapping[str, Any]) -> Iterator[dict[Path, Path]]:
     """Yield for each log, or folder of logs, a run folder of its times, which exists until the end of the block.
 
+    Numbers of ranks and the like are given to the logs that do not state them, which are named.
     `options` as of `read_logs`. Raises LogError, OneLineError.
     """
     from ..importers import keep
 
     with TemporaryDirectory(prefix="allreduce-bench-") as place:
-        found = read_logs([[log] for log in logs], options) if logs else ReadLogs([], {}, [])
+        found = read_logs([[log] for log in logs], {**options, "fills": True}) if logs else ReadLogs([], {}, [])
         kept = {log: Path(place) / str(number) for number, log in enumerate(logs)}
         for log, rows in found.rows_of:
             unread = [file for file in found.unread if log in Path(file.path).parents]

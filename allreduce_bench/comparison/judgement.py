@@ -211,8 +211,9 @@ def compare(
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
     replicates = {ranks: replicate_of(baseline, new, ranks) for ranks in {cell.key.ranks for cell in measured}}
     for cell in measured:
-        timing = "" if "time" in {*despite} else cell.timing_difference(bool(conditions & {*OF_TIME}))
-        judged[cell.key] = _judge(cell, replicates[cell.key.ranks], threshold, timing or cell.doubt)
+        ratio_alone = "" if "time" in {*despite} else cell.definitions_of_logs
+        timing = "" if ratio_alone or "time" in {*despite} else cell.timing_difference(bool(conditions & {*OF_TIME}))
+        judged[cell.key] = _judge(cell, replicates[cell.key.ranks], threshold, timing or cell.doubt, ratio_alone)
     return Comparison(
         baseline,
         new,
@@ -247,8 +248,13 @@ def _ranks_and_size(cell: ComparedCell) -> tuple[int, int]:
     return cell.key.ranks, cell.key.size_bytes
 
 
-def _judge(cell: MatchedCell, replicate: Replicate, threshold: float, doubt: str) -> ComparedCell:
-    """Judge a cell that both sides have measured; `doubt`: why it has no verdict, if it has none."""
+def _judge(
+    cell: MatchedCell, replicate: Replicate, threshold: float, doubt: str, ratio_alone: str = ""
+) -> ComparedCell:
+    """Judge a cell that both sides have measured; `doubt`: why it has no verdict, if it has none.
+
+    `ratio_alone`: why only the ratio is told, if it is.
+    """
     launches = [sum(len(of_run) for _, of_run in side) for side in cell.medians_s]
     before, after = (times_of(side, replicate) for side in cell.medians_s)
     rounds = pair_rounds(*(side[0][1] for side in cell.medians_s)) if replicate == ROUND else []
@@ -268,9 +274,9 @@ def _judge(cell: MatchedCell, replicate: Replicate, threshold: float, doubt: str
     )
     if doubt:
         return judged
-    if min(counted) < replicate.fewest:
+    if ratio_alone or min(counted) < replicate.fewest:
         observed = direction_of(judged.printed_ratio or 1.0, threshold)
-        return judged._replace(reason=replicate.lack(min(counted)), observed=observed)
+        return judged._replace(reason=ratio_alone or replicate.lack(min(counted)), observed=observed)
     found = judge_rounds(rounds, threshold) if rounds else judge_pairs(before, after, threshold)
     return judged._replace(verdict=found.verdict, reason=_format_counts(found, replicate), counts=found.counts)
 

@@ -9,6 +9,7 @@ from ..evaluation.doubts import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
 from ..evaluation.summary_row import SummaryRow
 from ..runs.competitor import Competitor
 from ..runs.dtypes import DTYPES
+from ..runs.plan import ImportedPlan
 from ..runs.rows import RunError
 from ..runs.schema import FAILED, NOT_RELIABLE, split_values
 from ..units import format_size, in_ranks
@@ -69,6 +70,15 @@ class MatchedCell(NamedTuple):
         before, after = ([(run, row) for run, row in side if _gravity(row)] for side in (self.before, self.after))
         gravest = max((_gravity(row) for _, row in before), default=0)
         return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
+
+    @property
+    def definitions_of_logs(self) -> str:
+        """Return the definitions of its times, if they differ and a log has one of them; empty: they do not."""
+        rows = [(run, row) for run, row in (*self.before, *self.after) if row["time_s"]]
+        definitions = dict.fromkeys(row["time_definition"] for _, row in rows)
+        if len(definitions) < 2 or not any(isinstance(run.plan, ImportedPlan) for run, _ in rows):
+            return ""
+        return f"other definitions of a time, {' and '.join(definitions)}: the ratio alone, no verdict"
 
     def timing_difference(self, is_condition: bool) -> str:
         """Return how its calls were timed differently, if that matters; empty: it does not.
