@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 from ...units import MAX_RANKS, printable
 from ..contents import LogFile, contents, files_below, is_archive, stem_of_archive
 from ..lines import (
+    ITEMSIZES,
     Log,
     LogLine,
     dtype_of,
+    head_of,
     itemsize_of,
     lines_of,
     op_of,
@@ -35,7 +37,7 @@ from ..row import Asked, Imported, LogError, LogNote, LogUnread
 from . import Importer
 
 TOOL = "PICO"
-NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
+NAME = re.compile(r"([0-9]{1,15})_(.+)\.csv", re.ASCII)
 METADATA, SUMMARY, ALLOCATION = "_metadata.csv", "aggregated_results_summary.csv", "alloc.csv"
 TRAILER = re.compile(r"\s*(?:->\s*)?[A-Za-z][A-Za-z ()_-]*:")  # `Average runtime: 0.000038`, `-> Buffer: 0.5 Gib`
 WARMUPS = 0.2  # of the calls of a file
@@ -59,7 +61,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     unread: list[LogUnread] = []
     for place in _places(log.path, unread):
         try:
-            rows += _rows_of_place(place, unread)
+            rows += _rows_of_place(place, asked, unread)
         except LogError as error:
             unread.append(LogUnread(str(place), str(error)))
     if not rows:
@@ -76,7 +78,7 @@ def files_of(folder: Path) -> list[Path]:
         return [folder] if _has_times(folder) else []
     files = files_below(folder)
     archives = [file for file in files if not _is_of_pico(file) and is_archive(file) and _has_times(file)]
-    if archives or any(NAME.fullmatch(file.name) for file in files):
+    if archives or any(map(_is_named_for_times, files)):
         return sorted([*archives, *filter(_is_of_pico, files)])
     return []
 
@@ -96,7 +98,15 @@ IMPORTER = Importer(
 
 
 def _is_of_pico(file: Path) -> bool:
-    return NAME.fullmatch(file.name) is not None or _says(file)
+    return _is_named_for_times(file) or _says(file)
+
+
+def _is_named_for_times(file: Path) -> bool:
+    """Return whether a file is named for its times; where the name ends in no type, its header tells."""
+    match = NAME.fullmatch(file.name)
+    return match is not None and (
+        _algorithm_and_dtype(match[2], None)[1] is not None or recognises(head_of(file).decode(errors="replace"))
+    )
 
 
 def _says(file: Path) -> bool:
@@ -118,7 +128,7 @@ def _places(path: Path, unread: list[LogUnread]) -> Iterator[Path]:
         yield path
         return
     files = files_of(path)
-    if any(NAME.fullmatch(file.name) for file in files):
+    if any(map(_is_named_for_times, files)):
         yield path
     for archive in files:
         if not _is_of_pico(archive):
@@ -202,7 +212,7 @@ def _rows_of_csv(file: Path, text: str) -> Iterator[Test]:
         raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
 
 
-def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
+def _rows_of_place(place: Path, asked: Asked, unread: list[LogUnread]) -> list[Imported]:
     """Return the cells of an archive, of a folder without the archives in it, or of a file."""
     said = _Said(place, unread)
     tests = {folder: said.test_of(folder) for folder in said.folders}
@@ -229,7 +239,7 @@ def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
         folder = file.path.parent
         if folder in layouts and NAME.fullmatch(file.path.name):
             try:
-                rows.append(_row_of_file(file, tests[folder], layouts[folder]))
+                rows.append(_row_of_file(file, tests[folder], layouts[folder], asked.dtype))
             except LogError as error:
                 unread.append(LogUnread(str(file.path), str(error)))
     return rows
@@ -269,13 +279,15 @@ def _layout(folder: Path, test: Test, said: _Said) -> _Layout:
     return _Layout(ranks, nodes)
 
 
-def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
+def _row_of_file(file: LogFile, test: Test, layout: _Layout, asked_dtype: str | None) -> Imported:
     """Return the row of one file, with its calls."""
     path = file.path
     match = NAME.fullmatch(path.name)
-    if match is None:
+    algorithm, dtype = _algorithm_and_dtype(match[2] if match else "", asked_dtype)
+    if match is None or dtype is None:
         raise LogError(
-            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv"
+            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv; "
+            "rename it, or add --dtype"
         )
     lines = lines_of(text_of_file(path, file.read))
     header = lines[0].text.strip().lower().split(",")
@@ -285,7 +297,6 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
     times_s = tuple(_times_s(path, calls, len(header)))
     if not times_s:
         raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
-    dtype = dtype_of(match[3])
     count = whole(match[1], "the count in its name", str(path))
     state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"}
     return Imported(
@@ -293,7 +304,7 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
         line=2,
         tool=TOOL,
         launch=_launch(path, test),
-        competitor=printable(match[2]),
+        competitor=printable(algorithm),
         dtype=dtype,
         op=op_of(test.get("MPI_Op", "")),
         count=count,
@@ -308,6 +319,13 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
         facts=_facts(test),
         **({"times_s": times_s} if all(times_s) else state),
     )
+
+
+def _algorithm_and_dtype(name: str, asked: str | None) -> tuple[str, str | None]:
+    """Split `ring_over_int32` at its type; a name without one is an algorithm of the type asked for."""
+    begin, _, end = name.rpartition("_")
+    dtype = dtype_of(end)
+    return (begin, dtype) if begin and dtype in ITEMSIZES else (name, dtype_of(asked or ""))
 
 
 def _calls_and_trailer(lines: Sequence[LogLine]) -> tuple[Sequence[LogLine], bool]:
