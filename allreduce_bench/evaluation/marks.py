@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..machine.traffic import format_traffic, parse_traffic
 from ..runs.rows import Row
-from ..runs.schema import FINAL, join_values
+from ..runs.schema import FINAL, QUANTILES_OF_LOGS, join_values
 from ..stats import median
 from .summary_row import Accident, SummaryRow
 
@@ -98,7 +98,9 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
     """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
     energies_j = _real_values(done, "energy_j")
-    return {
+    of_logs = {name: known_median(_real_values(done, name)) for name in QUANTILES_OF_LOGS}
+    return {  # type: ignore[return-value]
+        **{name: value for name, value in of_logs.items() if value is not None},
         "stopped": _joined(done, "stopped"),
         "start": _joined(done, "start"),
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),

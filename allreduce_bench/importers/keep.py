@@ -17,7 +17,7 @@ from ..runs.identified import Identified, Ran, identified_of, joined, keep_ident
 from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import RunError
-from ..runs.schema import UNKNOWN_PLACEMENT, join_values
+from ..runs.schema import QUANTILES, QUANTILES_OF_LOGS, UNKNOWN_PLACEMENT, join_values
 from ..units import few, in_ranks, shell_word
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread, named_by_cache
@@ -243,6 +243,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "wrong": sum(wrong) if wrong else None,
         "imb_t_max_s": _mean([timed_row.imb_t_max_s for timed_row in timed]),
         "nccl_tests_s": _mean([timed_row.nccl_tests_s for timed_row in timed]),
+        **{name: _mean([row.quantiles_s.get(int(QUANTILES[name])) for row in timed]) for name in QUANTILES_OF_LOGS},
     }
     return mark, calls
 

@@ -85,6 +85,7 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
+    quantiles_s: Mapping[int, float] = field(default_factory=dict)  # percentiles of the calls, seconds
     # float64 [4, call, rank]: begin, ready, entry and exit of each of times_s, seconds on a common clock
     stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)
     clock_error_s: float | None = None  # of that clock

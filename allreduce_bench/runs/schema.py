@@ -26,9 +26,12 @@ EQUAL = "equal"  # within 5 % of the lowest time; the lowest too, where another 
 UNCLEAR = "unclear"  # indistinguishable from the lowest time; the lowest too, if there is no fastest
 SLOWER = "slower"
 GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"  # of times, best first
-Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
+Quantile = Literal["p5_s", "p25_s", "p50_s", "p75_s", "p90_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> percentile of the calls
-QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
+QUANTILES: dict[Quantile, float] = {
+    **{"p5_s": 5, "p25_s": 25, "p50_s": 50, "p75_s": 75, "p90_s": 90, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
+}
+QUANTILES_OF_LOGS: tuple[Quantile, ...] = ("p50_s", "p90_s", "p95_s", "p99_s")  # that other tools print
 
 
 def state_words(state: str) -> str:
@@ -138,6 +141,10 @@ class MarkColumns(_CellColumns, total=False):
     energy_j: _Energy
     energy_idle_share: _IdleShare
     energy_counters: _Counters
+    p50_s: Annotated[float | None, _quantile("p50_s")]
+    p90_s: Annotated[float | None, _quantile("p90_s")]
+    p95_s: Annotated[float | None, _quantile("p95_s")]
+    p99_s: Annotated[float | None, _quantile("p99_s")]
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock")]
     late_by_s: _LateBy
     stamps_crc32: Annotated[str | None, Column("CRC-32 of the file of stamps")]
@@ -185,7 +192,9 @@ class SummaryColumns(_CellColumns, total=False):
     max_s: Annotated[float, Column("slowest call")]
     p5_s: Annotated[float | None, _quantile("p5_s")]
     p25_s: Annotated[float | None, _quantile("p25_s")]
+    p50_s: Annotated[float | None, _quantile("p50_s")]
     p75_s: Annotated[float | None, _quantile("p75_s")]
+    p90_s: Annotated[float | None, _quantile("p90_s")]
     p95_s: Annotated[float | None, _quantile("p95_s")]
     p99_s: Annotated[float | None, _quantile("p99_s")]
     p99_9_s: Annotated[float | None, _quantile("p99_9_s")]

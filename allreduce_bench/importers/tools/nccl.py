@@ -71,6 +71,7 @@ STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"(?:#|^)\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
 # columns from one time to the next: time algbw busbw #wrong, and those of -I; less #wrong
 HALF, HALF_PER_ITERATION, HALF_UNCHECKED = 4, 8, 3
+P99 = 6  # place of i_p99 in a half of -I: i_min, i_max, i_p99, i_cv%
 
 Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
 
@@ -96,6 +97,7 @@ class Half(NamedTuple):
     algbw: str
     busbw: str
     wrong: str
+    p99: str = ""  # of -I
 
 
 class NcclRow(NamedTuple):
@@ -304,7 +306,11 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
     if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
         return None
     halves = [
-        Half(*values[start : start + min(half, HALF)], *["N/A"] * (half < HALF))
+        Half(
+            *values[start : start + min(half, HALF)],
+            *["N/A"] * (half < HALF),
+            values[start + P99] if half == HALF_PER_ITERATION and len(values) > start + P99 else "",
+        )
         for start in (0, half)
         if len(values) >= start + min(half, HALF)
     ]
@@ -527,6 +533,8 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
         return fields | {"state": "skipped", "reason": "the log says N/A"}
     time_s = seconds(half.time, columns.unit_s, "the time", place)
     fields |= time_fields(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
+    if is_number(half.p99):
+        fields["quantiles_s"] = {99: seconds(half.p99, columns.unit_s, "i_p99", place)}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
         fields |= wrong_fields(half.wrong, place)
     return fields

@@ -127,6 +127,12 @@ def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
     time_s = seconds(printed, US, "time", place)
     fields |= time_fields(time_s, f"{printed} us")
     fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
+    if per_iteration := result.get(f"{half}_per_iter"):
+        fields["quantiles_s"] = {
+            share: seconds(str(per_iteration[f"p{share}_us"]), US, f"p{share}_us", place)
+            for share in (50, 95, 99)
+            if f"p{share}_us" in per_iteration
+        }
     if times.get("nwrong") is not None:
         fields |= wrong_fields(str(times["nwrong"]), place)
     return fields

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ...runs.schema import QUANTILES, QUANTILES_OF_LOGS
 from ...units import MAX_RANKS
 from ..lines import (
     NOISE,
@@ -189,6 +190,11 @@ class _Reader:
             self._take_dtype(dtype_of(match[1]))
         elif HEADER.match(line.text.lstrip()):
             self._begin(self.banner, line, *_columns(line.text, f"{self.file}, line {line.number}"))
+            others = set(re.findall(r"\bP([0-9]{1,2}) Tail", line.text)) - {
+                f"{QUANTILES[name]:g}" for name in QUANTILES_OF_LOGS
+            }
+            if others:
+                warn_of_row(self.file, line, f"percentiles that have no column: {listed(sorted(others))}")
         elif is_whole((line.text.split() or [""])[0]) and not NOISE.match(line.text):
             if self.current is None:
                 self._begin(self.banner, line, FULL[:2], US)
@@ -259,6 +265,11 @@ def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dic
     fields: dict = {**time_fields(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
         fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
+    percentiles = {name: text for name, text in values.items() if re.fullmatch(r"P[0-9]{1,2} Tail Lat", name)}
+    if percentiles:
+        fields["quantiles_s"] = {
+            int(name[1:].split()[0]): seconds(text, of_times, name, place) for name, text in percentiles.items()
+        }
     if "max" in values:
         fields["imb_t_max_s"] = real(values["max"], "the max latency", place) * of_times
     check = values.get("check")
