@@ -2,10 +2,11 @@
 
 import random
 import re
+import time
 
 import pytest
 from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
-from places import LOGS
+from places import DATA, LOGS
 
 from allreduce_bench.importers import Asked, LogError, read, reading, recognise
 
@@ -125,17 +126,17 @@ def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_pa
         read(path, Asked(ranks=2))
 
 
-MUTATED = 2000
+MUTATED = 3000
 
 
 NUMBERS = (b"nan", b"inf", b"-1", b"1e999", b"9" * 5000, b"0", b"", b"0x10", b"1.5", "\u0664".encode())
 
 
 def mutilated(content: bytes, draw: random.Random) -> bytes:
-    """The content with lines cut, doubled or shuffled, bytes flipped, or numbers replaced by odd ones."""
+    """The content with lines cut, doubled or shuffled, bytes flipped, numbers replaced by odd ones, or line ends."""
     lines = content.splitlines(keepends=True)
     for _ in range(draw.randint(1, 4)):
-        place, kind = draw.randrange(len(lines)), draw.randrange(7)
+        place, kind = draw.randrange(len(lines)), draw.randrange(9)
         if kind == 0:
             lines = lines[: place + 1]
             lines[-1] = lines[-1][: draw.randrange(len(lines[-1]) + 1)]
@@ -154,6 +155,10 @@ def mutilated(content: bytes, draw: random.Random) -> bytes:
             lines[place] = b" ".join(words)
         elif kind == 5:
             del lines[place : place + draw.randint(1, 10)]
+        elif kind == 6:
+            lines = [line.rstrip(b"\r\n") + b"\r\n" for line in lines]
+        elif kind == 7:
+            lines[place] += draw.choice([b"\0", b"n1:77:77 [0] NCCL INFO 8 channels\n", b"\xff\xfe", b"{", b'"', b"|"])
         else:
             fields = lines[place].split(b",")
             fields[draw.randrange(len(fields))] = draw.choice(NUMBERS)
@@ -166,10 +171,12 @@ def mutilated(content: bytes, draw: random.Random) -> bytes:
 def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
     good = {"time": 10.5, "alg_bw": 0.8, "bus_bw": 1.4, "nwrong": 0.0}
     more = [CSV, nccl_json(*(result(8 << i, good) for i in range(9))).replace("{", "\n{"), "highest\n" + "2000\n" * 50]
-    originals = [*((LOGS / name).read_bytes() for name in CASES), *(text.encode() for text in more)]
+    originals = [path.read_bytes() for folder in (LOGS, DATA / "field_inputs") for path in sorted(folder.iterdir())]
+    originals += [text.encode() for text in more]
     draw, read_well = random.Random(5), 0
     for number in range(MUTATED):
-        path = log(tmp_path, mutilated(originals[number % len(originals)], draw), "64_ring_int32.csv")
+        content = originals[number % len(originals)] + (draw.choice(originals) if draw.random() < 0.1 else b"")
+        path = log(tmp_path, mutilated(content, draw), "64_ring_int32.csv")
         try:
             rows = read(path, Asked(in_place=False, dtype=draw.choice([None, None, "float32"])))
         except LogError as error:
@@ -179,6 +186,45 @@ def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
         assert rows and all(row.time_s is None or 0 < row.time_s < 1e7 for row in rows)
         assert all(0 <= row.size_bytes <= 1e17 and (row.ranks is None or 0 < row.ranks <= 1e6) for row in rows)
     assert MUTATED / 4 < read_well < MUTATED
+
+
+FIELD = DATA / "field_inputs"
+OTHERS = [OTHER, IMB.replace("Benchmarking Allreduce", "Benchmarking Allgather")]
+OTHERS += [NCCL.replace("all_reduce_perf", "all_gather_perf").replace("   sum ", "  none ")]
+OTHERS += [path.read_text() for path in sorted(FIELD.glob("nccl_*reduce*_*")) + [FIELD / "imb_multi.txt"]]
+OTHERS += [(FIELD / "nccl_broadcast_2ranks.txt").read_text()]
+OTHERS += [(FIELD / "rccl_now.json").read_text().replace("AllReduce", "AllGather")]
+OTHERS += [(FIELD / "ucc_perftest.txt").read_text().replace("Allreduce", "Allgather")]
+OTHERS += [(FIELD / "dsbench.txt").read_text().replace("all_reduce", "all_gather")]
+
+
+@pytest.mark.filterwarnings("ignore::allreduce_bench.importers.LogWarning")
+@pytest.mark.parametrize("number", range(len(OTHERS)))
+def test_no_other_collective_is_an_all_reduce_however_it_is_cut_or_shuffled(number, tmp_path):
+    lines, draw = OTHERS[number].splitlines(keepends=True), random.Random(number)
+    damaged = [lines[:end] for end in range(1, len(lines))] + [draw.sample(lines, len(lines)) for _ in range(20)]
+    for some in damaged:
+        with pytest.raises(LogError):
+            read(log(tmp_path, "".join(some)), Asked(ranks=8))
+
+
+@pytest.mark.parametrize("name", ["osu", "imb", "nccl", "csv", "rccl", "ds_bench", "ucc", "stas", "wide", "markdown"])
+def test_three_megabytes_take_two_seconds(name, tmp_path):
+    texts = {
+        "osu": OSU,
+        "imb": IMB,
+        "nccl": NCCL,
+        "csv": CSV.replace("system,", "").replace("here,", "").replace("there,", ""),
+    }
+    files = {"rccl": "rccl_now.csv", "ds_bench": "dsbench.txt", "ucc": "ucc_perftest.txt", "stas": "stas.txt"}
+    files |= {"wide": "wide.csv", "markdown": "wide.md"}
+    text = texts.get(name) or (FIELD / files[name]).read_text()
+    last = text.splitlines(keepends=True)[-1]
+    many = text + (last if name in ("csv", "wide", "markdown", "rccl") else text) * (3 * 10**6 // len(text))
+    path = log(tmp_path, many[: 3 * 10**6].rpartition("\n")[0] + "\n")
+    begin = time.process_time()
+    assert read(path, Asked(ranks=8 if name == "osu" else None))
+    assert time.process_time() - begin < 10  # 2 s or less where nothing else runs
 
 
 def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):

@@ -22,7 +22,8 @@ def recognises(text: str) -> bool:
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the all_reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
-    return [row for table in tables_of(log, HEAD, ROW) for row in _rows(log.file, table, "GBps" in log.text)]
+    in_bytes = "BusBW (GBps)" in log.text
+    return [row for table in tables_of(log, HEAD, ROW) for row in _rows(log.file, table, in_bytes)]
 
 
 IMPORTER = Importer(

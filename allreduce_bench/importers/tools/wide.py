@@ -3,13 +3,13 @@
 import re
 from typing import Any, NamedTuple
 
-from ...runs.competitor import NATIVE
 from ...units import printable
 from ..lines import (
     COLLECTIVE_LETTERS,
     SECONDS,
     Log,
     dtype_of,
+    itemsize_of,
     op_of,
     ranks_of,
     seconds,
@@ -55,27 +55,24 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     skipped, header = tidy.find_header(log.text)
     known = tidy.recognised_columns(header, {}, log.file)
     others = [name for name, _ in table.competitors.values() if _is_other_collective(name)]
-    rows = []
-    for number, fields, _ in tidy.records_of(log.file, log.text, skipped, header, {}):
+    used, rows = {name: tidy.LogColumn(name) for name in header}, list[Imported]()
+    for number, fields, _ in tidy.records_of(log.file, log.text, skipped, header, used):
         if not tidy.is_allreduce(fields, known):
             continue
         words, place = list(fields.values()), f"{log.file}, line {number}"
-        common: dict[str, Any] = {"file": log.file, "line": number, "tool": tidy.TOOL, "launch": log.file}
-        if "ranks" in known:
-            common["ranks"] = ranks_of(fields[known["ranks"].name], place)
+        size_bytes = _size(words[table.place], table.power, place)
+        dtype = dtype_of(fields[known["dtype"].name] if "dtype" in known else asked.dtype or "")
+        common: dict[str, Any] = {
+            **{"file": log.file, "line": number, "tool": tidy.TOOL, "launch": log.file, "time_definition": "wide"},
+            "ranks": ranks_of(fields[known["ranks"].name], place) if "ranks" in known else asked.ranks,
+            "size_bytes": size_bytes,
+            "count": size_bytes // itemsize_of(dtype) if size_bytes % itemsize_of(dtype) == 0 else None,
+            "dtype": dtype,
+            "op": op_of(fields[known["op"].name]) if "op" in known else None,
+        }
         for at, (name, unit) in table.competitors.items():
             if name not in others:
-                rows.append(
-                    Imported(
-                        **common,
-                        size_bytes=_size(words[table.place], table.power, place),
-                        competitor=NATIVE if name.lower() == NATIVE else printable(name),
-                        dtype=dtype_of(fields[known["dtype"].name]) if "dtype" in known else None,
-                        op=op_of(fields[known["op"].name]) if "op" in known else None,
-                        time_definition="wide",
-                        **_time(words[at], unit, place),
-                    )
-                )
+                rows.append(Imported(**common, competitor=printable(name), **_time(words[at], unit, place)))
     if not rows:
         raise LogError(f"{log.file}, line {skipped + 1}: no row of an all-reduce below this header")
     warn_of_others(log.file, others)
