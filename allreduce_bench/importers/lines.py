@@ -196,7 +196,7 @@ class Launched(NamedTuple):
 
 def launched_by(text: str) -> Launched | None:
     """Return what a line says that starts a benchmark, such as `mpirun -np 8 ./osu_allreduce`; None for another."""
-    match = LAUNCHED.search(text)
+    match = LAUNCHED.search(text) if "run" in text or "mpiexec" in text else None
     if not match:
         return None
     options = match[2] or match[3] or ""
@@ -439,7 +439,7 @@ def _take_texts(value: Any, place: str, found: list[tuple[str, str]]) -> None:
     )
     text = "\n".join(item for _, item in items if isinstance(item, str))
     if "\n" in text:
-        found.append((place or "text", f"{text}\n"))
+        found.append((place or "text", text.rstrip("\n") + "\n"))
     for name, item in items:
         if isinstance(item, dict | list):
             _take_texts(item, f"{place}.{name}".lstrip("."), found)

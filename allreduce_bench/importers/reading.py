@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +186,15 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
             found.files += 1
             try:
                 _refuse_options(folder, importer, asked)
-                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked), asked)
+                rows = importer.read(Log(folder, ""), asked)
             except LogError as error:
                 found.refused.append((folder, error))
+                continue
+            for file, rows_of_file in groupby(rows, attrgetter("file")):
+                try:
+                    found.take(_whole(folder, list(rows_of_file), asked), asked)
+                except LogError as error:
+                    found.refused.append((Path(file), error))
     for file in contents(folder) if folder not in taken else ():
         if file.path not in taken:
             found.files += 1

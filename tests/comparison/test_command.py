@@ -540,3 +540,19 @@ def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(bas
     assert cell["verdict"] == "undecided"
     assert "calls begun by barrier and round_time are not compared below 64 KiB" in cell["reason"]
     assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}
+
+
+OSU = "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)\n8     1.50\n65536     20.50\n"
+
+
+def test_a_log_beside_a_run_has_ratios_and_a_number_of_ranks_is_given_to_logs_without_one(base, tmp_path):
+    (tmp_path / "silent.log").write_text(OSU)
+    (tmp_path / "stated.log").write_text(f"mpirun -np 2 ./osu_allreduce\n{OSU.replace('1.50', '1.80')}")
+    found = compare(tmp_path / "silent.log", tmp_path / "stated.log", "-n", 2)
+    assert "silent.log: taken with --ranks 2" in found.stderr and "stated.log: taken" not in found.stderr
+    assert "1.200  (slower)" in found.stdout
+    cells = judged(base, tmp_path / "stated.log")["cells"]
+    assert [bool(cell["observed"] and cell["ratio"]) for cell in cells] == [True, True]
+    found = compare(base, tmp_path / "stated.log")
+    assert "other definitions of a time, max_local and osu_avg: the ratio alone" in found.stdout
+    assert found.exit_code == 1 and "no cell was decided" in found.stderr

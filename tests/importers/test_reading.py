@@ -1,14 +1,15 @@
 """Any log: what stands in every file of data/logs, counted by hand, and what logs do to their readers."""
 
+import json
 import random
 import re
 import time
 
 import pytest
-from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
+from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result, times
 from places import DATA, LOGS
 
-from allreduce_bench.importers import Asked, LogError, read, reading, recognise
+from allreduce_bench.importers import Asked, LogError, LogWarning, read, reading, recognise
 
 K, M, G = 1024, 1024**2, 1024**3
 CASES = {  # file -> rows, {ranks: nodes}, first and last size, first and last time in us, type, definition
@@ -225,6 +226,63 @@ def test_three_megabytes_take_two_seconds(name, tmp_path):
     begin = time.process_time()
     assert read(path, Asked(ranks=8 if name == "osu" else None))
     assert time.process_time() - begin < 10  # 2 s or less where nothing else runs
+
+
+LAUNCHED = "mpirun -np 2 ./osu_allreduce"
+DOCUMENTS = {  # in what people keep OSU's output as strings
+    "object": {"configuration": {"num_procs": 2}, "data": {"command": LAUNCHED, "stdout": OSU}},
+    "list": [{"command": LAUNCHED, "output": OSU}],
+    "lines": {"log": [LAUNCHED, *OSU.splitlines()]},
+    "text": f"{LAUNCHED}\n{OSU}",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_output_kept_as_strings_of_a_json_document_is_read(name, tmp_path):
+    path = log(tmp_path, json.dumps(DOCUMENTS[name], indent=1))
+    rows = read(path)
+    assert times(rows) == {4: 1.5, 8: 2.5, 16: 3.5} and {row.ranks for row in rows} == {2}
+    assert {row.files for row in rows} == {(str(path),)}
+
+
+def test_each_text_of_a_document_is_a_launch_and_what_cannot_be_read_is_named(tmp_path):
+    texts = [{"output": OSU}, {"output": OTHER}, {"output": OSU.replace("1.50", "1.60")}, {"output": "as\nit is"}]
+    for document in (json.dumps(texts), "\n".join(map(json.dumps, texts))):
+        with pytest.warns(LogWarning, match="found: MPI Alltoall; left out"):
+            rows = read(log(tmp_path, document))
+        assert len(rows) == 6 and len({row.launch for row in rows}) == 2
+    with pytest.raises(LogError, match="line 6: no row of an all-reduce"):
+        read(log(tmp_path, json.dumps([{"output": OTHER}])))
+
+
+@pytest.mark.parametrize(
+    ("above", "library"),
+    [
+        ("NCCL version 2.18.3+cuda12.2\n", "NCCL 2.18.3"),
+        ("RCCL version : 2.20.5-HEAD:abc\n", "RCCL 2.20.5"),
+        ("# nccl-tests version 2.17.6 nccl-headers=22808 nccl-library=22808\n", "NCCL 2.28.8"),
+        ("[0] MPI startup(): Intel(R) MPI Library, Version 2021.10  Build 1\n", "Intel MPI 2021.10"),
+        ("mpirun (Open MPI) 4.1.6\n", "Open MPI 4.1.6"),
+        ("NCCL version 2.18.3\nNCCL version 2.19.4\n", None),
+    ],
+)
+def test_a_library_that_a_log_states_is_taken(above, library, tmp_path):
+    assert {row.library for row in read(log(tmp_path, above + OSU))} == {library}
+
+
+@pytest.mark.parametrize("prefix", ["[STAT]: ", "[STAT]:", "\\"])
+def test_what_scripts_and_markdown_put_before_a_line_is_left_out(prefix, tmp_path):
+    text = "".join(
+        f"{prefix}{line}\n" if line[:1] in "#" or prefix[:1] == "[" else f"{line}\n" for line in OSU.splitlines()
+    )
+    assert times(read(log(tmp_path, text))) == {4: 1.5, 8: 2.5, 16: 3.5}
+
+
+def test_numbers_that_only_fill_gaps_contradict_nothing_and_are_said(tmp_path):
+    stated, silent = log(tmp_path, f"{LAUNCHED}\n{OSU}"), log(tmp_path, OSU, "b.log")
+    assert {row.ranks for row in read(stated, Asked(ranks=4, fills=True))} == {2}
+    with pytest.warns(LogWarning, match=r"b\.log: taken with --ranks 4"):
+        assert {row.ranks for row in read(silent, Asked(ranks=4, fills=True))} == {4}
 
 
 def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):

@@ -143,18 +143,26 @@ def join_rows(file: str, text: str, lines: Sequence[LogLine]) -> Sequence[LogLin
     """
     begin = foreign_begin(text)
     joined: list[LogLine] = []
+    half_alone: set[int] = set()  # places of rows of one half that began without any: which half is it?
     for line in lines:
         at = begin.search(line.text) if begin else None
         own = LogLine(line.number, line.text[: at.start()], line.ended) if at else line
         if joined and VALUES.fullmatch(own.text) and BROKEN.fullmatch(joined[-1].text):
             whole_row = joined[-1]._replace(text=f"{joined[-1].text} {own.text}")
             if _fits_itself(whole_row):
+                place, whole_parsed = len(joined) - 1, parse_row(whole_row, HALF)
+                if whole_parsed and len(whole_parsed.halves) > 1:
+                    half_alone.discard(place)
+                elif parse_row(joined[-1], HALF) is None:
+                    half_alone.add(place)
                 joined[-1] = whole_row
                 continue
             warn_of_row(file, own, f"{shown(own.text)} does not fit the row above: algbw is not size / time, or busbw")
         if own.text.strip() or not at:
             joined.append(own)
-    return joined
+    for place in half_alone:
+        warn_of_row(file, joined[place], f"{shown(joined[place].text)} has one half, and it is open which")
+    return [line for place, line in enumerate(joined) if place not in half_alone]
 
 
 def _fits_itself(line: LogLine) -> bool:

@@ -94,6 +94,8 @@ COLUMNS = {
     "Max Latency": "max",
     "Iterations": "iterations",
 }
+PERCENTILE = re.compile(r"P[0-9]{1,2}")  # of -z
+KEPT = [f"P{QUANTILES[name]:g}" for name in QUANTILES_OF_LOGS]
 CHECKS = ("Pass", "Fail")
 FULL = ("size", "avg", "min", "max", "iterations")  # of -f: version 7.3 prints them below a header of two columns
 
@@ -190,11 +192,8 @@ class _Reader:
             self._take_dtype(dtype_of(match[1]))
         elif HEADER.match(line.text.lstrip()):
             self._begin(self.banner, line, *_columns(line.text, f"{self.file}, line {line.number}"))
-            others = set(re.findall(r"\bP([0-9]{1,2}) Tail", line.text)) - {
-                f"{QUANTILES[name]:g}" for name in QUANTILES_OF_LOGS
-            }
-            if others:
-                warn_of_row(self.file, line, f"percentiles that have no column: {listed(sorted(others))}")
+            if others := [name for name in self.tables[-1].columns if PERCENTILE.fullmatch(name) and name not in KEPT]:
+                warn_of_row(self.file, line, f"percentiles that have no column: {listed(others)}")
         elif is_whole((line.text.split() or [""])[0]) and not NOISE.match(line.text):
             if self.current is None:
                 self._begin(self.banner, line, FULL[:2], US)
@@ -233,6 +232,7 @@ def _columns(header: str, place: str) -> tuple[tuple[str, ...], float]:
     for name in names[1:]:
         match = re.fullmatch(r"(.*?)\s*(?:\(([^()]*)\))?", name)
         bare, unit = match.groups() if match else (name, None)
+        bare = bare.removesuffix(" Tail Lat")
         columns.append("check" if bare == "Validation" else COLUMNS.get(bare, bare))
         of_times = unit_s(unit, place) if unit and columns[-1] == "avg" else of_times
     return tuple(columns), of_times
@@ -265,11 +265,7 @@ def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dic
     fields: dict = {**time_fields(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
         fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
-    percentiles = {name: text for name, text in values.items() if re.fullmatch(r"P[0-9]{1,2} Tail Lat", name)}
-    if percentiles:
-        fields["quantiles_s"] = {
-            int(name[1:].split()[0]): seconds(text, of_times, name, place) for name, text in percentiles.items()
-        }
+    fields["quantiles_s"] = {int(n[1:]): seconds(values[n], of_times, n, place) for n in KEPT if n in values}
     if "max" in values:
         fields["imb_t_max_s"] = real(values["max"], "the max latency", place) * of_times
     check = values.get("check")

@@ -189,3 +189,62 @@ def test_the_line_below_a_header_says_the_unit_too(tmp_path):
     assert times(read(log(tmp_path, NCCL.replace("(us)", "(ms)"))))[128 * M] == 1916400
     with pytest.raises(LogError, match="times is 'cycles'"):
         read(log(tmp_path, NCCL.replace("(us)", "(cycles)")))
+
+
+SPLIT = (FIELD / "nccl_split.txt").read_text()
+CHOSE = "node0:1:1 [0] NCCL INFO AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..7}}\n"
+
+
+@pytest.mark.parametrize("digits", ["1node", "node0", "ip-10-0-0-1"])
+def test_rows_that_lines_of_nccl_broke_are_joined_where_their_halves_fit(digits, tmp_path):
+    text = SPLIT.replace("node0", digits)
+    assert times(read(log(tmp_path, text))) == {8 * M: 83.33, 16 * M: 160.1, 32 * M: 310.0}
+    assert times(read(log(tmp_path, text), Asked(in_place=True))) == {8 * M: 80.98, 16 * M: 158.2, 32 * M: 308.1}
+
+
+def test_halves_that_do_not_fit_are_named(tmp_path):
+    with pytest.warns(LogWarning, match="line 14: .*does not fit the row above"):
+        assert times(read(log(tmp_path, SPLIT.replace("308.1 ", "999.1 "))))[32 * M] == 310.0
+    with pytest.warns(LogWarning, match=r"line (8|11): .*(does not fit|no whole row)"):
+        assert 8 * M not in times(read(log(tmp_path, SPLIT.replace("   83.33  100.66", "   83.33  555.55"))))
+
+
+def test_both_halves_may_stand_in_one_line(tmp_path):
+    lines = SPLIT.splitlines(keepends=True)
+    text = "".join([*lines[:9], lines[9][:32] + lines[10], *lines[11:]])
+    assert times(read(log(tmp_path, text)))[8 * M] == 83.33
+
+
+def test_a_half_alone_is_named_since_it_may_be_either(tmp_path):
+    lines = SPLIT.splitlines(keepends=True)
+    with pytest.warns(LogWarning, match="line 8: .* has one half, and it is open which"):
+        assert 8 * M not in times(read(log(tmp_path, "".join(lines[:9] + lines[10:]))))
+
+
+def test_what_nccl_chose_stands_beside_the_time(tmp_path):
+    rows = read(log(tmp_path, SPLIT + CHOSE.format(8 * M, "RING") + CHOSE.format(16 * M, "NVLS")))
+    assert [row.ran for row in rows] == [("ring Simple",), ("nvls Simple",), ()]
+    assert {row.ran for row in read(log(tmp_path, SPLIT))} == {()}
+
+
+@pytest.mark.parametrize("above", ["mpirun -np 4 all_reduce_perf -g 2\n", "srun -n 4 all_reduce_perf\n"])
+def test_ranks_that_the_launcher_and_the_list_of_ranks_state_differently_are_refused(above, tmp_path):
+    with pytest.raises(LogError, match="2 ranks listed above, but the launcher's line starts 8"):
+        read(log(tmp_path, above + SPLIT))
+    assert len(read(log(tmp_path, above + above.replace("4", "1") + SPLIT))) == 3  # a script that names all its starts
+
+
+def test_a_process_that_ran_alone_is_said(tmp_path):
+    alone = (FIELD / "nompi.txt").read_text().splitlines(keepends=True)
+    text = "".join([*alone[:3], alone[6], *alone[8:12], alone[16]])
+    with pytest.warns(LogWarning, match="built without MPI=1"):
+        assert {row.ranks for row in read(log(tmp_path, text))} == {1}
+    with pytest.raises(LogError, match="1 rank listed above, .* starts 2: each process ran alone, built without MPI=1"):
+        read(log(tmp_path, f"mpirun -np 2 ./all_reduce_perf -g 1\n{text}"))
+
+
+def test_the_99th_percentile_of_each_iteration_is_kept(tmp_path):
+    line = "1048576 262144 float sum -1 19.1 54.9 54.9 0 17.0 30.0 29.5 5.1 19.0 55.2 55.2 0 17.0 31.0 30.5 5.0\n"
+    for in_place, p99 in ((False, 29.5), (True, 30.5)):
+        (row,) = read(log(tmp_path, line), Asked(in_place=in_place))
+        assert row.quantiles_s == pytest.approx({99: p99 * 1e-6})
