@@ -98,9 +98,7 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
     """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
     energies_j = _real_values(done, "energy_j")
-    of_logs = {name: known_median(_real_values(done, name)) for name in QUANTILES_OF_LOGS}
-    return {  # type: ignore[return-value]
-        **{name: value for name, value in of_logs.items() if value is not None},
+    row: SummaryRow = {
         "stopped": _joined(done, "stopped"),
         "start": _joined(done, "start"),
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
@@ -113,6 +111,10 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
         "late_by_s": known_median(_real_values(done, "late_by_s")),
     }
+    for name in QUANTILES_OF_LOGS:
+        if (value := known_median(_real_values(done, name))) is not None:
+            row[name] = value
+    return row
 
 
 def known_median(values: Iterable[float | None]) -> float | None:

@@ -230,7 +230,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
     timed = [row for row in rows if row.state == "done"] if row.state == "done" else []
     calls = [call for timed_row in timed for call in _calls(timed_row)]
     wrong = [counted.wrong for counted in rows if counted.wrong is not None]
-    mark = {
+    mark: dict[str, Any] = {
         "competitor": row.competitor,
         "segment": row.segment,
         "ranks": launch.ranks,
@@ -243,8 +243,9 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "wrong": sum(wrong) if wrong else None,
         "imb_t_max_s": _mean([timed_row.imb_t_max_s for timed_row in timed]),
         "nccl_tests_s": _mean([timed_row.nccl_tests_s for timed_row in timed]),
-        **{name: _mean([row.quantiles_s.get(int(QUANTILES[name])) for row in timed]) for name in QUANTILES_OF_LOGS},
     }
+    for name in QUANTILES_OF_LOGS:
+        mark[name] = _mean([timed_row.quantiles_s.get(int(QUANTILES[name])) for timed_row in timed])
     return mark, calls
 
 

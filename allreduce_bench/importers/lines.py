@@ -47,10 +47,8 @@ NOISE = re.compile(  # of scripts: `0 upgraded, 0 newly installed`; a time that 
 )
 
 
-# tables of other benchmarks
-NUMBERED = re.compile(r"[|\s]*[0-9]")  # begins like a row
-FACT = re.compile(r"[-\s]*([A-Za-z][\w ]*):\s+(\S.*)")  # `Datatype:   float32`
-COLLECTIVE_LETTERS = re.compile(r"[\W_]+")
+# collectives
+SEPARATORS_OF_WORDS = re.compile(r"[\W_]+")
 
 
 # libraries
@@ -130,43 +128,9 @@ class LogLine(NamedTuple):
     ended: bool  # by a line end; the last line of a truncated file is not
 
 
-class LogTable(NamedTuple):
-    """A table of an all-reduce, and what stands above it."""
-
-    place: str  # `FILE, table 1`
-    head: re.Match  # the line that begins it
-    facts: dict[str, str]  # of the lines between, such as `Datatype: float32`; names in small letters
-    launched: int | None  # ranks by the launcher's line above
-    rows: list[tuple[LogLine, re.Match]]
-
-
-def tables_of(log: Log, head: re.Pattern, row: re.Pattern) -> list[LogTable]:
-    """Return the tables of all-reduces that have rows: those whose `head` names one in its first group.
-
-    Half rows and a last row that is cut off are dropped with a warning. Raises LogError if there is no table.
-    """
-    tables, others, table = list[LogTable](), list[str](), None
-    width, launched = 0, None
-    for line in log.lines:
-        if match := head.search(line.text):
-            is_allreduce = COLLECTIVE_LETTERS.sub("", match[1]).lower() == "allreduce"
-            table = LogTable(f"{log.file}, table {len(tables) + 1}", match, {}, launched, []) if is_allreduce else None
-            (tables if table else others).append(table or match[1])  # type: ignore[arg-type]
-            width = 0
-        elif started := launched_by(line.text):
-            launched = started.processes
-        elif table and (match := row.search(line.text)) and not is_cut(line, width):
-            width = len(line.text)
-            table.rows.append((line, match))
-        elif table and (fact := FACT.fullmatch(line.text)):
-            table.facts[fact[1].lower()] = fact[2]
-        elif table and NUMBERED.match(line.text) and not NOISE.match(line.text):
-            warn_of_row(log.file, line, f"{shown(line.text)} is no whole row")
-    if not any(each.rows for each in tables):
-        what = f"found: {listed(dict.fromkeys(others))}" if others else "the table is empty"
-        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an all-reduce up to here; {what}")
-    warn_of_others(log.file, others)
-    return [each for each in tables if each.rows]
+def is_allreduce(name: str) -> bool:
+    """Return whether a log names an all-reduce so: `all_reduce`, `AllReduce`."""
+    return SEPARATORS_OF_WORDS.sub("", name).lower() == "allreduce"
 
 
 def library_of(text: str) -> str | None:
@@ -364,14 +328,14 @@ def op_of(text: str) -> str | None:
     return None if name in ("", "none", "null", "n_a") else name
 
 
-def time_fields(time_s: float, printed: str) -> dict[str, object]:
+def time_fields(time_s: float, printed: str) -> dict[str, Any]:
     """Return the fields of Imported for a time; for 0 those of a cell without one."""
     if time_s > 0:
         return {"times_s": (time_s,)}
     return {"state": "left out", "reason": f"the log says {printed}: too short for its digits"}
 
 
-def wrong_fields(text: str, place: str) -> dict[str, object]:
+def wrong_fields(text: str, place: str) -> dict[str, Any]:
     """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
     count = int(min(real(text, "the number of wrong elements", place), LARGEST))
     return {"wrong": count} | (

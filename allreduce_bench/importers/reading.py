@@ -140,8 +140,8 @@ def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> l
             refused.append(error)
     if not rows:
         raise refused[0]
-    for error in refused:
-        warnings.warn(LogUnread(str(path), str(error)), stacklevel=2)
+    for refusal in refused:
+        warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=2)
     return rows
 
 

@@ -12,14 +12,11 @@ from places import ANALYSIS, JOBS, PACKAGE, ROOT, TESTS
 
 NEW = {  # copy -> the file beside it that it is a copy of, and what is replaced in it
     "allreduce_bench/algorithms/ring2.py": ("ring.py", {"def ring(": "def ring2("}),
-    "allreduce_bench/importers/tools/osu2.py": (
-        "osu.py",
-        {"(OSU|OMB)": "(USO|UMB)", '"OSU":': '"USO":', '"OMB":': '"UMB":', "# *O": "# *U", 'name="osu"': 'name="osu2"'},
+    "allreduce_bench/importers/tools/ds_bench2.py": (
+        "ds_bench.py",
+        {"---- Performance": "---- Achievement", "Performance of": "Achievement of", '"ds_bench"': '"ds_bench2"'},
     ),
-    "tests/importers/tools/test_osu2.py": (
-        "test_osu.py",
-        {"\nEXPECTED =": '\nOSU = OSU.replace("# OSU ", "# USO ")\nEXPECTED =', "# OSU ": "# USO ", "# OMB ": "# UMB "},
-    ),
+    "tests/importers/tools/test_ds_bench2.py": ("test_ds_bench.py", {"---- Performance": "---- Achievement"}),
     "allreduce_bench/report/figures/scaling2.py": ("scaling.py", {'stem="ranks"': 'stem="ranks2"'}),
     "tests/report/figures/test_scaling2.py": ("test_scaling.py", {}),
 }
@@ -29,7 +26,7 @@ TRIED = (  # what may have a test of a copy, and the rules that read the folders
     *("report/test_page.py", "report/test_pictures.py"),
     *("cli/test_schedules.py", "cli/test_predict.py", "cli/test_repeat_command.py"),
 )
-CHOSEN = "ring2 or osu2 or scaling2 or test_importer or test_house or each_once or every_figure or be_drawn"
+CHOSEN = "ring2 or ds_bench2 or scaling2 or test_importer or test_house or each_once or every_figure or be_drawn"
 
 
 @pytest.fixture
@@ -57,5 +54,5 @@ def test_copies_are_green_at_once(grown):
     done = subprocess.run(command, cwd=grown, env=environ, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.findall(r"^(\S+) PASSED", done.stdout, re.MULTILINE)
-    for new in ("[ring2]", "test_osu2.py", "test_scaling2.py"):
+    for new in ("[ring2]", "test_ds_bench2.py", "test_scaling2.py"):
         assert any(new in test for test in passed), new

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..lines import Log, LogTable, ranks_of, real, seconds, size_of, tables_of, time_fields
+from ..lines import Log, ranks_of, real, seconds, size_of, time_fields
+from ..log_tables import LogTable, tables_of
 from ..row import Asked, Imported, LogError
 from . import Importer
 from .nccl import factor_fits

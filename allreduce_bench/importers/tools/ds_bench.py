@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..lines import SECONDS, Log, LogTable, ranks_of, real, seconds, size_of, tables_of, time_fields, whole
+from ..lines import SECONDS, Log, ranks_of, real, seconds, size_of, time_fields, whole
+from ..log_tables import LogTable, tables_of
 from ..row import Asked, Imported, LogError
 from . import Importer
 
@@ -12,7 +13,7 @@ HEAD = re.compile(r"---- Performance of (\w+) on ([0-9]+) devices ----")
 ROW = re.compile(  # size, elements x bytes, duration, throughput, bus bandwidth; --raw prints no units
     r"(?:^|\s)([0-9.]+) ?([KMGT]?B)?\s+([0-9]+)x([0-9]+)\s+([0-9.]+)(?: (us|ms|s))?\s+[0-9.]+\s+([0-9.]+)$"
 )
-ROUNDED = 0.02  # relative: rates may be this far from what size and duration give
+ROUNDED, LAST_DIGIT = 0.02, 1e6  # share of a size, and bytes/s, by which printed values may differ
 
 
 def recognises(text: str) -> bool:
@@ -49,11 +50,8 @@ def _rows(file: str, table: LogTable, in_bytes: bool) -> Iterator[Imported]:
         size_bytes, count = size_of(size, unit or "", place), whole(elements, "the number of elements", place)
         if abs(count * whole(itemsize, "the element size", place) / max(size_bytes, 1) - 1) < ROUNDED:
             size_bytes = count * int(itemsize)  # the size is rounded
-        rate = real(busbw, "the bandwidth", place) * 1e9 / (1 if in_bytes else 8)
-        if (
-            time_s
-            and abs(rate * time_s - 2 * (ranks - 1) / ranks * size_bytes) > ROUNDED * size_bytes + 0.001e9 * time_s
-        ):
+        moved = real(busbw, "the bandwidth", place) * 1e9 / (1 if in_bytes else 8) * time_s
+        if abs(moved - 2 * (ranks - 1) / ranks * size_bytes) > ROUNDED * size_bytes + LAST_DIGIT * time_s:
             raise LogError(f"{place}: size, duration and bus bandwidth contradict each other; expected 2(p-1)/p S / t")
         yield Imported(
             **common,

@@ -313,14 +313,14 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
         half = HALF_PER_ITERATION
     if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
         return None
+    shown_columns = min(half, HALF)
     halves = [
         Half(
-            *values[start : start + min(half, HALF)],
-            *["N/A"] * (half < HALF),
+            *(*values[start : start + shown_columns], "N/A")[:HALF],  # type: ignore[call-arg]
             values[start + P99] if half == HALF_PER_ITERATION and len(values) > start + P99 else "",
         )
         for start in (0, half)
-        if len(values) >= start + min(half, HALF)
+        if len(values) >= start + shown_columns
     ]
     return NcclRow(line, words[0], words[1], words[2], op, root, tuple(halves))
 

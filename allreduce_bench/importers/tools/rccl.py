@@ -8,10 +8,10 @@ from typing import Any
 
 from ...runs.competitor import NATIVE
 from ..lines import (
-    COLLECTIVE_LETTERS,
     US,
     Log,
     dtype_of,
+    is_allreduce,
     is_whole,
     listed,
     op_of,
@@ -41,11 +41,11 @@ def recognises(text: str) -> bool:
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of all-reduces. Raises LogError: there are none, or a row contradicts itself."""
     records = list(_records(log))
-    others = [str(record["name"]) for _, record in records if not _is_allreduce(record)]
+    others = [str(record["name"]) for _, record in records if not is_allreduce(record["name"])]
     rows = [
         _row(log.file, number, record, asked.in_place)
         for number, record in records
-        if _is_allreduce(record) and (record["inPlace"] == "1" or not asked.in_place)
+        if is_allreduce(record["name"]) and (record["inPlace"] == "1" or not asked.in_place)
     ]
     if not rows:
         what = f"found: {listed(dict.fromkeys(others))}" if others else "it is empty, or cut off"
@@ -100,10 +100,6 @@ def _record(text: str) -> dict[str, str]:
         }
     except ValueError:
         return {}
-
-
-def _is_allreduce(record: dict[str, str]) -> bool:
-    return COLLECTIVE_LETTERS.sub("", record["name"]).lower() == "allreduce"
 
 
 def _row(file: str, number: int, record: dict[str, str], is_chosen: bool) -> Imported:

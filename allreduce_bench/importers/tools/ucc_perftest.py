@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..lines import US, Log, LogTable, dtype_of, op_of, seconds, tables_of, time_fields, whole
+from ..lines import US, Log, dtype_of, op_of, seconds, time_fields, whole
+from ..log_tables import LogTable, tables_of
 from ..row import Asked, Imported
 from . import Importer
 from .nccl import ranks_of_factors

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from ...units import printable
 from ..lines import (
-    COLLECTIVE_LETTERS,
     SECONDS,
+    SEPARATORS_OF_WORDS,
     Log,
     dtype_of,
     itemsize_of,
@@ -111,7 +111,7 @@ def _table(text: str) -> WideTable | None:
 
 def _is_other_collective(name: str) -> bool:
     """Return whether a column is of another collective."""
-    word = COLLECTIVE_LETTERS.sub("", name.lower()).removeprefix("mpi").removeprefix("nccl").removeprefix("osu")
+    word = SEPARATORS_OF_WORDS.sub("", name.lower()).removeprefix("mpi").removeprefix("nccl").removeprefix("osu")
     return "allreduce" not in word and (
         word in tidy.OTHER_COLLECTIVES or any(other in word for other in tidy.OTHER_COLLECTIVES - AMBIGUOUS)
     )
