@@ -206,11 +206,12 @@ def is_log(path: Path) -> bool:
 def import_(logs, output, **options) -> None:
     """Print LOGS of other tools as the table of a run; with -o keep the run, which report, fit and compare read.
 
-    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text, JSON, CSV), NCCL Inspector (the files
-    of all processes, or their folder), results of PICO, and any CSV with one row per cell; folders and archives of
-    them, recognised by their content. Only all-reduces are read. Facts that a log does not contain stay unknown, except
-    the number of ranks: add it with -n. A log that you name has to be readable; of a folder of logs, files that cannot
-    be read are named and left out.
+    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests and rccl-tests (text, JSON, CSV), NCCL
+    Inspector (the files of all processes, or their folder), ucc_perftest, all_reduce_bench.py, ds_bench, results of
+    PICO, and any CSV or Markdown table with a row a cell or a column a competitor; folders and archives of them,
+    recognised by their content. Only all-reduces are read. Facts that a log does not contain stay unknown, except the
+    number of ranks: add it with -n. A log that you name has to be readable; of a folder of logs, files that cannot be
+    read are named and left out.
     """
     from ..importers import keep, mixed_libraries, parts_of_logs
 

@@ -475,3 +475,23 @@ def test_names_that_look_like_numbers_stay_names(tmp_path):
     run("import", log, "-o", tmp_path / "run")
     names = frames.read_calls(RunFolder(tmp_path / "run"))["competitor"]
     assert set(names) == {"3", "04"}
+
+
+def test_percentiles_of_a_log_are_columns_of_cells_and_of_the_summary(tmp_path):
+    run("import", DATA / "field_inputs" / "osu_fz.txt", "-n", 4, "-o", tmp_path / "run")
+    row = rows_of(tmp_path / "run")[0]
+    assert (row["p50_s"], row["p90_s"], row["p99_s"]) == pytest.approx((18.9e-6, 21.1e-6, 44.02e-6))
+    assert RunFolder(tmp_path / "run").marks()[0]["p90_s"] and row["p95_s"] is None
+
+
+def test_the_table_names_what_nccl_chose_beside_the_time(tmp_path):
+    chose = "node0:1:1 [0] NCCL INFO AllReduce: 8388608 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..7}\n"
+    text = (DATA / "field_inputs" / "nccl_split.txt").read_text() + chose
+    said = run("import", write(tmp_path / "nccl.log", text), "-o", tmp_path / "run")
+    assert re.search(r"ran +GB/s", said) and re.search(r"8 MiB +83\.3 .* ring LL128 ", said)
+
+
+def test_each_definition_of_a_time_is_said_in_words(tmp_path):
+    for name in ("ucc_perftest.txt", "dsbench.txt", "stas.txt", "rccl.csv", "wide.csv"):
+        said = run("import", DATA / "field_inputs" / name, *(["-n", 4] if name == "wide.csv" else []))
+        assert re.search(r"time \(us\): \w+: (mean over|a loop of|size over|the columns of)", said), said
