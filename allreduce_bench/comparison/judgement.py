@@ -9,6 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
+from ..importers.row import OF_OPTION
 from ..runs.rows import RunError
 from ..units import as_printed, counted, few, in_ranks, significant
 from .conditions import (
@@ -297,6 +298,9 @@ def _notes_of_runs(
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if is_unreliable(row)}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
+    for run in (*baseline, *new):
+        filled = {fact["ranks"] for fact in run.attempts if fact.get("ranks_from") == OF_OPTION}
+        notes += [f"{run.name} does not state its ranks: taken to be {in_ranks(filled)}, by -n"] if filled else []
     notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:MOST_NAMED]]
     return notes + [
         f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"

@@ -30,7 +30,7 @@ from .lines import (
     text_of_file,
     texts_in_json,
 )
-from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread
+from .row import NOTHING, OF_OPTION, Asked, Imported, LogError, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -338,7 +338,7 @@ def _refuse_several(path: Path, text: str) -> None:
 def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """Fill in what the user states and the log does not. Raises LogError if the log states another value.
 
-    Where options only fill gaps (`asked.fills`), a log may state another value, and one that lacks it is named.
+    Where options only fill gaps (`asked.fills`), a log may state another value.
     """
     given = {
         "ranks": asked.ranks,
@@ -347,11 +347,6 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         "op": op_of(asked.op or ""),
     }
     completed = []
-    if asked.fills and (
-        filled := [name for name in given if given[name] and any(getattr(row, name) is None for row in rows)]
-    ):
-        words = ", ".join(f"--{name} {given[name]}" for name in filled)
-        warnings.warn(LogNote(f"{rows[0].file}: taken with {words}, which it does not state"), stacklevel=2)
     for row in rows:
         more: dict[str, Any] = {}
         for name, value in given.items():
@@ -360,6 +355,8 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
+        if "ranks" in more:
+            more["facts"] = {**row.facts, "ranks_from": OF_OPTION}
         if asked.algorithm and row.competitor == NATIVE:
             more["competitor"] = printable(asked.algorithm)
         completed.append(replace(row, **more) if more else row)

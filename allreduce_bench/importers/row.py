@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+OF_OPTION = "-n"  # where ranks come from that a log does not state
+
+
 class LogError(ValueError):
     """A log that cannot be read, or that lacks something, in one line with file and line."""
 

@@ -81,7 +81,7 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     osu = log("osu.txt", OSU)
     assert "--ranks N" in refusal("run", osu)
     assert {cell["verdict"] for cell in judged("run", osu, "-n", 2)["cells"]} == {"undecided"}
-    assert all("add --despite time" in cell["reason"] for cell in judged("run", osu, "-n", 2)["cells"])
+    assert all("the ratio alone" in cell["reason"] for cell in judged("run", osu, "-n", 2)["cells"])
     found = judged("run", osu, "-n", 2, "--despite", "time")
     assert [(cell["competitor"], cell["size_bytes"], cell["dtype"]) for cell in found["cells"]] == [
         ("native", 8, "float32"),
