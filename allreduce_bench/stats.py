@@ -32,10 +32,11 @@ def launch_interval(values: Sequence[float]) -> tuple[float, float]:
     Hoefler and Belli, SC'15), and the median of the values.
     """
     ordered, n = sorted(values), len(values)
-    left_out, beyond = 0, 1.0  # the probability, times 2^n, that the true median lies beyond one end
-    while beyond + comb(n, left_out + 1) <= (1 - CONFIDENCE) / 2 * 2**n:
+    left_out, beyond, further = 0, 1, n  # the probability, times 2^n, that the true median lies beyond one end
+    while (beyond + further) / 2**n <= (1 - CONFIDENCE) / 2:
         left_out += 1
-        beyond += comb(n, left_out)
+        beyond += further
+        further = further * (n - left_out) // (left_out + 1)  # the next binomial coefficient
     return ordered[left_out], ordered[n - 1 - left_out]
 
 

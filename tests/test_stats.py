@@ -143,6 +143,11 @@ def test_median_interval_of_few_values_is_their_range(n):
     assert median_interval(range(n)) == (0, n - 1)
 
 
+def test_the_interval_of_thousands_of_values_is_narrow_and_soon_found():
+    assert launch_interval(range(8)) == (0, 7) and launch_interval(range(9)) == (1, 7)
+    assert launch_interval(range(10_000)) == (4901, 5098)
+
+
 def test_a_shift_of_level_is_spanned():
     assert median_interval([1.0] * 100 + [2.0] * 100) == (1, 2)
     mixed = median_interval([1.0, 2.0] * 100 + [1.0])

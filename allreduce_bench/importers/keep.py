@@ -14,7 +14,7 @@ from ..runs.attempt import Attempt, calls_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
 from ..runs.identified import Identified, Ran, identified_of, joined, keep_identified
-from ..runs.plan import ImportedPlan, Launch, Plan
+from ..runs.plan import MOST_LAUNCHES, ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import QUANTILES, QUANTILES_OF_LOGS, UNKNOWN_PLACEMENT, join_values
@@ -48,6 +48,8 @@ def keep(
         _refuse_several(rows, name)
     _refuse_several_of_ranks(rows, "nodes")
     launches = _launches(rows)
+    if (most := max(launch.number for launch in launches)) > MOST_LAUNCHES:
+        raise LogError(f"{rows[0].file}: {most:,} launches of one number of ranks, a run has at most {MOST_LAUNCHES:,}")
     facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
     if is_taken(folder.path):
         raise RunError(f"{folder.path}: already exists; choose another folder with -o")

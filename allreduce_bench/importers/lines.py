@@ -36,9 +36,9 @@ PEEKED_NBYTES = 100_000  # of a file, to recognise it
 
 
 # lines
-PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l, of people's scripts, and a # that Markdown escaped
+PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l, scripts, dates of CI and kubectl, quotes, an escaped #
     r"^[ \t]*(?:\[[^\]\n]{1,80}\][ \t]?<std(?:out|err)>:?[ \t]?|\[\d{1,7}\][ \t]|\[[A-Z]{2,8}\]:[ \t]?|\d{1,7}:[ \t]"
-    r"|\\(?=#))",
+    r"|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d)[ \t]|>[ \t]|\\(?=#))",
     re.ASCII | re.MULTILINE,
 )
 COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # of a terminal, and its titles

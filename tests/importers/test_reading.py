@@ -270,10 +270,10 @@ def test_a_library_that_a_log_states_is_taken(above, library, tmp_path):
     assert {row.library for row in read(log(tmp_path, above + OSU))} == {library}
 
 
-@pytest.mark.parametrize("prefix", ["[STAT]: ", "[STAT]:", "\\"])
+@pytest.mark.parametrize("prefix", ["[STAT]: ", "[STAT]:", "> ", "2026-01-02T03:04:05.678Z ", "\\"])
 def test_what_scripts_and_markdown_put_before_a_line_is_left_out(prefix, tmp_path):
     text = "".join(
-        f"{prefix}{line}\n" if line[:1] in "#" or prefix[:1] == "[" else f"{line}\n" for line in OSU.splitlines()
+        f"{prefix}{line}\n" if line[:1] in "#" or prefix != "\\" else f"{line}\n" for line in OSU.splitlines()
     )
     assert times(read(log(tmp_path, text))) == {4: 1.5, 8: 2.5, 16: 3.5}
 
