@@ -551,9 +551,9 @@ def test_a_log_beside_a_run_has_ratios_and_a_number_of_ranks_is_given_to_logs_wi
     found = compare(tmp_path / "silent.log", tmp_path / "stated.log", "-n", 2)
     assert found.stdout.count("does not state its ranks") == 1
     assert "silent.log does not state its ranks: taken to be 2 ranks, by -n" in found.stdout
-    assert "1.200  (slower)" in found.stdout
+    assert re.search(r"1\.200? +\(slower\)", found.stdout)
     cells = judged(base, tmp_path / "stated.log")["cells"]
     assert [bool(cell["observed"] and cell["ratio"]) for cell in cells] == [True, True]
     found = compare(base, tmp_path / "stated.log")
     assert "other definitions of a time, max_local and osu_avg: the ratio alone" in found.stdout
-    assert found.exit_code == 1 and "no cell was decided" in found.stderr
+    assert found.exit_code == 1 and "the ratio alone, no verdict" in found.stderr
