@@ -26,6 +26,8 @@ FLIGHT = {"version": "2.9", "pg_config": {"0": {"name": "0"}}, "entries": [{"col
         (pickle.dumps(FLIGHT), "a pickle"),
         ('<algo name="ring" proto="Simple" nchannels="1">', "an algorithm of MSCCL"),
         ("Device: tcp\nOptions:     processes=2, inputs=1, threads=1\n", "a log of Gloo's benchmark"),
+        ("#bytes #elem_count #repetitions t_min[usec]\n8 2 10 1.0\n", "a log of oneCCL's benchmark, which is not read"),
+        ("data_size(Bytes): | aveg_time(us): | check_result:\n8 | 1.0 | success\n", "a log of hccl_test, which"),
         ("<!DOCTYPE html>\n<html>", "XML or HTML"),
     ],
 )
