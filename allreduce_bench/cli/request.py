@@ -171,7 +171,7 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
         if seconds >= timeout_s:
             raise PlanError(
                 f"{phase} of {seconds:g} s is not shorter than the --timeout of {timeout_s:g} s, after which a launch "
-                "is ended; use a shorter one, or a longer --timeout"
+                "is ended; use a longer --timeout, or a shorter phase or delay"
             )
 
 
