@@ -178,5 +178,5 @@ def launch_options(command: Callable) -> Callable:
 def start_options(command: Callable) -> Callable:
     """Add the options that say where and how ranks are started."""
     per_node = click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
-    hosts = click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
+    hosts = click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n[1-4]:8.")
     return hosts(per_node(launch_options(command)))

@@ -313,7 +313,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     elif kept:
         nodes = kept
     else:
-        raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+        raise OneLineError("no nodes given: add --hosts n[1-4], or run it inside a Slurm job")
     if kept and {*kept} <= {*nodes}:
         nodes = kept
     if len(nodes) < 2 or len(set(nodes)) < len(nodes):

@@ -31,13 +31,13 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
     cls=Sectioned,
     first="hosts output threshold timeout table print_exclude format_",
     epilog=examples(
-        "health --hosts n1,n2,n3,n4,n5,n6,n7,n8",
+        "health --hosts n[1-8]",
         "health --from pairs.csv --failed failures.txt",
         "health --from results/health --threshold 10% --format json",
         "health --print-exclude",
     ),
 )
-@click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n1,n2,n3,n4 [default: those of the Slurm job].")
+@click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n[1-4] [default: those of the Slurm job].")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder of the check [default: results/DATE_health]."
 )

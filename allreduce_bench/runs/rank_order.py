@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..units import counted, few
 from .files import read_given
-from .start import HOST
+from .start import hosts_of
 
 BLOCK, CYCLIC = "block", "cyclic"
 LONGEST = 16 * 2**20  # bytes of a file
@@ -23,12 +23,12 @@ class OrderError(ValueError):
 
 
 def parse_order(text: str) -> tuple[str, ...]:
-    """Return the order that `block`, `cyclic`, `n1,n3,n2` or the name of a file stands for. Raises OrderError."""
+    """Return the order that `block`, `cyclic`, `n1,n[3-4],n2` or the name of a file stands for. Raises OrderError."""
     if text in (BLOCK, CYCLIC):
         return (text,)
-    if "," in text:
-        return _hosts([(word.strip(), f"'{text:.80}'") for word in text.split(",")], text)
     path = Path(text)
+    if "," in text or "[" in text and not path.is_file():
+        return _hosts([(text, f"'{text:.80}'")], text)
     try:
         lines = read_given(path, LONGEST).decode(errors="replace").splitlines()
     except OSError as error:
@@ -42,15 +42,20 @@ def parse_order(text: str) -> tuple[str, ...]:
 
 def _hosts(entries: Sequence[tuple[str, str]], source: str) -> tuple[str, ...]:
     """Return the hosts of entries with their places. Raises OrderError for a word that is none, for less than two."""
-    for word, place in entries:
-        match = HOST.fullmatch(word)
-        if not match or match[2]:
+    hosts = []
+    for words, place in entries:
+        try:
+            named = hosts_of(words, place)
+        except ValueError:
+            named = []
+        if not named or ":" in words:
             raise OrderError(
-                f"{place}: '{word[:40]}' is not the name of a host; expected a host on each line, such as n1"
+                f"{place}: '{words:.40}' is not the name of a host; expected a host on each line, such as n1"
             )
-    if len(entries) < 2:
-        raise OrderError(f"{source}: expected an order of two hosts or more, found {len(entries)}")
-    return tuple(word for word, _ in entries)
+        hosts += named
+    if len(hosts) < 2:
+        raise OrderError(f"{source}: expected an order of two hosts or more, found {len(hosts)}")
+    return tuple(hosts)
 
 
 def ranks_in_order(order: Sequence[str], host_of_rank: Sequence[str]) -> tuple[int, ...]:

@@ -5,9 +5,9 @@ are `n[1-3,7],gpu-[01-02]` and the names that they stand for.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from math import prod
 from os.path import exists, isdir
 from pathlib import Path
@@ -40,6 +40,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # its name
 # lists of nodes
 MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged or malicious
 LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
+OUTER_COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
@@ -78,7 +79,7 @@ class Start:
         metadata=option(
             "--hosts",
             section=Section.STARTED,
-            help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
+            help="Hosts for the ranks, e.g. n1,n2 or n[1-4]:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
             of=Words("hosts", lambda text: parse_hosts(text)),
             too_late=STARTED,
         ),
@@ -234,14 +235,14 @@ def _shown(text: str) -> str:
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of `n1,n2` or `n1:8,n2:8`, or of a file, each as `name` or `name:slots`. Raises ValueError."""
+    """Return the hosts of `n1,n2:8` or `n[1-2]:8`, or of a file, each as `name` or `name:slots`. Raises ValueError."""
     if exists(text) and not isdir(text):
         return read_hostfile(Path(text))
-    return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
+    return _unique_hosts(hosts_of(text, f"'{text:.80}'"))
 
 
 def read_hostfile(path: Path) -> tuple[str, ...]:
-    """Return the hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are skipped.
+    """Return the hosts of a file with lines `n1`, `n[1-2]:8` or `n1 slots=8`, without empty lines and comments (#).
 
     Raises ValueError, naming the line.
     """
@@ -253,17 +254,32 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.split("#")[0].strip()
         if entry:
-            hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
+            hosts += hosts_of(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}")
     if not hosts:
         raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
     return _unique_hosts(hosts)
 
 
-def _checked_host(word: str, source: str) -> str:
-    match = HOST.fullmatch(word)
-    if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1, n1:8 or a file of hosts")
-    return word
+def hosts_of(text: str, source: str) -> list[str]:
+    """Return the hosts of a list such as `n[3-4]:8,b7`, each as `name` or `name:slots`, in order.
+
+    Raises ValueError, naming the source.
+    """
+    hosts: list[str] = []
+    for word in OUTER_COMMA.split(text):
+        nodes, colon, slots = word.strip().partition(":")
+        try:
+            named = [node + colon + slots for node in expand(nodes)]
+        except ValueError:
+            named = []
+        matches = [HOST.fullmatch(host) for host in named]
+        if not matches or not all(match and (match[2] is None or int(match[2])) for match in matches):
+            expected = "expected for example n1, n1:8, n[1-4] or a file of hosts"
+            raise ValueError(f"{source}: '{word.strip():.80}' is not a host; {expected}")
+        hosts += named
+        if len(hosts) > MOST_NODES:
+            raise _refusal(text)
+    return hosts
 
 
 def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
@@ -313,15 +329,11 @@ def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
 
 def expand(text: str) -> list[str]:
     """Return the names that a list of nodes stands for, in order. Raises ValueError for an invalid list."""
-    names = [name for word in _split_words(text.strip()) for name in _of_word(word, text)]
+    words = filter(None, OUTER_COMMA.split(text.strip()))
+    names = [*islice((name for word in words for name in _of_word(word, text)), MOST_NODES + 1)]
     if len(names) > MOST_NODES:
         raise _refusal(text)
     return names
-
-
-def _split_words(text: str) -> Iterator[str]:
-    """Yield the parts between commas outside of brackets."""
-    return (word for word in re.split(r",(?![^\[]*\])", text) if word)
 
 
 def _of_word(word: str, text: str) -> list[str]:

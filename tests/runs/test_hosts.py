@@ -12,9 +12,32 @@ from allreduce_bench.runs.start import fill_slots, parse_hosts, read_hostfile, s
 def test_hosts_of_the_command_line():
     assert parse_hosts("n1, n2:8,a-b.example.org") == ("n1", "n2:8", "a-b.example.org")
     assert parse_hosts("n1,n2,n1,n1,n2:3") == ("n1:3", "n2:4")
+    assert parse_hosts("n[3-4]") == ("n3", "n4")
+    assert parse_hosts("a[01-02,10]:8, b7,n1-[1-2]x") == ("a01:8", "a02:8", "a10:8", "b7", "n1-1x", "n1-2x")
 
 
-@pytest.mark.parametrize("text", ["", "a,", "-a", "a b", "a:0", "a:x", "a:1:2", "$(id)", "a;b", "a/b", "ä"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a,",
+        "-a",
+        "a b",
+        "a:0",
+        "a:x",
+        "a:1:2",
+        "$(id)",
+        "a;b",
+        "a/b",
+        "ä",
+        "n[",
+        "n[2-1]",
+        "[1-2],",
+        "n[1-2]:0",
+        "n[1-2",
+        "n[1-999999]",
+    ],
+)
 def test_what_is_no_host_is_refused(text):
     with pytest.raises(ValueError, match="not a host"):
         parse_hosts(text)
@@ -22,7 +45,7 @@ def test_what_is_no_host_is_refused(text):
 
 def test_hosts_of_a_file(tmp_path):
     path = tmp_path / "hosts"
-    path.write_text("# ours\nn1\nn2 slots=4   # big\n\nn3:2\nn1\n")
+    path.write_text("# ours\nn1\nn[2] slots=4   # big\n\nn3:2\nn1\n")
     assert read_hostfile(path) == parse_hosts(str(path)) == ("n1:2", "n2:4", "n3:2")
     path.write_text("n1\n# comment\nn2 slots=0\n")
     with pytest.raises(ValueError, match=re.escape(f"{path}, line 3: 'n2:0' is not a host")):

@@ -57,7 +57,7 @@ def test_an_order_that_is_no_permutation_is_refused(order, said):
 def test_words_lists_and_files(tmp_path):
     file = tmp_path / "order.txt"
     file.write_text("# made by hand\n\nn2  # the fast one\nn1\nn3\n")
-    assert parse_order(str(file)) == parse_order("n2, n1,n3") == ("n2", "n1", "n3")
+    assert parse_order(str(file)) == parse_order("n2, n1,n3") == parse_order("n2,n[1,3]") == ("n2", "n1", "n3")
     assert parse_order("cyclic") == ("cyclic",)
 
 
