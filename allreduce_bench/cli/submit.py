@@ -24,7 +24,7 @@ from ..slurm.commands import id_parts
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
 from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, check_folder, refuse_down_partition, submit_all
+from ..slurm.submission import NOTHING, cancel_sweep, check_folder, refuse_down_partition, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -82,11 +82,12 @@ class SubmitCommand(Sectioned):
 
 @click.command(
     cls=SubmitCommand,
-    first="nodes system time_s max_node_hours dry_run competitors sizes within_s launches ranks_per_node output resume",
+    first="nodes system time_s dry_run competitors sizes within_s launches ranks_per_node output resume cancel",
     epilog=examples(
         "submit --nodes 1,2,4,8 --ranks-per-node 4 --dry-run",
         "submit --nodes 1,2,4,8 --ranks-per-node 4 -o results/sweep -- --account=me",
         "submit --resume -o results/sweep",
+        "submit --cancel results/sweep",
     ),
 )
 @click.option(
@@ -123,6 +124,14 @@ class SubmitCommand(Sectioned):
     help="Submit the missing part of the sweep in -o, with the options of its last submission.",
 )
 @click.option("--timeout", "timeout_s", type=DURATION, help="As in run: end a launch after this time without progress.")
+@click.option(
+    "--cancel",
+    cls=PlacedOption,
+    section=Section.GONE_WRONG,
+    type=click.Path(path_type=Path),
+    metavar="SWEEP",
+    help="Cancel the jobs of this sweep that are queued or running; submit nothing.",
+)
 @click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
@@ -134,6 +143,11 @@ def submit(context: click.Context, **options) -> None:
     are submitted or none. The scripts stay in jobs/ of the sweep's folder, with what the jobs say.
     """
     given = given_options(context)
+    if options["cancel"]:
+        if given != {"cancel"}:
+            raise OneLineError("--cancel SWEEP: cancels jobs and submits none; leave out the other options")
+        _cancel(options["cancel"])
+        return
     for name in sorted(given & set(SENSELESS)):
         raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
     request = Request(options, frozenset(given)).starting(loaded_library)
@@ -179,6 +193,16 @@ def submit(context: click.Context, **options) -> None:
     _warn_of_wheel(system, jobs)
     _print_lines([*table(submission), node_hours_sentence(submission)])
     talk(f"next: allreduce-bench status {shell_word(output)}")
+
+
+def _cancel(sweep: Path) -> None:
+    """Cancel the jobs of the sweep, and say which."""
+    cancelled = [f"{job.name} ({job.job})" for job in cancel_sweep(sweep)]
+    if not cancelled:
+        talk(f"{sweep}: no job of the sweep is queued or running; nothing was cancelled")
+        return
+    click.echo(f"cancelled: {', '.join(cancelled)}")
+    talk(f"next: allreduce-bench submit --resume -o {shell_word(sweep)}")
 
 
 def choices_of(request: Request, earlier: Sequence[Submission] = ()) -> tuple[System, SubmissionChoices]:
@@ -300,9 +324,10 @@ def _refuse_queued_jobs(sweep: Path, earlier: Sequence[Submission]) -> None:
     busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
     if busy:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
-        numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
         sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
-        raise OneLineError(f"{sentence}; wait for them, or cancel them: scancel {numbers}")
+        raise OneLineError(
+            f"{sentence}; wait for them, or cancel them: allreduce-bench submit --cancel {shell_word(sweep)}"
+        )
 
 
 def _refuse_many_node_hours(most_node_hours: float, options: Mapping[str, Any]) -> None:

@@ -259,6 +259,15 @@ def cancel(numbers: Sequence[str]) -> None:
         _stdout_of(["scancel", *numbers])
 
 
+def scripts_of_queue(numbers: Sequence[str]) -> dict[str, str]:
+    """Return the script of each job or array of these that is queued or running, by its number. Raises SlurmError."""
+    ping()  # squeue also fails for jobs that nobody knows any more
+    with suppress(SlurmError):
+        rows = _stdout_of(["squeue", "--noheader", f"--jobs={','.join(numbers)}", "--format=%F|%o"]).splitlines()
+        return dict(row.split("|", 1) for row in rows if "|" in row)
+    return {}
+
+
 def requeue(number: str) -> None:
     """End a job, and have it start again later. Raises SlurmError."""
     _stdout_of(["scontrol", "requeue", number])

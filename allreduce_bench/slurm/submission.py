@@ -11,9 +11,10 @@ from shutil import rmtree
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.recorder import create_run, write_whole
+from ..runs.rows import RunError
 from . import commands
 from .commands import NoAnswer, SlurmError
-from .job_files import JOBS, SUBMISSION, Submission, SweepJob, next_number
+from .job_files import JOBS, SUBMISSION, Submission, SweepJob, next_number, read_submissions
 from .sbatch_words import for_collecting, partitions_of
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a session
@@ -153,6 +154,26 @@ def _cancel_and_remove(numbers: Sequence[str], sweep: Path, made: Sequence[Path]
     for path in (sweep / JOBS, sweep):
         with suppress(OSError):  # where it holds anything else
             path.rmdir()
+
+
+def cancel_sweep(sweep: Path) -> list[SweepJob]:
+    """Cancel the jobs of the sweep that are queued or running, and return them. Raises SlurmError, RunError.
+
+    A job whose script is not in the sweep has a number that Slurm gave again: it belongs to somebody else.
+    """
+    scripts = {
+        job.job: (job, sweep / JOBS / str(submission.number) / job.script)
+        for submission in read_submissions(sweep)
+        for job in submission.all_jobs
+    }
+    if not scripts:
+        raise RunError(f"{sweep}: not a sweep: no job was submitted for it")
+    queue = commands.scripts_of_queue([*scripts])
+    live = [
+        job for number, (job, script) in scripts.items() if Path(queue.get(number, "")).resolve() == script.resolve()
+    ]
+    commands.cancel([job.job for job in live])
+    return live
 
 
 def refuse_down_partition(words: Sequence[str], site: Mapping[str, str | None], patience_s: float) -> None:

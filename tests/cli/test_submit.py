@@ -361,10 +361,29 @@ def test_it_does_not_go_on_while_jobs_of_the_sweep_are_in_the_queue(slurm, tmp_p
     slurm.answer("squeue", "echo '101|PENDING||0:00|10:00|Priority'; echo '102|RUNNING|n[1-2]|1:00|10:00|None'")
     said = refused("--resume", "-o", "sweep")
     assert "queue: 1n (101, pending), 2n (102, running)" in said
-    assert "scancel 101 102" in said and len(submitted(slurm)) == 3
+    assert f"submit --cancel {tmp_path}/sweep" in said and len(submitted(slurm)) == 3
     slurm.answer("squeue", "echo '101|COMPLETED|n1|1:00|10:00|None'; echo '102|TIMEOUT|n[1-2]|10:00|10:00|TimeLimit'")
     submit("--resume", "-o", "sweep")
     assert len(submitted(slurm)) == 6
+
+
+def test_jobs_of_the_sweep_alone_are_cancelled_and_named(slurm, tmp_path):
+    submit(*ON_TWO, "-o", "sweep")
+    submit("--resume", "-o", "sweep")
+    first, second = (tmp_path / "sweep" / "jobs" / number for number in "12")
+    rows = [f"102|{first}/2n.sbatch", f"104|{second}/1n.sbatch", f"106|{second}/collect.sbatch"]
+    rows += [f"105|{tmp_path}/other/jobs/1/2n.sbatch"]  # its number was given again
+    slurm.answer("squeue", f"printf '%s\\n' {shlex.join(rows)}")
+    assert submit("--cancel", "sweep").stdout == "cancelled: 2n (102), 1n (104), collect (106)\n"
+    assert "--jobs=101,102,103,104,105,106" in slurm.calls("squeue")[-1]
+    assert slurm.calls("scancel") == [["102", "104", "106"]]
+    slurm.answer("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    assert "nothing was cancelled" in submit("--cancel", "sweep").stderr
+    slurm.answer("scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller' >&2; exit 1")
+    assert "Unable to contact" in refused("--cancel", "sweep")
+    (tmp_path / "run").mkdir()
+    assert "not a sweep" in refused("--cancel", "run") and "leave out" in refused("--cancel", "sweep", "--dry-run")
+    assert len(slurm.calls("scancel")) == 1
 
 
 def test_a_damaged_submission_is_refused(slurm, tmp_path):
