@@ -15,6 +15,7 @@ from ..slurm.sweep import (
     Overview,
     SweepRun,
     account_lines,
+    keep_end_of_collecting,
     missing_of_run,
     next_step,
     read_sweep,
@@ -84,6 +85,7 @@ def _collect(path: Path, output: Path | None) -> None:
         click.echo(f"report: {page}")
     else:
         talk("no report: no cell is finished")
+    keep_end_of_collecting(overview, not broken and not any(missing))
     if broken:
         raise OneLineError(
             f"bits differ although the schedule determines them: {', '.join(dict.fromkeys(broken))}", exit_code=1

@@ -1,5 +1,6 @@
 """A sweep read from its folder and from Slurm: runs, jobs, missing cells; the output about it."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,11 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL
+from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import counted, format_ranges, shell_word
 from . import job_states
+from .allocation import allocation
 from .commands import SlurmJob
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
 from .job_states import (
@@ -25,6 +28,7 @@ from .job_states import (
     ask_states,
     by_slurm,
     ending,
+    keep_states,
     kept_states,
     tasks_of,
 )
@@ -212,6 +216,14 @@ def next_step(overview: Overview, collected: bool) -> str:
         hint = f"(to list missing cells: allreduce-bench collect {sweep})"
         return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
     return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
+
+
+def keep_end_of_collecting(overview: Overview, is_complete: bool) -> None:
+    """Where this process is the sweep's collecting job, keep how it ends: Slurm forgets. Raises OSError."""
+    job = allocation(os.environ)
+    if job and job.name in {submission.collect.job for submission in overview.submissions}:
+        end = SlurmJob(job.name, "COMPLETED" if is_complete else "FAILED", nodelist=compress(job.nodes))
+        keep_states(JobStates({**overview.told.jobs, job.name: end}), overview.sweep)
 
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:

@@ -102,6 +102,26 @@ def test_the_report_says_what_is_missing_too_and_still_when_slurm_has_forgotten(
         write_report([RunFolder(sweep)], sweep / "report.html", missing=[missing_of_run(RunFolder(sweep))])
 
 
+@pytest.mark.parametrize(("cells", "end"), [(12, "done"), (9, "failed, or cells are missing")])
+def test_status_knows_how_the_collecting_job_ended_when_slurm_has_forgotten_it(
+    tmp_path, slurm, monkeypatch, cells, end
+):
+    build_sweep(tmp_path / "s", {"8r-3": cells})
+    submit(tmp_path / "s", {4: "103"})
+
+    def state() -> str:
+        return CliRunner().invoke(main, ["status", f"{tmp_path}/s"]).stdout.splitlines()[-2].split("  ")[-1]
+
+    collect(tmp_path / "s")
+    assert state() == "unknown"
+    monkeypatch.setenv("SLURM_JOB_ID", "199")
+    slurm.answer("squeue", "echo '199|RUNNING|n1|0:01|15:00|None'")
+    collect(tmp_path / "s")
+    assert state() == "running on n1"
+    slurm.answer("squeue")
+    assert state() == end
+
+
 def test_a_job_that_slurm_does_not_know_is_over_in_the_report_too(sweep, slurm):
     why = "launch 2: job 103 ended without a message (killed?)"
     assert why in collect(sweep).stdout and why in page(sweep / "report.html")
