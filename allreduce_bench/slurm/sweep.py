@@ -13,7 +13,7 @@ from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import counted, format_ranges, shell_word
+from ..units import counted, format_ranges, shell_word, three_digits
 from . import job_states
 from .allocation import allocation
 from .commands import SlurmJob
@@ -146,6 +146,7 @@ class StatusLine(NamedTuple):
     nodes: str
     ranks: str
     cells: str  # done/all
+    elapsed: str  # of its last start, as Slurm counts
     state: str
 
 
@@ -162,7 +163,13 @@ def _task_line(overview: Overview, task: JobTask) -> StatusLine:
     progress = [run.progress(launches) for run in overview.runs if run.name == task.run]
     ranks = format_ranges({launch.ranks for launch in launches})
     cells = "".join(f"{finished}/{planned}" for finished, planned in progress)
-    return StatusLine(task.name, task.id, str(task.nodes), ranks, cells, _state_phrase(overview, task))
+    elapsed, state = _elapsed(overview, task.id), _state_phrase(overview, task)
+    return StatusLine(task.name, task.id, str(task.nodes), ranks, cells, elapsed, state)
+
+
+def _elapsed(overview: Overview, number: str) -> str:
+    job = overview.told.jobs.get(number)
+    return duration(job.elapsed_s) if job and job.elapsed_s else ""
 
 
 def _state_phrase(overview: Overview, task: JobTask) -> str:
@@ -188,7 +195,7 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
         state = slurm_ending.phrase
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
-    return StatusLine(collect.name, collect.job, str(collect.nodes), "", "", state)
+    return StatusLine(collect.name, collect.job, str(collect.nodes), "", "", _elapsed(overview, collect.job), state)
 
 
 def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
@@ -240,7 +247,19 @@ def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) 
     for run, cells in zip(overview.runs, missing):
         prefix = "" if len(overview.runs) == 1 else f"{run.name}: "
         sentences += [prefix + group.sentence for group in group_missing(run.plan, cells)]
-    return [*sentences, _count_sentence(overview, sum(map(len, missing))), *_next_commands(overview, missing)]
+    counts = [_count_sentence(overview, sum(map(len, missing))), *_elapsed_sentences(overview)]
+    return [*sentences, *counts, *_next_commands(overview, missing)]
+
+
+def _elapsed_sentences(overview: Overview) -> list[str]:
+    """Return `the jobs took 2.10 node-hours by Slurm's count, the longest 30:00`; empty: Slurm tells no time."""
+    jobs = [(task.nodes, overview.told.jobs.get(task.id)) for task in overview.tasks]
+    times = [(nodes, job.elapsed_s) for nodes, job in jobs if job and job.elapsed_s]
+    if not times:
+        return []
+    hours = three_digits(sum(nodes * time_s for nodes, time_s in times) / 3600)
+    longest = duration(max(time_s for _, time_s in times))
+    return [f"the jobs took {hours} node-hours by Slurm's count, the longest {longest}"]
 
 
 def _count_sentence(overview: Overview, missing: int) -> str:

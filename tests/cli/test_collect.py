@@ -86,6 +86,7 @@ def test_what_is_missing_and_why_and_the_command_that_measures_it(sweep, slurm):
     assert result.stdout.splitlines() == [
         *LOST,
         "94 of 108 cells complete",
+        "the jobs took 2.00 node-hours by Slurm's count, the longest 30:00",
         f"to submit the missing cells again: allreduce-bench submit --resume -o '{sweep}'",
         f"report: {sweep}/report.html",
     ]
@@ -110,7 +111,7 @@ def test_status_knows_how_the_collecting_job_ended_when_slurm_has_forgotten_it(
     submit(tmp_path / "s", {4: "103"})
 
     def state() -> str:
-        return CliRunner().invoke(main, ["status", f"{tmp_path}/s"]).stdout.splitlines()[-2].split("  ")[-1]
+        return CliRunner().invoke(main, ["status", f"{tmp_path}/s"]).stdout.splitlines()[-2].split("  ")[-1].strip()
 
     collect(tmp_path / "s")
     assert state() == "unknown"
@@ -194,6 +195,7 @@ def test_a_sweep_of_two_runs_has_one_report_and_one_command(tmp_path, slurm):
     assert result.stdout.splitlines() == [
         "4-per-node: all 12 cells at 8 ranks: launch 3: job 104 ran out of memory",
         "132 of 144 cells complete",
+        "the jobs took 0.0139 node-hours by Slurm's count, the longest 0:05",
         f"to submit the missing cells again: allreduce-bench submit --resume -o {tmp_path}/s",
         f"report: {tmp_path}/both.html",
     ]

@@ -50,12 +50,12 @@ def test_queued_running_and_done_with_what_to_do_next(tmp_path, slurm):
     slurm.answer("squeue", "echo '101|COMPLETED|n1|3:00|30:00|None'; echo '102|RUNNING|n[1-2]|12:30|30:00|None'; "
                  "echo '103|PENDING||0:00|30:00|Resources'; echo '199|PENDING||0:00|15:00|Dependency'")  # fmt: skip
     head, *rows = table(sweep)
-    assert head.split() == ["name", "job", "nodes", "ranks", "cells", "state"]
+    assert head.split() == ["name", "job", "nodes", "ranks", "cells", "elapsed", "state"]
     assert rows == [
-        "1n       101  1      2      36/36  done",
-        "2n       102  2      4      16/36  running on n[1-2], 17:30 of 30:00 remaining, requeued once",
-        "4n       103  4      8      0/36   queued (Resources)",
-        "collect  199  1                    queued (Dependency)",
+        "1n       101  1      2      36/36  3:00     done",
+        "2n       102  2      4      16/36  12:30    running on n[1-2], 17:30 of 30:00 remaining, requeued once",
+        "4n       103  4      8      0/36            queued (Resources)",
+        "collect  199  1                             queued (Dependency)",
         "52 of 108 cells done; 2 jobs unfinished; job 199 then collects them",
     ]
     assert "--jobs=101,102,103,199" in slurm.calls("squeue")[0]
@@ -67,14 +67,20 @@ def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, s
     submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
     record(tmp_path / "s", "101", "2r", end="done")
     record(tmp_path / "s", "102", "4r")
-    slurm.answer("sacct", "echo '101|COMPLETED|n1|1|30|0:0|None'; echo '102|TIMEOUT|n1|1|30|0:15|None'; "
-                 "echo '103|NODE_FAIL|n3|1|30|1:0|None'; echo '199|FAILED|n1|1|30|1:0|None'")  # fmt: skip
+    slurm.answer("sacct", "echo '101|COMPLETED|n1|95|30|0:0|None'; echo '102|TIMEOUT|n1|1803|30|0:15|None'; "
+                 "echo '103|NODE_FAIL|n3|5|30|1:0|None'; echo '199|FAILED|n1|90061|30|1:0|None'")  # fmt: skip
     *rows, last = table(tmp_path / "s")
     assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
         "done",
         "hit its time limit of 30:00",
         "lost its node n3",
         "failed, or cells are missing",
+    ]
+    assert [row.split()[-len(row.split("  ")[-1].split()) - 1] for row in rows[1:]] == [
+        "1:35",
+        "30:03",
+        "0:05",
+        "1-01:01:01",
     ]
     assert last == (
         f"88 of 108 cells done; next: allreduce-bench submit --resume -o {tmp_path}/s (to list missing cells: "
@@ -99,7 +105,7 @@ def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tm
     slurm.answer("sacct", "echo '101|COMPLETED|n1|1|30|0:0|None'; echo '104_1|CANCELLED by 0|n1|1|30|0:0|None'; "
                  "echo '105|COMPLETED|n1|1|30|0:0|None'")  # fmt: skip
     assert [row.split("  ", 1)[0] for row in table(tmp_path / "s")[1:-1]] == ["2n", "4n-1", "4n-2", "4n-3", "collect"]
-    states = [row.split("  ")[-1] for row in table(tmp_path / "s")[1:-1]]
+    states = [row.split("  ")[-1].strip() for row in table(tmp_path / "s")[1:-1]]
     said = table(tmp_path / "s")[-1]
     assert "3 jobs" in said and f"collect {tmp_path}/s" in said
     assert states == [
@@ -178,7 +184,7 @@ def test_several_runs_are_told_apart(tmp_path, no_slurm):
         submit(tmp_path / "s", {4 // each: f"10{each}"}, number=each, run=folder.path.name, only="4r")
         record(folder.path, f"10{each}", "4r", end="done")
     *rows, last = table(tmp_path / "s")
-    assert len(rows) == 3 and rows[1].startswith("1n-4-per-node  104  1      4      3/3    done")
+    assert len(rows) == 3 and rows[1].split() == ["1n-4-per-node", "104", "1", "4", "3/3", "done"]
     assert last.startswith("6 of 6 cells done")
 
 
