@@ -15,7 +15,7 @@ import click
 
 from ..algorithms import is_builtin, why_unknown
 from ..cli.plan_of_options import place_on_hosts
-from ..cli.predict import BANDWIDTHS, PRICE
+from ..cli.predict import BANDWIDTHS, PRICE, SHOWN
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
 from ..cli.types import (
@@ -257,7 +257,11 @@ PATH = click.Path(path_type=Path)
     ),
 )
 @click.argument("model", required=False)
-@click.option("--shapes", type=PATH, help="Instead of MODEL: file of the tensors of a model, 'NAME 64x3x7x7' per line.")
+@click.option(
+    "--shapes",
+    type=PATH,
+    help="Instead of MODEL: file of tensors: 'NAME 64x3x7x7' in each line, .safetensors, or a .pt of a state dict.",
+)
 @click.option("--calls", type=PATH, help="Instead of MODEL: CSV of recorded all-reduces: size, dtype, gap.")
 @click.option("--buckets", is_flag=True, help="Print the buckets alone.")
 @click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks [default: 2,4,8; with --log those of the log].")
@@ -300,7 +304,13 @@ PATH = click.Path(path_type=Path)
     "--log", "logs", type=PATH, multiple=True, help="Instead: a run, or a log that 'import' reads; repeatable."
 )
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
-@click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all].")
+@click.option(
+    "-a",
+    "--algorithms",
+    type=NAMES,
+    default=(),
+    help=f"Names [default: all that were measured; with --alpha {', '.join(SHOWN)}].",
+)
 @click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
 @click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
 @click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")

@@ -2,7 +2,8 @@
 
 Tensors are a line each, `name shape`, `name,shape,dtype,ready`, or JSON. A shape is its lengths with an x between them,
 such as 64x3x7x7; empty, or in JSON [], is a scalar. `dtype` and `ready`, the tensor's place in the order of readiness,
-are optional. JSON is a list of objects with these names, or an object of shapes by name. Nothing in a file is run.
+are optional. JSON is a list of objects with these names, or an object of shapes by name. Files of weights, by their
+suffix, are read by `model_files`. Nothing in a file is run.
 """
 
 import csv
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_given_text
 from ..units import parse_duration, parse_size
+from .model_files import READERS
 from .tensors import Gradient, Model, ModelError
 from .time_line import COMPUTE, Phase, TimeLine, Transfer
 
@@ -39,15 +41,23 @@ def read_shapes(path: Path) -> Model:
 
     Raises ModelError: no shapes, with the line; OSError.
     """
-    try:
-        text = read_given_text(path, LONGEST_SHAPE_FILE)
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
-    rows = list(_of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _of_lines(text, path))
+    rows = list(_rows(path))
     if not rows:
         raise ModelError(f"{path}: contains no tensor; {EXPECTED_SHAPES} in each line")
     gradients = tuple(Gradient(row.name, row.shape, dtype=row.dtype) for row in rows)
     return Model(path.name, path.stem, gradients, ready=_ready_order(rows, path))
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    if reader := READERS.get(path.suffix):
+        for name, shape, dtype in reader(path):
+            yield _row(f"{path}, tensor {name[:40]!r}", name, shape, dtype, None)
+        return
+    try:
+        text = read_given_text(path, LONGEST_SHAPE_FILE)
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
+    yield from _of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _of_lines(text, path)
 
 
 def _of_lines(text: str, path: Path) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
+from ..cli.predict import MOST_RANKS, SHOWN, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages, told_warnings
 from ..importers import read, refuse_mixed
 from ..report.forecast import port_in_words
@@ -244,7 +244,8 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     port = options["nic_bandwidth"] or shared_port(every, per_node)
     if port:
         source += f"; {port_in_words(port, per_node or 1)}"
-    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port, bool(options.get("extrapolate")))
+    names = options["algorithms"] or (() if options["machine"] else SHOWN)
+    costs = modelled_costs(machine, names, per_node, itemsize, port, bool(options.get("extrapolate")))
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 

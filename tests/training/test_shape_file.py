@@ -66,7 +66,7 @@ def test_what_is_no_shape_is_refused_in_one_line(tmp_path, text, said):
 
 
 def test_bytes_are_no_shapes(tmp_path):
-    path = tmp_path / "mine.pt"
+    path = tmp_path / "mine.csv"
     path.write_bytes(b"\x80\x04\xff")
     with pytest.raises(ModelError, match="not text"):
         read_shapes(path)
