@@ -177,6 +177,7 @@ class WatchedProgram:
         assert process.stderr
         rest = b""
         while data := os.read(process.stderr.fileno(), LONGEST_LINE):
+            data = data.replace(b"\0", b"")  # Open MPI's mpirun ends its own messages with one
             sys.stderr.buffer.write(data)
             sys.stderr.buffer.flush()
             *lines, rest = re.split(rb"[\r\n]", rest[-LONGEST_LINE:] + data)

@@ -24,7 +24,7 @@ def submit(tmp_path, monkeypatch):
     def submitted(python: Path, words: str, **variables: object) -> str:
         (tmp_path / "venv" / "bin").mkdir(parents=True)
         program = tmp_path / "venv" / "bin" / "allreduce-bench"
-        last = 'while [[ $1 != --hosts ]]; do shift; done; echo "${2##*,}"'
+        last = 'while [[ $1 != --hosts ]]; do shift; done; scontrol show hostnames "$2" | tail -n 1'
         lost_before = f"[[ $SUBMISSIONS == 1 ]] && export {RESTART_VARIABLE}=1"  # then no rank kills itself
         real = f'{lost_before}; exec {python} -m allreduce_bench "$@"'
         program.write_text(f"#!/bin/bash\nif [[ $1 == health ]]; then {last}; else {real}; fi\n")
@@ -47,7 +47,10 @@ def nodes_of(job: str) -> list[str]:
 
 
 def said(folder: Path, job: str) -> str:
-    return (folder / f"allreduce-train-{job}.out").read_text(errors="replace")
+    path = folder / f"allreduce-train-{job}.out"
+    words = path.read_text(errors="replace") if path.exists() else ""  # not yet
+    assert "\0" not in words
+    return words
 
 
 def trained(words: str) -> bool:
@@ -86,6 +89,26 @@ def test_a_node_that_is_gone_is_left_out(python, submit, tmp_path, cluster, how)
         if how == "killed":
             cluster.start(node)
     ended(job)
+
+
+def test_before_its_limit_the_training_goes_on_in_another_job(python, submit, tmp_path):
+    in_turn(0, python)
+    job = submit(python, "--steps 1000000", RESTARTS=0, SUBMISSIONS=1)
+    deadline = time.monotonic() + 2 * PATIENCE_S
+    while not [*tmp_path.glob("checkpoints/step-*")]:
+        assert time.monotonic() < deadline, said(tmp_path, job)
+        time.sleep(0.1)
+    subprocess.run(["scancel", "--batch", "--signal=USR1", job], check=True)  # as Slurm does before the limit
+    ended(job)
+    assert "near its limit" in said(tmp_path, job)
+    (again,) = re.findall(r"Submitted batch job (\d+)", said(tmp_path, job))
+    try:
+        while not re.search(r"step \d+: goes on with 3 ranks, of 3 before", said(tmp_path, again)):
+            assert time.monotonic() < deadline + PATIENCE_S, said(tmp_path, again)
+            time.sleep(0.1)
+    finally:
+        subprocess.run(["scancel", again], check=True)
+    ended(again)
 
 
 def test_without_restarts_the_training_goes_on_in_another_job_without_the_bad_node(python, submit, tmp_path):

@@ -13,6 +13,7 @@ from places import JOBS
 from allreduce_bench.cli import main
 
 MEASURING = ("sweep", "scaling", "soak")
+WARNED = ("train", *MEASURING)
 TEXT = {name: (JOBS / f"{name}.sbatch").read_text() for name in NAMES}
 
 
@@ -41,10 +42,10 @@ def test_a_script_has_defaults_for_all_that_a_job_needs(name):
     assert re.findall(r"^# (\d) ", TEXT[name], re.MULTILINE) == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("name", MEASURING)
-def test_measuring_jobs_are_warned_and_end_as_the_program_itself(name):
+@pytest.mark.parametrize("name", WARNED)
+def test_jobs_are_warned_and_measuring_ones_end_as_the_program_itself(name):
     assert "\n#SBATCH --signal=B:USR1@120 " in TEXT[name]
-    assert re.findall(r"^exec -- \"\$PROGRAM\" run ", TEXT[name], re.MULTILINE)
+    assert name == "train" or re.findall(r"^exec -- \"\$PROGRAM\" run ", TEXT[name], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", MEASURING)
@@ -171,6 +172,28 @@ def test_a_training_that_lost_its_ranks_is_submitted_again_without_bad_nodes(
         assert (outcome.status, int(left), words) == (0, int(submissions) - 1, options) and script.endswith(
             "train.sbatch"
         )
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_training_that_is_warned_of_its_limit_goes_on_in_the_next_job_if_it_came_further(tmp_path, is_new):
+    bin_folder, checkpoints = tmp_path / ".venv" / "bin", tmp_path / "checkpoints"
+    for folder in (bin_folder, checkpoints):
+        folder.mkdir(parents=True)
+    (checkpoints / "step-10.npz").touch()
+    trained = f"touch {checkpoints}/step-20.npz" if is_new else ":"
+    for path, text in (
+        (bin_folder / "allreduce-bench", f"trap 'exit 143' TERM; {trained}; kill -USR1 $PPID; sleep 60 & wait"),
+        (tmp_path / "sbatch", f'printf "%s\\n" "$SUBMISSIONS" "$CHECKPOINTS" "$@" > "{tmp_path}/submitted"'),
+    ):
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SUBMISSIONS": "1", "CHECKPOINTS": str(checkpoints)}
+    outcome = run_script(JOBS / "train.sbatch", str(tmp_path), tmp_path, **variables)
+    submitted = tmp_path / "submitted"
+    if is_new:
+        assert submitted.read_text().splitlines()[:-1] == ["1", str(checkpoints), "--nodes=4"]
+    else:
+        assert not submitted.exists() and outcome.status == 143 and "without a new checkpoint" in outcome.complaint
 
 
 @pytest.mark.parametrize(
