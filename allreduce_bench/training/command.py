@@ -35,7 +35,7 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..runs.competitor import COMPILED, WAYS, competitor
+from ..runs.competitor import COMPILED, WAYS, competitor, split_way
 from ..runs.dtypes import DTYPES
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
@@ -55,14 +55,6 @@ PATIENCE_S = 600.0  # until the ranks have ended
 MOST_CALLS = 100_000  # whose events are kept for the time line
 
 
-def flop_rate(text: str) -> float:
-    """Parse FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
-    if not match or float(match[1]) == 0:
-        raise ValueError(f"'{text}' is not a rate of operations; expected such as 900G, 15T or 1.2P (FLOP/s)")
-    return float(match[1]) * {"G": 1e9, "T": 1e12, "P": 1e15}[match[2].upper()]
-
-
 def scale_of(text: str) -> float:
     """Parse a scale: 0.015625 for `1/64` or `0.015625`. Raises ValueError: not above 0, or above 1."""
     match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
@@ -70,17 +62,6 @@ def scale_of(text: str) -> float:
     if not 0 < scale <= 1:
         raise ValueError(f"'{text}' is not a scale; expected more than 0 and at most 1, such as 1/64 or 0.1")
     return scale
-
-
-def torch_version(text: str) -> tuple[int, int]:
-    """Parse a version: (2, 3) for `2.3` or `2.3.1`. Raises ValueError, also below 1.7, which does not rebuild
-    buckets.
-    """
-    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
-    version = (int(match[1]), int(match[2])) if match else (0, 0)
-    if version < (1, 7):
-        raise ValueError(f"'{text}' is not a version; expected 1.7 or newer, such as 2.3")
-    return version
 
 
 class Replay(NamedTuple):
@@ -138,10 +119,9 @@ class _Measuring(NamedTuple):
 
 def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
     """Return the checked options. Raises OneLineError."""
-    ranks, algorithm = _ranks(options), _algorithm(options)
-    executor = _executor(options, algorithm)
+    ranks, (algorithm, executor) = _ranks(options), _algorithm_and_way(options)
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
-        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
+        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native")
     own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
     name = algorithm if executor == NATIVE else competitor(algorithm, executor)
     return _Measuring(ranks, {**own, "overlap": overlap}, name)
@@ -155,22 +135,18 @@ def _ranks(options: dict[str, Any]) -> int:
     return options["ranks"][0]
 
 
-def _algorithm(options: dict[str, Any]) -> str:
+def _algorithm_and_way(options: dict[str, Any]) -> tuple[str, str]:
+    """Return the one algorithm, the library's own by default, and its way, as of `ring@compiled`."""
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
         raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
-    if names[0] != NATIVE and not is_builtin(names[0]):
-        raise why_unknown(names[0], also=(NATIVE,))
-    return names[0]
-
-
-def _executor(options: dict[str, Any], algorithm: str) -> str:
-    """Choose the way; the library's own all-reduce is called from Python, or from compiled code."""
+    algorithm, way = split_way(names[0])
+    if algorithm != NATIVE and not is_builtin(algorithm):
+        raise why_unknown(algorithm, also=(NATIVE,))
     known = (NATIVE, "compiled") if algorithm == NATIVE else WAYS
-    executor = options["executor"] or known[0]
-    if executor not in known:
-        raise OneLineError(f"--executor: {unknown_word('way', executor, known)}")
-    return executor
+    if way and way not in known:
+        raise OneLineError(f"-a {names[0]}: {unknown_word('way', way, known)}")
+    return algorithm, way or known[0]
 
 
 def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
@@ -252,7 +228,7 @@ PATH = click.Path(path_type=Path)
     epilog=examples(
         "workload resnet50 --buckets",
         "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit,25Gbit",
-        "workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json -o step.json -o step.png",
+        "workload gpt2 -n 8 --compute 120ms --dtype bfloat16 -m machine.json -o step.json -o step.png",
         "workload --shapes mine.csv -n 16 --compute 80ms --log all_reduce_perf.txt",
     ),
 )
@@ -266,10 +242,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--buckets", is_flag=True, help="Print the buckets alone.")
 @click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks [default: 2,4,8; with --log those of the log].")
 @click.option("--compute", type=DURATION, help="Forward and backward pass of a rank, e.g. 100ms.")
-@click.option("--flop-rate", type=parsed("rate", flop_rate), help="Instead: FLOP/s of a rank, e.g. 15T.")
 @click.option("--backward", type=SHARE, default="66.7%", help="Share of the backward pass [default: two thirds].")
-@click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Samples of a rank in a pass.")
-@click.option("--sequence", type=click.IntRange(1), help="Tokens of a sequence [default: those of the model].")
 @click.option(
     "--accumulate", type=click.IntRange(1, 4096), default=1, help="Passes of a step; all-reduces in the last."
 )
@@ -277,7 +250,6 @@ PATH = click.Path(path_type=Path)
 @click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
 @click.option("--bucket-cap", type=SIZE, help="bucket_cap_mb, with its unit [default: 25M].")
 @click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="Which buckets.")
-@click.option("--torch", type=parsed("version", torch_version), help="Version of PyTorch whose rules hold, e.g. 2.3.")
 @click.option(
     "--ready-by", type=click.Choice(PROXIES), default="flops", show_default=True, help="When gradients are ready."
 )
@@ -288,18 +260,8 @@ PATH = click.Path(path_type=Path)
 )
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
-@click.option(
-    "--nic-bandwidth",
-    type=RATE,
-    help="Rate of the port that the ranks of a node share [default: --bandwidth; with -m no port is assumed].",
-)
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
-@click.option(
-    "--extrapolate",
-    is_flag=True,
-    help="With -m: also beyond 8 times the measured ranks and 4 times the sizes, and by models of no use; speculative.",
-)
 @click.option(
     "--log", "logs", type=PATH, multiple=True, help="Instead: a run, or a log that 'import' reads; repeatable."
 )
@@ -314,7 +276,6 @@ PATH = click.Path(path_type=Path)
 @click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
 @click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
 @click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")
-@click.option("--executor", metavar="NAME", help="With --measure: way of the algorithm [default: sendrecv].")
 @click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")

@@ -17,7 +17,7 @@ from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
 from ..units import counted, format_rate, format_size, unknown_word
 from .architectures import ARCHITECTURES, known_model
-from .buckets import NEWEST, Caps
+from .buckets import Caps
 from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
 from .input_files import read_calls, read_shapes, replayed
 from .result import Result
@@ -27,19 +27,12 @@ from .tensors import DEFAULT_DTYPE, Model
 # Defaults and limits
 DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
-COMPUTATION_OF_PASSES = 3  # over that of a forward pass: a backward pass has twice as many operations
 
 # Options that need others
-MEASURING_OPTIONS = ("work", "overlap", "executor", "steps")
-COST_OPTIONS = (
-    *("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "extrapolate", "logs"),
-    "nic_bandwidth",
-)
-STEP_OPTIONS = (
-    *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence"),
-    *("blocking", "overlap"),
-)
-PACKING_OPTIONS = ("stage", "bucket_cap", "torch")
+MEASURING_OPTIONS = ("work", "overlap", "steps")
+COST_OPTIONS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs")
+STEP_OPTIONS = ("compute", "backward", "ready_by", "accumulate", "scale", "blocking", "overlap")
+PACKING_OPTIONS = ("stage", "bucket_cap")
 
 # Options whose names differ from their parameters'
 OTHER_NAMES = {"logs": "log"}
@@ -70,7 +63,7 @@ class Request(NamedTuple):
         assert self.model is not None
         return Setup(
             self.model.scaled(asked["scale"]),
-            self._compute_s(),
+            asked["compute"] or 0.0,  # where only the buckets are requested
             _packing(asked),
             asked["dtype"],
             asked["stage"],
@@ -79,16 +72,6 @@ class Request(NamedTuple):
             not asked["blocking"],
             asked["accumulate"],
         )
-
-    def _compute_s(self) -> float:
-        """Return the seconds of a forward and backward pass; 0: only the buckets are requested."""
-        assert self.model is not None
-        compute_s, rate = self.options["compute"], self.options["flop_rate"]
-        if rate is None:
-            return compute_s or 0.0
-        if not self.model.flops:
-            raise OneLineError("--flop-rate: the operations of these shapes are unknown; use --compute 100ms")
-        return COMPUTATION_OF_PASSES * self.model.flops * self.options["batch"] / rate
 
     def result(self) -> Result:
         """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
@@ -111,23 +94,19 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
             raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
         return Request(options, None)
     _refuse_packing(options)
-    if options["shapes"] and options["sequence"] is not None:
-        raise OneLineError("--sequence: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
     if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
         known = f"{options['shapes']} has a type for each tensor ({', '.join(model.dtypes())})"
         raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
-    if options["compute"] is not None and options["flop_rate"] is not None:
-        raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
-    if options["compute"] is None and options["flop_rate"] is None and not only_buckets:
-        raise OneLineError("the time of the computation is missing; add --compute 100ms or --flop-rate 15T")
+    if options["compute"] is None and not only_buckets:
+        raise OneLineError("the time of the computation is missing; add --compute 100ms")
     return Request(options, model)
 
 
 def _model(options: dict[str, Any]) -> Model:
     if options["shapes"]:
         return read_shapes(options["shapes"])
-    return known_model(options["model"], options["sequence"])
+    return known_model(options["model"])
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:
@@ -146,7 +125,7 @@ def _packing(options: dict[str, Any]) -> Caps:
     def scaled(size_bytes: int) -> int:
         return max(1, int(size_bytes * scale))
 
-    caps = Caps(options["bucket_cap"], torch=options["torch"] or NEWEST)
+    caps = Caps(options["bucket_cap"])
     first, cap = caps.limits
     return caps if scale == 1 else caps._replace(cap_nbytes=scaled(cap), first_nbytes=scaled(first))
 
@@ -163,8 +142,8 @@ def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks:
     costs = sourced.costs
     outcomes = tuple(outcome(setup, costs, number) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
-    step = setup, tried, asked["batch"]
-    return Result(setup.model.label, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
+    of_costs = sourced.grade, sourced.placement
+    return Result(setup.model.label, sourced.source, sourced.network, outcomes, setup, tried, *of_costs)
 
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> Result:
@@ -193,12 +172,8 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
         _refuse(given, COST_OPTIONS, "with --measure all-reduces are taken as they were measured; leave it out")
     else:
         _refuse(given, MEASURING_OPTIONS, "has a meaning with --measure only; add --measure, or leave it out")
-        if not options.get("machine"):
-            _refuse(given, ("extrapolate",), "it concerns the models of a machine file; add --machine, or leave it out")
         if options["logs"]:
-            _refuse(
-                given, ("ranks_per_node", "nic_bandwidth"), "the times of a log have their own placement; leave it out"
-            )
+            _refuse(given, ("ranks_per_node",), "the times of a log have their own placement; leave it out")
     if options["blocking"]:
         _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
     if options["calls"]:
@@ -241,11 +216,11 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
         machine_of_file(options["machine"], every) if options["machine"] else machine_of_prices(every, per_node)
     )
     itemsize = DTYPES[options["dtype"]]
-    port = options["nic_bandwidth"] or shared_port(every, per_node)
+    port = shared_port(every, per_node)
     if port:
         source += f"; {port_in_words(port, per_node or 1)}"
     names = options["algorithms"] or (() if options["machine"] else SHOWN)
-    costs = modelled_costs(machine, names, per_node, itemsize, port, bool(options.get("extrapolate")))
+    costs = modelled_costs(machine, names, per_node, itemsize, port)
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 

@@ -29,24 +29,8 @@ class Result(NamedTuple):
     outcomes: tuple[Outcome, ...]
     setup: Setup | None = None
     variants: tuple[Variant, ...] = ()  # on the largest number of ranks
-    batch: int = 1  # samples of a rank and pass
     grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
     placement: str | None = None  # of the vectors of these times
-
-
-class BatchRule(NamedTuple):
-    """The batch of all ranks, and the factor on the learning rate of one rank's batch by the linear rule.
-
-    When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
-    """
-
-    effective_batch: int  # samples of all ranks in a step
-    learning_rate_factor: int  # by what the linear rule multiplies the learning rate of one rank's batch
-
-
-def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
-    """Return the rule for `batch` samples on each of `ranks` in each of `accumulate` passes of a step."""
-    return BatchRule(batch * ranks * accumulate, ranks * accumulate)
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -121,8 +105,6 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
         facts[name] = getattr(line, name)
     facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
     facts["is_lower_bound"] = outcome.is_lower_bound
-    if setup := result.setup:
-        facts |= batch_rule(result.batch, outcome.ranks, setup.accumulate)._asdict()
     return {**facts, "transfers": _transfers(line.transfers)}
 
 

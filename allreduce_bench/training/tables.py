@@ -5,14 +5,10 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
 from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
 from .measured import Measured, overlap_share
-from .result import Result, batch_rule
+from .result import Result
 from .step import Outcome, Setup, Variant, buckets_of
 
 # Numbers and tables
-BATCH_NOTE = (
-    "Batch is the effective batch, rate the factor of the learning rate by the linear rule, with a warm-up (Goyal et "
-    "al., 2017)."
-)
 ABSENT = "-"  # instead of a number
 WHOLE_TABLE = "--format json"  # option that shows all of a table
 HEADS = ("all-reduces", "exposed")
@@ -78,10 +74,8 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     head.append(f"all-reduces: {result.source}")
     if result.grade:
         head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
-    columns = columns_of(_step_rows(result), left={1}, left_out=(8, 7, 4))  # the rate and the batch first
+    columns = columns_of(_step_rows(result), left={1}, left_out=(4,))
     tables = [[*fitted(columns, screen, WHOLE_TABLE)]]
-    if setup:
-        tables.append(wrapped([BATCH_NOTE], screen))
     if result.variants:
         tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
     bounded = [one.is_lower_bound for one in result.outcomes] + [one.is_lower_bound for one in result.variants]
@@ -103,16 +97,14 @@ def _compute_sentence(setup: Setup) -> str:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    rows = [["ranks", "algorithm", "step", "compute", *HEADS, "overlap", "batch", "rate", "efficiency"]]
+    rows = [["ranks", "algorithm", "step", "compute", *HEADS, "overlap", "efficiency"]]
     for outcome in result.outcomes:
-        line, setup = outcome.time_line, result.setup
+        line = outcome.time_line
         share = ABSENT if line.overlap_share is None else f"{line.overlap_share:.0%}"
-        rule = batch_rule(result.batch, outcome.ranks, setup.accumulate) if setup else None
         shown = (line.step_s, line.compute_s, line.communication_s, line.exposed_s)
         times = [format_time(time_s) for time_s in shown]
         times[0] += OR_MORE if outcome.is_lower_bound else ""
-        batch = [str(rule.effective_batch), f"x{rule.learning_rate_factor}"] if rule else [ABSENT, ABSENT]
-        rows.append([str(outcome.ranks), _names(outcome), *times, share, *batch, f"{outcome.efficiency:.1%}"])
+        rows.append([str(outcome.ranks), _names(outcome), *times, share, f"{outcome.efficiency:.1%}"])
     return rows
 
 

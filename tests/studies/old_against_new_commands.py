@@ -73,7 +73,7 @@ predict -n 100 {PRICES} --gamma 1e-10 --segment 64K -a ring,two_tree -o times.tx
 workload resnet50 --buckets
 workload {STEP} -n 4 --format json
 workload {STEP} -n 4 -o step.json -o step.png
-workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json
+workload gpt2 -n 8 --compute 120ms --dtype bfloat16 -m machine.json
 workload bert-base --compute 100ms -n 8 {PRICES} --blocking
 workload --shapes texts/shapes.csv --compute 10ms -n 4 {PRICES}
 workload --calls texts/calls.csv -n 4 {PRICES}

@@ -84,7 +84,7 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
     [
         ((), "--measure needs"),
         (("-n", "2", "-a", "ring,tree"), "--measure takes.*found 2"),
-        (("-n", "2", "-a", "ring", "--executor", "fast"), re.escape("unknown way 'fast'")),
+        (("-n", "2", "-a", "ring@pipelined:64K"), "unknown way 'pipelined:64K'"),
         (
             ("-n", "2", "-a", "ring", "--overlap", "iallreduce"),
             "--overlap iallreduce",

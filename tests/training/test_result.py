@@ -6,7 +6,7 @@ from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.input_files import Call, replayed
-from allreduce_bench.training.result import Result, batch_rule, document
+from allreduce_bench.training.result import Result, document
 from allreduce_bench.training.step import Outcome, Setup, outcome
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
@@ -14,20 +14,16 @@ SETUP = Setup(known_model("resnet50"), 0.1, accumulate=2)
 
 
 def test_a_step_has_its_facts_in_si_units():
-    facts = document(Result("x", "y", "z", (outcome(SETUP, COSTS, 4),), SETUP, batch=8))
+    facts = document(Result("x", "y", "z", (outcome(SETUP, COSTS, 4),), SETUP))
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
     head = ["schema", "kind", "title", "source", "grade", "placement", "model", "packing", "buckets"]
     assert list(facts) == [*head, "steps", "variants"]
     assert facts["kind"] == "modelled" and facts["model"]["parameters"] == 25_557_032
     assert [bucket["size_bytes"] >> 20 for bucket in facts["buckets"]] == [7, 30, 25, 25, 9]
     (step,) = facts["steps"]
-    assert (step["ranks"], step["compute_s"], step["effective_batch"], step["learning_rate_factor"]) == (4, 0.2, 64, 8)
+    assert (step["ranks"], step["compute_s"]) == (4, 0.2)
     assert step["step_s"] == step["transfers"][-1]["end_s"] and step["transfers"][0]["algorithm"] == "ring"
     assert facts["packing"]["cap_nbytes"] == 25 << 20 and facts["packing"]["ready_by"] == "flops"
-
-
-def test_the_batch_and_the_learning_rate_grow_together():
-    assert batch_rule(32, 8, accumulate=4) == (1024, 32)
 
 
 def test_recorded_calls_have_their_own():

@@ -14,12 +14,11 @@ DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": (), "ready
     "given, options, measure, said",
     [
         ({"work"}, {}, False, "--work: has a meaning with --measure only"),
-        ({"executor", "machine"}, {}, False, "--executor: has a meaning"),
+        ({"steps", "machine"}, {}, False, "--steps: has a meaning"),
         ({"alpha_within"}, {}, True, "--alpha-within: with --measure all-reduces are taken as they were measured"),
         ({"logs", "work"}, {}, True, "--log: with --measure"),
         ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
         ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
-        ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
         ({"compute"}, {"calls": "x.csv"}, False, "--compute: recorded calls have their own"),
         ({"overlap"}, {"calls": "x.csv"}, True, "--overlap: recorded calls have their own"),
         ({"blocking"}, {"calls": "x.csv"}, True, "--blocking: recorded calls have their own"),
@@ -33,7 +32,7 @@ def test_what_changes_nothing_is_refused(given, options, measure, said):
 
 
 def test_what_counts_is_not():
-    refuse_unused({"work", "steps", "scale", "batch"}, DEFAULTS, True)
+    refuse_unused({"work", "steps", "scale"}, DEFAULTS, True)
     refuse_unused({"alpha", "logs", "stage"}, DEFAULTS, False)
     refuse_unused({"calls", "alpha"}, {**DEFAULTS, "calls": "x.csv"}, False)
     refuse_unused({"ready_by"}, {**DEFAULTS, "shapes": "x.csv", "ready_by": "bytes"}, False)

@@ -6,7 +6,9 @@ from ...units import unknown_word
 from ..tensors import Model, ModelError
 from . import bert, convolution, gpt2, llama
 
-TRANSFORMERS: dict[str, Callable[..., Model]] = {
+ARCHITECTURES: dict[str, Callable[..., Model]] = {
+    "resnet50": convolution.resnet50,
+    "vgg16": convolution.vgg16,
     "bert-base": bert.base,
     "bert-large": bert.large,
     "gpt2": gpt2.small,
@@ -14,25 +16,13 @@ TRANSFORMERS: dict[str, Callable[..., Model]] = {
     "llama2-7b": llama.llama2_7b,
     "llama3-8b": llama.llama3_8b,
 }
-ARCHITECTURES: dict[str, Callable[..., Model]] = {
-    "resnet50": convolution.resnet50,
-    "vgg16": convolution.vgg16,
-    **TRANSFORMERS,
-}
 
 
-def known_model(name: str, tokens: int | None = None) -> Model:
-    """Return the model of this name, ignoring hyphens, underscores, dots and case. Raises ModelError.
-
-    `tokens` per sequence; None: the model's own.
-    """
+def known_model(name: str) -> Model:
+    """Return the model of this name, ignoring hyphens, underscores, dots and case. Raises ModelError."""
     for known, build in ARCHITECTURES.items():
         if _plain(name) == _plain(known):
-            if tokens is None:
-                return build()
-            if known not in TRANSFORMERS:
-                raise ModelError(f"{build().title} is no transformer: it has no sequences; leave out --sequence")
-            return build(tokens)
+            return build()
     raise ModelError(unknown_word("model", name, ARCHITECTURES))
 
 
