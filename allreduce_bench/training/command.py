@@ -217,7 +217,6 @@ def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
 # `workload`: what the all-reduces of a training step cost, from the shapes of a model and the cost of messages
 
 
-STAGES, PROXIES = ("rebuilt", "first"), ("flops", "bytes")
 WORK, OVERLAPS = ("spin", "matmul", "sleep"), ("thread", "iallreduce")
 PATH = click.Path(path_type=Path)
 
@@ -243,16 +242,9 @@ PATH = click.Path(path_type=Path)
 @click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks [default: 2,4,8; with --log those of the log].")
 @click.option("--compute", type=DURATION, help="Forward and backward pass of a rank, e.g. 100ms.")
 @click.option("--backward", type=SHARE, default="66.7%", help="Share of the backward pass [default: two thirds].")
-@click.option(
-    "--accumulate", type=click.IntRange(1, 4096), default=1, help="Passes of a step; all-reduces in the last."
-)
 @click.option("--dtype", type=DTYPE, default="float32", show_default=True, help="Type of the gradients.")
 @click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
 @click.option("--bucket-cap", type=SIZE, help="bucket_cap_mb, with its unit [default: 25M].")
-@click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="Which buckets.")
-@click.option(
-    "--ready-by", type=click.Choice(PROXIES), default="flops", show_default=True, help="When gradients are ready."
-)
 @click.option("--blocking", is_flag=True, help="All-reduces begin behind the backward pass.")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
 @click.option(

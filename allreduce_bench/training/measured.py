@@ -56,14 +56,14 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
 
 def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
     """List the actions of a rank in order: compute for so many seconds, hand a bucket over."""
-    *former, last = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
-    actions = [(phase.kind, phase.end_s - phase.start_s) for phase in former]
+    forward, backward = phases_of(setup.compute_s, setup.backward_share)
+    actions = [(forward.kind, forward.end_s)]
     shares = ready_shares(setup.model, setup.proxy_used, setup.dtype)
     ready = accumulate((max(shares[index] for index in bucket.gradients) for bucket in buckets), max)
     done = 0.0
     for share, what in (*((share, BUCKET) for share in ready), (1.0, "")):
         if share > done:
-            actions.append((last.kind, (share - done) * (last.end_s - last.start_s)))
+            actions.append((backward.kind, (share - done) * (backward.end_s - backward.start_s)))
         actions += [(what, 0.0)] if what else []
         done = share
     return actions
@@ -156,7 +156,7 @@ def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str) -
 
 def modelled_of(measured: Measured, setup: Setup) -> Outcome:
     """Return the model of a measured step, from its computation alone and its all-reduces alone."""
-    as_computed = setup._replace(compute_s=measured.compute_alone_s / setup.accumulate)
+    as_computed = setup._replace(compute_s=measured.compute_alone_s)
     return outcome(as_computed, _costs(measured), measured.ranks)
 
 

@@ -31,8 +31,7 @@ LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 # Options that need others
 MEASURING_OPTIONS = ("work", "overlap", "steps")
 COST_OPTIONS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs")
-STEP_OPTIONS = ("compute", "backward", "ready_by", "accumulate", "scale", "blocking", "overlap")
-PACKING_OPTIONS = ("stage", "bucket_cap")
+STEP_OPTIONS = ("compute", "backward", "scale", "blocking", "overlap", "bucket_cap")
 
 # Options whose names differ from their parameters'
 OTHER_NAMES = {"logs": "log"}
@@ -66,11 +65,8 @@ class Request(NamedTuple):
             asked["compute"] or 0.0,  # where only the buckets are requested
             _packing(asked),
             asked["dtype"],
-            asked["stage"],
             asked["backward"],
-            asked["ready_by"],
             not asked["blocking"],
-            asked["accumulate"],
         )
 
     def result(self) -> Result:
@@ -179,11 +175,9 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
     if options["calls"]:
         _refuse(
             given,
-            (*STEP_OPTIONS, *PACKING_OPTIONS, *(() if measure else ("dtype",))),
+            (*STEP_OPTIONS, *(() if measure else ("dtype",))),
             "recorded calls have their own sizes and gaps; leave it out",
         )
-    if options["shapes"] and options["ready_by"] == "flops":
-        _refuse(given, ("ready_by",), "the operations of these shapes are unknown; use --ready-by bytes")
 
 
 def _refuse(given: Collection[str], names: tuple[str, ...], why: str) -> None:

@@ -83,8 +83,7 @@ def model_facts(setup: Setup) -> dict[str, Any]:
 
 def packing_facts(setup: Setup) -> dict[str, Any]:
     """Return how gradients are packed, and when they are ready."""
-    facts = {"stage": setup.stage, "overlapped": setup.overlapped, "accumulate": setup.accumulate}
-    facts |= {"ready_by": setup.proxy_used, "backward_share": setup.backward_share}
+    facts = {"overlapped": setup.overlapped, "ready_by": setup.proxy_used, "backward_share": setup.backward_share}
     first, cap = setup.packing.limits
     version = ".".join(map(str, setup.packing.torch))
     return {**facts, "torch": version, "first_cap_nbytes": first, "cap_nbytes": cap}

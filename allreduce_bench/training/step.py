@@ -3,31 +3,28 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
+from .buckets import BY_DEFAULT, MIB, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
 from .tensors import DEFAULT_DTYPE, Model
-from .time_line import BACKWARD_SHARE, FLOPS, TimeLine, in_order, phases_of, ready_shares, ready_times
+from .time_line import BACKWARD_SHARE, BYTES, FLOPS, TimeLine, in_order, phases_of, ready_shares, ready_times
 
 TRIED_CAPS = (1 * MIB, 5 * MIB, 25 * MIB, 100 * MIB)
 
 
 class Setup(NamedTuple):
-    """A step of one rank: `accumulate` forward and backward passes, and all-reduces beside or behind the last one."""
+    """A step of one rank: a forward and a backward pass, and all-reduces beside or behind it."""
 
     model: Model
-    compute_s: float  # of one forward and backward pass
+    compute_s: float  # of both passes
     packing: Caps = BY_DEFAULT
     dtype: str = DEFAULT_DTYPE
-    stage: str = REBUILT
     backward_share: float = BACKWARD_SHARE
-    proxy: str = FLOPS
     overlapped: bool = True
-    accumulate: int = 1
 
     @property
     def proxy_used(self) -> str:
         """The proxy of ready times: bytes where the operations of the model are unknown."""
-        return self.proxy if self.model.flops else "bytes"
+        return FLOPS if self.model.flops else BYTES
 
 
 class Outcome(NamedTuple):
@@ -62,12 +59,12 @@ class Variant(NamedTuple):
 
 def buckets_of(setup: Setup) -> list[Bucket]:
     """Return the all-reduces of the step."""
-    return ddp_buckets(setup.model, setup.packing, setup.stage, setup.dtype)
+    return ddp_buckets(setup.model, setup.packing, dtype=setup.dtype)
 
 
 def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
     """Return the events of the step if an all-reduce of n bytes takes `cost(n)` seconds."""
-    phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
+    phases = phases_of(setup.compute_s, setup.backward_share)
     ready = ready_times(ready_shares(setup.model, setup.proxy_used, setup.dtype), phases[-1])
     earliest_s = 0.0 if setup.overlapped else phases[-1].end_s
     return TimeLine(phases, in_order(buckets_of(setup), ready, cost, earliest_s))
@@ -87,10 +84,9 @@ def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) ->
         one._replace(algorithm=known[one.size_bytes].algorithm if ranks > 1 else "") for one in line.transfers
     )
     frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
-    compute_alone_s = setup.compute_s * setup.accumulate
     doubts, is_lower_bound = doubts_of(costs, ranks, named), any_lower_bound(costs, ranks, named)
     line = line._replace(transfers=named)
-    return Outcome(ranks, line, tuple(filter(None, frequent)), compute_alone_s, doubts, is_lower_bound)
+    return Outcome(ranks, line, tuple(filter(None, frequent)), setup.compute_s, doubts, is_lower_bound)
 
 
 def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int]) -> Iterable[Variant]:

@@ -3,7 +3,7 @@
 from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
-from .buckets import FIRST, MIB, REBUILT, Bucket, ddp_buckets
+from .buckets import FIRST, MIB, Bucket, ddp_buckets
 from .measured import Measured, overlap_share
 from .result import Result
 from .step import Outcome, Setup, Variant, buckets_of
@@ -56,9 +56,6 @@ def packing_sentence(setup: Setup) -> str:
     buckets = counted(len(buckets_of(setup)), "bucket")
     first, cap = map(format_size, setup.packing.limits)
     version = "torch " + ".".join(map(str, setup.packing.torch))
-    if setup.stage == FIRST:
-        later = len(ddp_buckets(setup.model, setup.packing, REBUILT, setup.dtype))
-        return f"PyTorch DDP ({version}), {buckets} in the first step; {later} in all others (--stage rebuilt)"
     now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
     return (
         f"PyTorch DDP ({version}), caps {first} and {cap}, {buckets} from the second step on; {now} in the first step"
@@ -87,11 +84,10 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
 
 
 def _compute_sentence(setup: Setup) -> str:
-    passes = f"{setup.accumulate} passes of " if setup.accumulate > 1 else ""
     ready = {"flops": "floating-point operations", "bytes": "bytes"}[setup.proxy_used]
     how = "overlapped with the backward pass" if setup.overlapped else "blocking, behind the backward pass"
     return (
-        f"computation: {passes}{format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; gradients "
+        f"computation: {format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; gradients "
         f"become ready by {ready}; all-reduces {how}"
     )
 

@@ -100,14 +100,10 @@ def ready_shares(model: Model, proxy: str, dtype: str = DEFAULT_DTYPE) -> list[f
     return shares
 
 
-def phases_of(compute_s: float, backward_share: float = BACKWARD_SHARE, passes: int = 1) -> tuple[Phase, ...]:
-    """Return `passes` forward and backward passes of `compute_s` seconds together each."""
-    phases: list[Phase] = []
-    for number in range(passes):
-        begin, end = number * compute_s, (number + 1) * compute_s
-        turn = end - compute_s * backward_share
-        phases += [Phase(FORWARD, begin, turn), Phase(BACKWARD, turn, end)]
-    return tuple(phases)
+def phases_of(compute_s: float, backward_share: float = BACKWARD_SHARE) -> tuple[Phase, Phase]:
+    """Return the forward and the backward pass of `compute_s` seconds together."""
+    turn = compute_s - compute_s * backward_share
+    return Phase(FORWARD, 0.0, turn), Phase(BACKWARD, turn, compute_s)
 
 
 def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:

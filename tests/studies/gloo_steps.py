@@ -46,7 +46,7 @@ def predicted_s(folder: Path, hosts: int) -> float:
 
     compute = f"{(FORWARD_S + BACKWARD_S) * LAYERS * 1000:g}ms"
     words = ["workload", "--shapes", folder / "shapes.csv", "--bucket-cap", f"{CAP_MIB}M", "-n", hosts]
-    words += ["--compute", compute, "--backward", BACKWARD_S / (FORWARD_S + BACKWARD_S), "--ready-by", "bytes"]
+    words += ["--compute", compute, "--backward", BACKWARD_S / (FORWARD_S + BACKWARD_S)]
     words += ["--log", folder / "gloo.csv", "--format", "json"]
     found = CliRunner().invoke(command, [str(word) for word in words])
     if found.exit_code:

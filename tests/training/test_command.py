@@ -46,7 +46,7 @@ def facts(*words: object) -> dict:
 def test_buckets_alone():
     rows = printed("resnet50", "--buckets").splitlines()[3:]
     assert [row.split()[1] for row in rows] == ["7.82", "30.04", "25.04", "25.32", "9.27"]
-    assert len(printed("ResNet-50", "--buckets", "--stage", "first").splitlines()) == 4
+    assert "1 in the first step" in printed("ResNet-50", "--buckets")
     assert len(printed("resnet50", "--buckets", "--bucket-cap", "50M").splitlines()) == 5
 
 
@@ -59,9 +59,7 @@ def test_a_step_on_several_numbers_of_ranks():
 def test_options_change_the_step():
     base = facts(*STEP, "-n", 8)["steps"][0]
     assert facts(*STEP, "-n", 8, "--blocking")["steps"][0]["overlap_share"] == 0
-    assert facts(*STEP, "-n", 8, "--accumulate", 4)["steps"][0]["compute_s"] == pytest.approx(0.4)
     assert facts(*STEP, "-n", 8, "--dtype", "bfloat16")["steps"][0]["exposed_s"] < base["exposed_s"] / 2
-    assert facts(*STEP, "-n", 8, "--ready-by", "bytes")["packing"]["ready_by"] == "bytes"
     assert facts(*STEP, "-n", 8, "--gamma", "1ns")["steps"][0]["communication_s"] > base["communication_s"]
 
 

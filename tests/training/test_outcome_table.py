@@ -35,8 +35,6 @@ def test_buckets_are_a_table():
 def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
     said = packing_sentence(SETUP)
     assert all(words in said for words in ("torch 2.13), caps 1 MiB and 25 MiB, 5 buckets", "second step", "1 in the"))
-    said = packing_sentence(SETUP._replace(stage="first"))
-    assert all(words in said for words in ("1 bucket in the", "5 in all", "--stage rebuilt"))
     old = SETUP._replace(packing=Caps(torch=(1, 9)))
     said = packing_sentence(old)
     assert "PyTorch DDP (torch 1.9)" in said and "5 in the" in said

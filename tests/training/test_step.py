@@ -4,7 +4,7 @@ import pytest
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import FIRST, MIB, Caps
+from allreduce_bench.training.buckets import MIB, Caps
 from allreduce_bench.training.cost import FASTEST, modelled_costs
 from allreduce_bench.training.step import Setup, buckets_of, outcome, tried_caps, variants
 
@@ -25,17 +25,6 @@ def test_a_ring_of_four_by_hand():
     assert found.time_line.exposed_s == pytest.approx(alone - found.time_line.overlapped_s, rel=1e-9)
     blocking = outcome(SETUP._replace(overlapped=False), COSTS, 4, "ring").time_line
     assert blocking.step_s == pytest.approx(0.1 + alone, rel=1e-4) and blocking.overlap_share == 0
-
-
-def test_the_first_step_overlaps_nothing():
-    assert outcome(SETUP._replace(stage=FIRST), COSTS, 4).time_line.overlap_share == 0
-
-
-def test_accumulation_spreads_the_all_reduces_over_more_computation():
-    four = outcome(SETUP._replace(accumulate=4), COSTS, 8)
-    assert four.time_line.compute_s == pytest.approx(0.4)
-    assert four.time_line.exposed_s == pytest.approx(outcome(SETUP, COSTS, 8).time_line.exposed_s)
-    assert four.efficiency > outcome(SETUP, COSTS, 8).efficiency
 
 
 def test_a_shape_file_has_no_operations_and_says_so():

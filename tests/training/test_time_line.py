@@ -31,10 +31,10 @@ def test_a_gradient_is_ready_after_its_share_of_the_backward_pass():
     assert ready_times([1.0, 0.25], Phase(BACKWARD, 2.0, 6.0)) == [6.0, 3.0]
 
 
-def test_passes_without_all_reduces_come_first():
-    phases = phases_of(3.0, passes=2)
-    assert [phase.kind for phase in phases] == [FORWARD, BACKWARD] * 2
-    assert [phase.start_s for phase in phases] == pytest.approx([0, 1, 3, 4]) and phases[-1].end_s == 6
+def test_the_forward_pass_has_a_third_of_the_computation():
+    phases = phases_of(3.0)
+    assert [phase.kind for phase in phases] == [FORWARD, BACKWARD]
+    assert [phase.start_s for phase in phases] == pytest.approx([0, 1]) and phases[-1].end_s == 3
 
 
 def test_all_reduces_wait_for_their_gradients_and_for_each_other():

@@ -7,7 +7,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.training.request import refuse_unused
 
-DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": (), "ready_by": "flops"}
+DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": ()}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,6 @@ DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": (), "ready
         ({"overlap"}, {"calls": "x.csv"}, True, "--overlap: recorded calls have their own"),
         ({"blocking"}, {"calls": "x.csv"}, True, "--blocking: recorded calls have their own"),
         ({"scale"}, {"calls": "x.csv"}, True, "--scale: recorded calls have their own"),
-        ({"ready_by"}, {"shapes": "x.csv"}, False, "--ready-by: the operations of these shapes are unknown"),
     ],
 )
 def test_what_changes_nothing_is_refused(given, options, measure, said):
@@ -33,9 +32,8 @@ def test_what_changes_nothing_is_refused(given, options, measure, said):
 
 def test_what_counts_is_not():
     refuse_unused({"work", "steps", "scale"}, DEFAULTS, True)
-    refuse_unused({"alpha", "logs", "stage"}, DEFAULTS, False)
+    refuse_unused({"alpha", "logs", "bucket_cap"}, DEFAULTS, False)
     refuse_unused({"calls", "alpha"}, {**DEFAULTS, "calls": "x.csv"}, False)
-    refuse_unused({"ready_by"}, {**DEFAULTS, "shapes": "x.csv", "ready_by": "bytes"}, False)
 
 
 @pytest.mark.parametrize(
