@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from ..evaluation.grade import PROVISIONAL
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..importers.row import OF_OPTION
 from ..runs.rows import RunError
@@ -158,7 +159,7 @@ class Comparison(NamedTuple):
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             undecided = "the only cell is undecided" if count == 1 else f"all {count} cells are undecided"
-            why = f"not shown: {self.observed}" if self.is_only_observed else undecided
+            why = f"not proven: {self.observed}" if self.is_only_observed else undecided
             return f"{why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
@@ -298,6 +299,7 @@ def _notes_of_runs(
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if is_unreliable(row)}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
+        notes += _provisional_notes(run)
     for run in (*baseline, *new):
         filled = {fact["ranks"] for fact in run.attempts if fact.get("ranks_from") == OF_OPTION}
         notes += [f"{run.name} does not state its ranks: taken to be {in_ranks(filled)}, by -n"] if filled else []
@@ -306,6 +308,19 @@ def _notes_of_runs(
         f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)
         if run.unfinished
+    ]
+
+
+def _provisional_notes(run: ComparedRun) -> list[str]:
+    """Name the weightiest reason why times of a run are provisional, by numbers of ranks."""
+    ranks_of: dict[str, set[int]] = {}
+    for row in run.rows:
+        if (grade := row.get("grading")) and grade.level == PROVISIONAL:
+            ranks_of.setdefault(grade.reasons[0].code, set()).add(row["ranks"])
+    words = {"others": "other processes used the cores", "oversubscribed": "more ranks than cores"}
+    return [
+        f"{run.name}: the times of {in_ranks(ranks)} are provisional: {words.get(code, code.replace('_', ' '))}"
+        for code, ranks in ranks_of.items()
     ]
 
 

@@ -10,6 +10,7 @@ from math import ceil, inf, log
 from typing import NamedTuple
 
 from ..algorithms import USUAL, builtin, builtin_of, why_unknown
+from ..evaluation.grade import NOT_RELIABLE
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -303,8 +304,9 @@ class CompetingModels:
         """Return the fastest there, or None if none is known.
 
         Where something was measured: the winner at the nearest number of ranks that was measured of all, unless the
-        predicted time of another is below its interval. By given prices the least time; among equals, such as a ring
-        and one on nodes of one rank, a usual algorithm, then the shortest name.
+        predicted time of another is below its interval; it is not told of times that are not reliable. By given prices
+        the least time; among equals, such as a ring and one on nodes of one rank, a usual algorithm, then the shortest
+        name.
         """
         every = [self.at(series, ranks, size_bytes) for series in self.models]
         timed = [one for one in every if one.time_s is not None and not self._lacks_port(one)]
@@ -322,7 +324,9 @@ class CompetingModels:
         if before[kept.series] == inf:
             return Fastest(first, False)
         least_s = _time_s(kept) / USUAL_FACTOR[FAR] if kept.is_speculative else kept.low_s or 0.0
-        return Fastest(first, False) if _time_s(first) < least_s else Fastest(kept, True)
+        if _time_s(first) < least_s:
+            return Fastest(first, False)
+        return Fastest(kept, self.grade != NOT_RELIABLE)
 
     @cached_property
     def common_ranks(self) -> list[int]:

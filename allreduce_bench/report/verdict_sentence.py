@@ -65,8 +65,9 @@ def _stretch_sentence(stretch: Stretch, verdict: Verdict) -> str:
     where = _sizes_words(stretch, verdict.sizes)
     absent = f" (not ranked at all of them: {few(stretch.absent, MOST_NAMED)})" if stretch.absent else ""
     advantage = advantage_words(stretch.advantage, verdict.grade)
-    if stretch.leaders[0] in NATIVES and advantage:
-        advantage = ""  # whoever does nothing has it
+    is_contradicted = not stretch.is_won and stretch.advantage and stretch.advantage.worst <= 1
+    if stretch.leaders[0] in NATIVES or is_contradicted:
+        advantage = ""  # whoever does nothing has native; a factor that some launch contradicts is none
     how_much = f": {advantage}" if advantage else ""
     if stretch.is_won:
         return f"{stretch.leaders[0]} {where}{absent}{how_much}."
@@ -164,7 +165,7 @@ def settable_sentence(found: Settable | None) -> str:
     `found`: None, if the library's own algorithms were not measured.
     """
     if found is None:
-        return "What you can set: nothing was measured; add -a native:all."
+        return "What you can set: not measured; add -a native:all."
     if not found.gains:
         tried = counted(found.tried, "algorithm")
         return f"What you can set: none of the library's {tried} is shown to be faster than {found.control}."

@@ -299,7 +299,8 @@ class Plan:
             help="Also count the joules of a call, in a loop of 1 s of each cell, where nodes count energy and are "
             "this job's alone.",
             condition=True,
-        ),
+        )
+        | LATER,
     )
     cache: Annotated[str, one_of(*CACHES)] = field(
         default="warm",

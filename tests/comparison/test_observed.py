@@ -59,7 +59,7 @@ def test_on_other_hosts_there_are_ratios_and_no_verdict(hosts, why):
         (cell,) = comparison.cells
         assert (cell.verdict, cell.observed, cell.counted) == ("undecided", kind, (1, 1))
         assert cell.reason.startswith(why) and cell.reason.endswith("; a verdict needs 4 jobs a side, found 1")
-        assert comparison.sentence.endswith(cell.reason) and comparison.failure.startswith("not shown: ")
+        assert comparison.sentence.endswith(cell.reason) and comparison.failure.startswith("not proven: ")
 
 
 def test_several_jobs_a_side_on_other_hosts_are_judged():
