@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -66,13 +67,13 @@ def run_as_rank(request: Request) -> None:
     from mpi4py import MPI
 
     refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
-    put_out()
     control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
     deadline = None if control.within_s is None else started + control.within_s
     start = RanksByHand(
         request=request,
         control=control,
         last_words=last_words,
+        put_out=put_out,
         command=shlex.join(drop_values(sys.orig_argv)),
         position=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
@@ -120,6 +121,7 @@ class RanksByHand(StartedRanks):
     request: Request
     control: Control
     last_words: LastWords
+    put_out: Callable[[], object]  # of the fuse: until then it ends ranks that do not come together
 
     def open_run(self) -> Opened:
         """Return the run that these ranks start or resume, and its next launch of as many; None: no launch is left."""
@@ -142,7 +144,9 @@ class RanksByHand(StartedRanks):
 
     def watch_ranks(self, comm: "MPI.Comm", folder: RunFolder, launch: Launch, on_one_node: bool) -> Watch:
         """Watch from rank 0 and rank 1. Collective."""
-        return guard(self.control.timeout_s, comm, folder, launch, on_one_node)
+        watch = guard(self.control.timeout_s, comm, folder, launch, on_one_node)
+        self.put_out()
+        return watch
 
     def look_at_library(self, comm: "MPI.Comm", folder: RunFolder, plan: Plan) -> None:
         """Identify what the library runs, as far as there is time; a failure is said. Collective."""

@@ -206,6 +206,9 @@ def _mpirun(library: str) -> str:
     raise LaunchError(what, replaced or mend + "put the mpirun of that library first in PATH")
 
 
+ANSWER_S = 30.0  # seconds: a launcher of a slow file system still answers
+
+
 def _candidates() -> list[str]:
     """Return every mpirun and mpiexec: beside this interpreter first, then along PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -215,8 +218,13 @@ def _candidates() -> list[str]:
 
 
 def _version(program: str) -> subprocess.CompletedProcess[str]:
-    """Ask a launcher for its version."""
-    return subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    """Ask a launcher for its version. Raises LaunchError where it gives none within ANSWER_S."""
+    asked = [program, "--version"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False, timeout=ANSWER_S)
+    except subprocess.TimeoutExpired as error:
+        what = f"{program} --version gave no answer within {ANSWER_S:g} s"
+        raise LaunchError(what, "call it by hand to see why, or put another mpirun first in PATH") from error
 
 
 def _first_line(child: subprocess.CompletedProcess[str]) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
-    """Terminate rank 0, and through its launcher all others, if MPI does not start; call the result once it has.
+    """Terminate rank 0, and through its launcher all others, if they are not watched in time; call the result then.
 
     A child process waits: MPI_Init holds Python's lock, so that no thread could. To be called before there are threads.
     """
@@ -34,7 +34,7 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
         os.close(lifeline)
         if not select.select([reading_end], [], [], START_FACTOR * timeout_s)[0]:
             print_error(
-                f"start: MPI_Init did not finish in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
+                f"start: the ranks were not ready in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
             )
             os.kill(os.getppid(), signal.SIGKILL)
         os._exit(0)

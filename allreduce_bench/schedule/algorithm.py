@@ -125,7 +125,7 @@ class Algorithm(NamedTuple):
         try:
             generated = self.generate(rank, size, topology, count, segment)
             yield from drop_empty(generated)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a generator of the user's may call sys.exit
             line = (_failing_line(error, self.file) or _yielding_line(generated, self.file)) if self.file else ""
             raise AlgorithmError(
                 f"{self.name}: {line}rank {rank} of {size}, {count} elements: failed: {type(error).__name__}: {error}"
@@ -161,7 +161,7 @@ class Algorithm(NamedTuple):
         return self.unfit(size, topology) if self.unfit else None
 
 
-def _failing_line(error: Exception, file: str) -> str:
+def _failing_line(error: BaseException, file: str) -> str:
     """Return `mine.py:23: `, the last line of the user's file that an error came through; empty: it is of none."""
     found, trace = "", error.__traceback__
     while trace:

@@ -103,3 +103,10 @@ def test_the_launcher_beside_the_interpreter_is_found(tmp_path, monkeypatch, lib
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")
     assert find._mpirun(library) == str(tmp_path / "mpirun")
+
+
+def test_a_launcher_that_gives_no_answer_is_named(tmp_path, monkeypatch):
+    silent = script(tmp_path / "mpirun", "#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(find, "ANSWER_S", 0.2)
+    with pytest.raises(LaunchError, match="--version gave no answer within 0.2 s"):
+        find._version(str(silent))

@@ -153,7 +153,7 @@ def test_only_what_a_signal_ended_is_lost(status, is_lost):
 
 STOPPED = {  # whom a signal stops -> what is said
     "launcher": r"error: the launcher was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
-    "wrapper": r"error: rank \d on \S+ does not respond .* for 2 s \(--timeout\); the other ranks were ended",
+    "wrapper": r"error: rank \d (?:on \S+ does not respond .*|never connected) for 2 s \(--timeout\); the other",
     "program": r"error: rank \d on \S+ was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
 }
 

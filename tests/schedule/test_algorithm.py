@@ -62,3 +62,14 @@ def test_a_generator_that_fails_or_has_no_end_is_named_with_its_rank():
         match="endless: rank 0 of 2.*" + re.escape(f"{MAX_STEPS} steps") + r".*terminate\?",
     ):
         declared(endless).schedule(0, 2, one_node, 8, 8)
+
+
+def test_a_generator_that_ends_the_program_is_a_failure_like_another():
+    @algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0")
+    def leaving(rank, size, topology, count, segment):
+        """Leaves."""
+        raise SystemExit(0)
+        yield
+
+    with pytest.raises(AlgorithmError, match="failed: SystemExit: 0"):
+        leaving.schedule(0, 2, Topology.one_node(2), 1, 1)

@@ -198,7 +198,7 @@ def test_a_rank_that_never_starts_ends_in_a_sentence(python, tmp_path):
     for process, says in zip(
         waiting,
         (
-            "error: start: MPI_Init did not finish in 5 s (5 times --timeout)",
+            "error: start: the ranks were not ready in 5 s (5 times --timeout)",
             "start of 3 ranks: no progress for 5 s (5 times --timeout); rank 1 never connected",
         ),
     ):
