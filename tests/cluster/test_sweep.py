@@ -75,8 +75,9 @@ def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
     bench(python, "submit", *words, "--", "--begin=now+1hour")
     (first,) = read_submissions(sweep)
     refusal = bench(python, "submit", "--resume", "-o", str(sweep), status=2)
-    assert "the queue" in refusal and "scancel" in refusal
-    commands.cancel([*(job.job for job in first.jobs), first.collect.job])
+    assert "the queue" in refusal and "submit --cancel" in refusal
+    cancelled = bench(python, "submit", "--cancel", str(sweep))
+    assert all(job.job in cancelled for job in (*first.jobs, first.collect))
     said = bench(python, "collect", str(sweep), status=1)
     assert f"job {first.jobs[0].job} was cancelled" in said and "submit --resume -o" in said
     again = bench(python, "submit", "--resume", "-o", str(sweep), "--", "--comment=again")
