@@ -16,6 +16,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import BARRIER, LEFT_OUT, ROUND_TIME, split_values, state_words
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
+from ..units import counted
 from . import how_measured
 from .grade_sentence import grade_sentence
 from .grid import EFFICIENCY, LEGEND, MINIMA, WHOLE, grid, interval_legend
@@ -54,7 +55,7 @@ def table(
         left_out += unsaid
     closing = [_counts_line(rows), *contrast_sentences(competing(rows), attempts)]
     closing += [settable_sentence(None)] if lacks_settable(plan, rows) else []
-    closing += [f"({left_out} more notes: show RUN -v, and the report)"] if left_out else []
+    closing += [f"({counted(left_out, 'more note')}: show RUN -v, and the report)"] if left_out else []
     return "\n\n".join([*parts, "\n".join(wrapped(closing, screen))]) + "\n"
 
 
