@@ -1,4 +1,4 @@
-"""Times that lie far from those of both neighbouring sizes: outliers, which a reader should not take for a feature."""
+"""Outliers: times far from the times of both neighbouring sizes, which a reader should not take for a feature."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -43,7 +43,7 @@ class Settable(NamedTuple):
 
 
 def settable(rows: Iterable[SummaryRow]) -> Settable | None:
-    """Return the gains of `rows`, those of one number of ranks; None: no algorithm of the library was measured."""
+    """Return the gains of `rows` of one number of ranks; None: no algorithm of the library was measured."""
     timed = [row for row in rows if row["time_s"] and row["size_bytes"] and row.get("doubt") in SOUND]
     forced = [row for row in timed if Competitor(row["competitor"]).is_forced and row["competitor"] != FORCED_DEFAULT]
     if not forced:

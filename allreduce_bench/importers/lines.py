@@ -135,11 +135,11 @@ def is_allreduce(name: str) -> bool:
 
 def library_of(text: str) -> str | None:
     """Return the library that a log states, with its version; None if it states none, or several."""
-    found = {f"{name} {_dotted(match)}" for form, name in LIBRARIES.items() for match in re.findall(form, text)}
+    found = {f"{name} {_format_version(match)}" for form, name in LIBRARIES.items() for match in re.findall(form, text)}
     return found.pop() if len(found) == 1 else None
 
 
-def _dotted(version: str) -> str:
+def _format_version(version: str) -> str:
     """Return `2.28.8` of `2.28.8`, `2, 28, 8`, or NCCL's number 22808."""
     if version.isdecimal():
         return f"{int(version) // 10000}.{int(version) // 100 % 100}.{int(version) % 100}"

@@ -101,7 +101,7 @@ def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]
     """Return the rows of a log, completed. Raises LogError if there is none."""
     if not rows:
         raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
-    return _completed(rows, asked)
+    return _fill_in(rows, asked)
 
 
 def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -> list[Imported]:
@@ -126,7 +126,7 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
     _refuse_options(path, importer, asked)
     if more and importer.read_together:
         return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
-    return _with_library(importer.read(Log(path, text), asked), text)
+    return _add_library(importer.read(Log(path, text), asked), text)
 
 
 def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> list[Imported]:
@@ -145,7 +145,7 @@ def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> l
     return rows
 
 
-def _with_library(rows: list[Imported], text: str) -> list[Imported]:
+def _add_library(rows: list[Imported], text: str) -> list[Imported]:
     """Return rows with the library that their log states, where it states one and they have none."""
     if not rows or any(row.library or row.fields for row in rows) or not (library := library_of(text)):
         return rows
@@ -335,7 +335,7 @@ def _refuse_several(path: Path, text: str) -> None:
         raise LogError(f"{path}, line {number}: an all-reduce of {second} below one of {first}; cut the file in two")
 
 
-def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+def _fill_in(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """Fill in what the user states and the log does not. Raises LogError if the log states another value.
 
     Where options only fill gaps (`asked.fills`), a log may state another value.

@@ -48,7 +48,7 @@ def take_part(start: StartedRanks) -> int:
     earlier: list[dict] = []  # facts of earlier attempts; rank 0 only
     try:
         # plan and folder, read by rank 0: cli.run_as_rank, or measuring.command if we started the ranks
-        folder, plan, launch = _agreed(comm, lambda: _opened(comm, start, earlier))
+        folder, plan, launch = _agreed(comm, lambda: _open_run(comm, start, earlier))
         failed = 0
         if launch is not None:
             # launch: measuring.surroundings, runs.recorder
@@ -115,7 +115,7 @@ def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
     return result
 
 
-def _opened(comm: MPI.Comm, start: StartedRanks, earlier: list[dict]) -> Opened:
+def _open_run(comm: MPI.Comm, start: StartedRanks, earlier: list[dict]) -> Opened:
     """Open the run, and put the facts of its attempts into `earlier`.
 
     Raises ValueError and OSError as `open_run`, and RunError if this launch does not belong to it.

@@ -108,13 +108,13 @@ def fit_series(
     own: Mapping[str, Algorithm] | None = None,
 ) -> list[Model | UnfittedSeries]:
     """Return each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
-    points = _without_cuts(points.reset_index(drop=True))
+    points = _drop_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
     known = {Competitor(name).algorithm for name in map(str, points["competitor"].unique())}
     algorithms = builtin() | {name: builtin_of(name) for name in known if is_builtin(name)} | dict(own or {})
     found: list[Model | UnfittedSeries] = []
     for values, rows in _series(points):
-        rows, notes = _in_one_state(rows, undecided[rows.index])
+        rows, notes = _drop_two_states(rows, undecided[rows.index])
         given = (priced_as or {}).get(Competitor(values["competitor"]).algorithm)
         try:
             model = _fit(values, rows, given, algorithms)
@@ -133,7 +133,7 @@ def _series(points: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
             yield values, rows
 
 
-def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
+def _drop_cuts(points: pd.DataFrame) -> pd.DataFrame:
     """Remove the segments at which pipelined competitors cut steps; algorithms keep their own."""
     names = map(Competitor, points["competitor"].dropna().unique())
     cut = [
@@ -147,7 +147,7 @@ def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     return points.assign(segment=points["segment"].mask(points["competitor"].isin(cut)))
 
 
-def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _drop_two_states(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the points whose launches are in one state, and a note about the others, if any."""
     if not undecided.any():
         return points, ()

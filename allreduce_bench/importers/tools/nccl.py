@@ -391,7 +391,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     if any(row.ranks == 1 for row in rows):
         words = f"{file}: tables of 1 rank: did each process run alone, built without MPI=1?"
         warnings.warn(LogNote(words), stacklevel=2)
-    rows = _with_choices(log, rows)
+    rows = _add_choices(log, rows)
     if rows and not any(row.times_s for row in rows):
         which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
         raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
@@ -417,7 +417,7 @@ IMPORTER = Importer(
 )
 
 
-def _with_choices(log: Log, rows: list[Imported]) -> list[Imported]:
+def _add_choices(log: Log, rows: list[Imported]) -> list[Imported]:
     """Return rows with the algorithm and protocol that NCCL chose at their sizes, where its lines stand in the log."""
     found = choices_in(log.path, log.text)
     if found is None:
