@@ -32,6 +32,7 @@ GROUPS = {  # title -> name of a command -> its place below the package, its pur
     "Measure": {
         "run": ("cli.run:run", "Measure all-reduce algorithms and the library's own"),
         "which": ("which.which:which", "Say which algorithm the library's own all-reduce runs"),
+        "tune": ("which.tune:tune", "Write what the library is to use, from runs, and prove it"),
     },
     "Read": {
         "show": ("cli.show:show", "List the runs, or print the table of one"),

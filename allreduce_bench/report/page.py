@@ -30,7 +30,7 @@ from ..evaluation import agreement
 from ..evaluation.competing import competing, competitor_names, defaults, mockups
 from ..evaluation.grade import is_disturbed
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
-from ..evaluation.settable import lacks_settable, settable
+from ..evaluation.settable import find_settable, lacks_settable
 from ..evaluation.summary import summarise, summary_frame
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import Verdict, verdicts
@@ -257,7 +257,7 @@ def _section(
 def _verdict_of_ranks(verdict: Verdict, every: Sequence[SummaryRow]) -> VerdictOfRanks:
     """Return the verdict on one rank count, what of it a user can set, and its grade; `every`: the rows of the run."""
     rows = [row for row in every if row["ranks"] == verdict.ranks]
-    found = settable(rows)
+    found = find_settable([rows])
     grade = rows[0]["grading"]
     sentences = [*verdict_sentences(verdict), *([settable_sentence(found)] if found else [])]
     return VerdictOfRanks(verdict.ranks, sentences, grade.level, reasons_words(grade))

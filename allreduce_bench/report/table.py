@@ -9,7 +9,7 @@ from typing import Any
 from ..evaluation.competing import competing, defaults, mockups
 from ..evaluation.grade import is_disturbed
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND
-from ..evaluation.settable import lacks_settable, settable
+from ..evaluation.settable import find_settable, lacks_settable
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
@@ -71,7 +71,7 @@ def _table_of_ranks(
     """Return the table of one rank count with what stands below it, and how many notes were left out."""
     rows = competing(every)
     columns = grid([*rows, *mockups(every), *defaults(every)], screen)
-    found = settable(every)
+    found = find_settable([every])
     trust = notes_on_trust(every)
     if every_note:
         trust += further_notes(every)

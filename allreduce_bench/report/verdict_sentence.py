@@ -170,7 +170,7 @@ def settable_sentence(found: Settable | None) -> str:
         tried = counted(found.tried, "algorithm")
         return f"What you can set: none of the library's {tried} is shown to be faster than {found.control}."
     gains = [
-        f"{gain.name} {range_words(gain.low, gain.high)}: "
+        f"{gain.name} {range_words(gain.sizes[0], gain.sizes[-1])}: "
         + times_as_fast(gain.least, gain.most, found.control, gain.worst, gain.launches, GOOD)
         for gain in found.gains
     ]

@@ -105,7 +105,7 @@ def test_whoever_divides_the_printed_times_gets_the_printed_factor():
 
 
 def test_what_can_be_set_is_named_with_its_gain():
-    gain = Gain("native:ring", 1 << 20, 1 << 24, 1.5, 1.61, 1.3, 5)
+    gain = Gain("native:ring", (1 << 20, 1 << 22, 1 << 24), 1.5, 1.61, 1.3, 5)
     assert settable_sentence(Settable("native:default", 4, (gain,))) == (
         "What you can set: native:ring from 1 MiB to 16 MiB: 1.5 to 1.6 times as fast as native:default "
         "(1.3 in the worst of 5 launches)."

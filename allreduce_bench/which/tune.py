@@ -1,0 +1,207 @@
+"""`tune`: write what the library is to use, from runs, and prove what was written."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from ..cli.sections import examples
+from ..cli.terminal import echo_wrapped, screen
+from ..cli.types import OneLineError, errors_in_one_line, talk
+from ..launching.find import find_launcher
+from ..launching.launcher import Launcher
+from ..runs.start import Start
+from ..tables import columns_of, fitted
+from ..units import format_size, format_time, in_ranks, shell_word, significant
+from .tuning import Tuning, make_tuning, run_words
+from .tuning_files import factor_words, find_fault, read_tuning, refuse_others_file, variables_of, write_tuning
+from .tuning_proof import HARMLESS, Alternated, Seen, alternate, look_at_rules
+
+HEADS = ("ranks", "sizes", "default", "rule", "times as fast", "worst", "rounds")
+SEEN_HEADS = ("ranks", "size", "told", "with the file", "without", "")
+TURN_HEADS = ("ranks", "size", "default us", "file us", "times as fast", "worst round")
+
+
+@click.command(
+    epilog=examples(
+        "run -n 4 -a native,native:all --sizes 8,64,512,4K,32K,256K,2M",
+        "tune results/RUN results/RUN-OF-ANOTHER-DAY -o allreduce.conf",
+        "tune --verify allreduce.conf",
+    )
+)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[RUN]...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File for Open MPI, folder for MPICH; without it: print."
+)
+@click.option(
+    "--verify", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Prove what FILE of tune does here."
+)
+@errors_in_one_line
+def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None) -> None:
+    """Write which all-reduce algorithms the library is to use, from RUNS on one node.
+
+    A rule stands where an algorithm of the library is as fast as its fastest, 10 % faster than its default in the
+    medians and 5 % in every round, at two neighbouring sizes or more, in each of the RUNS. RUNS of two days or hosts
+    are asked for; the file of one is a draft. --verify proves what runs with the file and without, then measures both
+    in turn at other sizes, and drops a rule that is slower by 10 % in any round.
+    """
+    if bool(runs) == bool(verify):
+        raise OneLineError("expected RUNS, or --verify FILE; such as: allreduce-bench tune results/RUN -o FILE")
+    if verify:
+        if output:
+            raise OneLineError("--verify writes into its own file; leave out -o")
+        raise click.exceptions.Exit(_verify(verify))
+    tuning = make_tuning(runs)
+    launcher = find_launcher(Start())
+    if output:
+        refuse_others_file(output, tuning)
+        _refuse_library(launcher, tuning, "write it there")
+    click.echo("\n".join(_rule_lines(tuning)))
+    if output:
+        write_tuning(output, tuning, _prefix(launcher))
+    echo_wrapped(_sentences(tuning, output))
+
+
+def _prefix(launcher: Launcher) -> Path:
+    """Return where the library of a launcher is installed."""
+    return Path(launcher.program).resolve().parent.parent
+
+
+def _refuse_library(launcher: Launcher, tuning: Tuning, advice: str) -> None:
+    if launcher.library != tuning.library:
+        raise OneLineError(f"measured with {tuning.library}; the library here is {launcher.library}: {advice}", 1)
+
+
+def _rule_lines(tuning: Tuning) -> list[str]:
+    """Return the table of rules."""
+    rows = [[*HEADS]]
+    for rule in tuning.rules:
+        factors = dict.fromkeys(significant(factor, 2) for factor in (rule.least, rule.most))
+        words = [" to ".join(factors), significant(rule.worst, 2), str(rule.rounds)]
+        default = " or ".join(rule.default) or "unknown"
+        rows.append([str(rule.ranks), rule.sizes_words, default, rule.algorithm, *words])
+    return fitted(columns_of(rows, left=(1, 2, 3)), screen()) if tuning.rules else []
+
+
+def _sentences(tuning: Tuning, output: Path | None) -> list[str]:
+    """Return what the rules come to, and what to do next."""
+    found = [
+        f"{in_ranks([rule.ranks])}, {rule.sizes_words}: {rule.algorithm}, {factor_words(rule)}" for rule in tuning.rules
+    ]
+    if found:
+        said = [f"{'; '.join(found)}; else the default."]
+    else:
+        said = [f"No rules for {in_ranks(tuning.ranks)}: no algorithm is shown to be faster than the default."]
+    said += [f"No rule: {'; '.join(tuning.left)}."] if tuning.left else []
+    if tuning.is_draft:
+        said.append("draft: these are of one allocation; add a run of another day or of other hosts.")
+    if output is None:
+        said.append(f"next: allreduce-bench tune {run_words(tuning)} -o FILE")
+    else:
+        loads = " ".join(f"{name}={shell_word(value)}" for name, value in variables_of(output, tuning).items())
+        said += [f"Load it with: export {loads}"] if tuning.rules else []
+        said.append(f"next: allreduce-bench tune --verify {shell_word(output)}")
+    return said
+
+
+# Proof
+
+
+def _verify(path: Path) -> int:
+    """Prove what a file does; return the exit status."""
+    tuning = read_tuning(path)
+    launcher = find_launcher(Start())
+    command = f"measure again, then: allreduce-bench tune {run_words(tuning)} -o {shell_word(path)}"
+    _refuse_library(launcher, tuning, command)
+    if fault := find_fault(path, tuning):
+        raise OneLineError(f"{fault}; the library would not say so", 1)
+    if not tuning.rules:
+        echo_wrapped([f"{path}: no rules; the library runs its default everywhere."])
+        return 0
+    variables = variables_of(path, tuning)
+    seen = look_at_rules(tuning, variables, launcher, talk)
+    click.echo("\n".join(_seen_lines(seen)))
+    wrong = [one for one in seen if one.is_wrong]
+    echo_wrapped(_seen_sentences(seen, variables))
+    turns = [] if wrong else _alternate_all(tuning, variables)
+    if turns:
+        click.echo("\n" + "\n".join(_turn_lines(turns)))
+    slower = {one.rule for one in turns if not one.is_harmless}
+    _keep_verified(path, tuning, launcher, slower, turns)
+    echo_wrapped(_turn_sentences(turns, slower, path))
+    return 1 if wrong or slower else 0
+
+
+def _seen_lines(seen: Sequence[Seen]) -> list[str]:
+    rows = [[*SEEN_HEADS]]
+    for one in seen:
+        rows.append([str(one.ranks), format_size(one.size_bytes), one.told or "-", *one.ran, one.words])
+    return fitted(columns_of(rows, left=(2, 3, 4, 5), text=4), screen())
+
+
+def _seen_sentences(seen: Sequence[Seen], variables: dict[str, str]) -> list[str]:
+    """Return what is wrong, or that nothing is."""
+    wrong = [f"{in_ranks([one.ranks])}, {format_size(one.size_bytes)}: {one.words}" for one in seen if one.is_wrong]
+    if wrong:
+        said = "; ".join(wrong)
+        return [
+            f"{said}. See what else is set: {' '.join(f'{k}={v}' for k, v in variables.items())} ... which -n RANKS"
+        ]
+    told = [one for one in seen if one.told]
+    acts = sum(one.words == "acts" for one in told)
+    return [
+        f"The file acts at {acts} of {len(told)} places that it has rules for"
+        + (f", and {len(told) - acts} cannot be told apart" if acts < len(told) else "")
+        + "; other communicators are unchanged as far as can be told; MPI_COMM_SELF works."
+    ]
+
+
+def _alternate_all(tuning: Tuning, variables: dict[str, str]) -> list[Alternated]:
+    """Measure default and file in turn on each number of ranks."""
+    stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H-%M-%S")
+    turns = []
+    for ranks in sorted({rule.ranks for rule in tuning.rules}):
+        talk(f"measuring default and file in turn on {in_ranks([ranks])}")
+        turns += alternate(tuning, ranks, variables, Path("results") / f"{stamp}_tune_{ranks}r")
+    return turns
+
+
+def _turn_lines(turns: Sequence[Alternated]) -> list[str]:
+    rows = [[*TURN_HEADS]]
+    for one in turns:
+        times = [format_time(time_s) for time_s in (one.default_s, one.files_s)]
+        factors = [significant(ratio, 2) for ratio in (one.default_s / one.files_s, min(one.ratios))]
+        rows.append([str(one.rule.ranks), format_size(one.size_bytes), *times, *factors])
+    return fitted(columns_of(rows), screen())
+
+
+def _turn_sentences(turns: Sequence[Alternated], slower: set, path: Path) -> list[str]:
+    """Return how fast the file is at sizes that it was not made from, and which rules were dropped."""
+    if not turns:
+        return []
+    ratios = [one.default_s / one.files_s for one in turns]
+    worst = min(min(one.ratios) for one in turns)
+    said = [
+        f"At {len(turns)} sizes that the file was not made from: {significant(min(ratios), 2)} to "
+        f"{significant(max(ratios), 2)} times as fast as the default ({significant(worst, 2)} in the worst round)."
+    ]
+    for rule in sorted(slower, key=lambda rule: (rule.ranks, rule.low_bytes)):
+        said.append(
+            f"dropped from {path}: {in_ranks([rule.ranks])}, {rule.sizes_words}, {rule.algorithm}: slower than the "
+            f"default by more than {HARMLESS - 1:.0%} in some round".replace("%", " %")
+        )
+    return said
+
+
+def _keep_verified(path: Path, tuning: Tuning, launcher: Launcher, slower: set, turns: Sequence[Alternated]) -> None:
+    """Write the file again: without the rules that are slower, and with what was proved."""
+    if not turns:
+        return
+    rules = tuple(rule for rule in tuning.rules if rule not in slower)
+    gains = [one.default_s / one.files_s for one in turns if one.rule not in slower]
+    words = f", {significant(min(gains), 2)} to {significant(max(gains), 2)} times as fast" if gains else ""
+    day = datetime.now(timezone.utc).date()
+    verified = f"{day}, {launcher.library}, at {len(gains)} sizes that it was not made from{words}"
+    write_tuning(path, replace(tuning, rules=rules, verified=verified), _prefix(launcher))

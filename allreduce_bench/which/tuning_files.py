@@ -1,0 +1,269 @@
+"""Files by which a library loads a tuning: written, and read again.
+
+Open MPI 5: one file of rules, in the classic format. Its lookup takes the nearest smaller communicator, and the first
+entry for all below it; so size 1 comes first and each measured number of ranks is closed by the next one, both with
+algorithm 0, the library's own choice (coll_tuned_dynamic_file.c).
+
+MPICH: a folder with the library's own selection files, in which all-reduces of these communicators are changed:
+ch4.json passes them to the algorithms of mpir.json (composition beta), which has the rules. Both begin as the library
+at hand has them, since a file replaces the choices of all collectives (maint/tuning/coll).
+
+Each says of itself what it was made from, how it is loaded and how it is taken back, and has the tuning as one line of
+JSON, by which `tune` knows its own files.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..machine import OPEN_MPI
+from ..runs.files import read_given_text, refuse_given, write_given, written_together
+from ..runs.library_algorithms import SEGMENT_NBYTES, TUNED
+from ..runs.typed_json import JsonError, read_as
+from ..units import escaped, format_ranges, format_size, significant
+from .rules import ALLREDUCE, LONGEST, RulesError, check_mpich_rules, open_mpi_rules
+from .tuning import Rule, TuneError, Tuning, rules_at
+
+MARK = "allreduce-bench tune: "  # of the line with the tuning
+README, RULES, COMPOSITIONS = "README", "mpir.json", "ch4.json"  # files of a folder for MPICH
+RULES_OF = {  # the variable that names a file -> the file
+    "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": RULES,
+    "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": COMPOSITIONS,
+}
+ENUMERATED = re.compile(rf"{TUNED}:enumerator:value:(\d+):(\w+)")
+EMBEDDED = re.compile(rb'\{"collective=[^\0]+\}\}')  # the selections that a library of MPICH has in itself
+BETA = "composition=MPIDI_Allreduce_intra_composition_beta"
+PARAMETERS: dict[
+    str, dict[str, dict]
+] = {  # algorithm of MPICH -> what its selection names beside it, with the values that its variables have
+    "recexch": {"k=2": {}, "single_phase_recv=0": {}},
+    "k_reduce_scatter_allgather": {"k=2": {}, "single_phase_recv=0": {}},
+    "recursive_multiplying": {"k=2": {}},
+}
+PATIENCE_S = 20
+
+
+def variables_of(path: Path, tuning: Tuning) -> dict[str, str]:
+    """Return the variables of the environment that load the files at a path."""
+    whole = path.resolve()
+    if tuning.library.startswith(OPEN_MPI):
+        name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+        return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", name: str(whole)}
+    return {variable: str(whole / name) for variable, name in RULES_OF.items()}
+
+
+def refuse_others_file(path: Path, tuning: Tuning) -> None:
+    """Raise TuneError if something stands at a path that `tune` did not write for this library; OSError as writing."""
+    if tuning.library.startswith(OPEN_MPI):
+        refuse_given(path)
+    elif path.exists() and not path.is_dir():
+        raise TuneError(f"{path}: a file; for {tuning.library} tune writes a folder: name a new one")
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    if path.is_dir() or path.is_file():
+        try:
+            read_tuning(path)
+        except TuneError as error:
+            raise TuneError(f"{path}: not written by tune, and never replaced; name a new path with -o") from error
+
+
+def write_tuning(path: Path, tuning: Tuning, prefix: Path) -> None:
+    """Write the files; `prefix`: where the library is installed. Raises TuneError, OSError."""
+    refuse_others_file(path, tuning)
+    if tuning.library.startswith(OPEN_MPI):
+        write_given(path, open_mpi_text(path, tuning, _numbers(prefix)))
+        return
+    rules, compositions = mpich_selections(tuning, *_embedded(prefix))
+    with written_together(path) as hidden:
+        folder = hidden / path.name
+        (folder / RULES).write_text(json.dumps(rules, indent=1) + "\n")
+        (folder / COMPOSITIONS).write_text(json.dumps(compositions, indent=1) + "\n")
+        (folder / README).write_text("\n".join(_lines(path, tuning)) + "\n")
+
+
+def read_tuning(path: Path) -> Tuning:
+    """Return the tuning that files say of themselves. Raises TuneError: they are not `tune`'s."""
+    try:
+        text = read_given_text(path / README if path.is_dir() else path, LONGEST)
+        line = next(line for line in text.splitlines() if MARK in line)
+        return read_as(Tuning, json.loads(line.partition(MARK)[2]), exact=True)
+    except StopIteration:
+        raise TuneError(f"{path}: no file of tune; make one: allreduce-bench tune RUN -o FILE") from None
+    except (JsonError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise TuneError(f"{path}: the line '{MARK.rstrip(': ')}' was changed: {error}; make the file again") from error
+
+
+def find_fault(path: Path, tuning: Tuning) -> str:
+    """Return why the library does not use the files, or uses other rules than `tune` wrote; empty: it does."""
+    try:
+        if tuning.library.startswith(OPEN_MPI):
+            found = open_mpi_rules(path, 5) if tuning.rules else []
+            wanted = [(ranks, low) for ranks, low, _ in _entries(tuning)]
+            told = [(rule.ranks, rule.size_bytes) for rule in found]
+            return "" if not tuning.rules or told == wanted else f"{path}: its rules were changed; make the file again"
+        for name in RULES_OF.values():
+            check_mpich_rules(path / name, is_alone=name == RULES)
+    except RulesError as error:
+        return str(error)
+    return ""
+
+
+def _lines(path: Path, tuning: Tuning) -> list[str]:
+    """Return what files say of themselves."""
+    whole = escaped(str(path.resolve()))
+    loads = [f"export {name}={_quoted(value)}" for name, value in variables_of(path, tuning).items()]
+    draft = ["DRAFT: made from one allocation. Add a run of another day or of other hosts to the command."]
+    kept = json.dumps(asdict(tuning))
+    return [
+        f"All-reduce of {tuning.library} on one node, {format_ranges(tuning.ranks)} ranks; by allreduce-bench tune",
+        *(draft if tuning.is_draft else []),
+        f"made from {', '.join(map(escaped, tuning.runs))}; measured on {', '.join(tuning.days)}, "
+        f"{', '.join(map(escaped, tuning.hosts))}{f'; {escaped(tuning.conditions)}' if tuning.conditions else ''}",
+        *(_rule_line(rule) for rule in tuning.rules),
+        *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
+        *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quoted(whole)}"]),
+        "Sums of floats may change in their last bits: another algorithm adds in another order.",
+        "For one job:",
+        *(f"  {line}" for line in loads),
+        f"For all jobs: the same in {_site_file(tuning)}. Take it back: unset these variables, delete the file.",
+        MARK + kept,
+    ]
+
+
+def _rule_line(rule: Rule) -> str:
+    return f"{rule.ranks} ranks, {rule.sizes_words}: {rule.algorithm}, {factor_words(rule)}"
+
+
+def factor_words(rule: Rule) -> str:
+    """Return `1.2 to 1.4 times as fast as native:default (1.1 in the worst of 10 rounds)`."""
+    least, most, worst = (significant(factor, 2) for factor in (rule.least, rule.most, rule.worst))
+    times = least if least == most else f"{least} to {most}"
+    return f"{times} times as fast as native:default ({worst} in the worst of {rule.rounds} rounds)"
+
+
+def _quoted(value: str) -> str:
+    from shlex import quote
+
+    return quote(escaped(value))
+
+
+def _site_file(tuning: Tuning) -> str:
+    of_open_mpi = "PREFIX/etc/openmpi-mca-params.conf, as NAME = VALUE without OMPI_MCA_"
+    return of_open_mpi if tuning.library.startswith(OPEN_MPI) else "the module file of the library"
+
+
+# Open MPI
+
+
+def open_mpi_text(path: Path, tuning: Tuning, numbers: Mapping[str, int]) -> str:
+    """Return the file of rules; `numbers`: algorithm -> its number in the library at hand. Raises TuneError."""
+    head = [f"# {line}" for line in _lines(path, tuning)]
+    if not tuning.rules:
+        return "\n".join([*head, "0  collectives"]) + "\n"
+    counts: dict[int, list[tuple[int, str]]] = {}
+    for ranks, low, algorithm in _entries(tuning):
+        counts.setdefault(ranks, []).append((low, algorithm))
+    lines = ["1  # collective", f"{ALLREDUCE}  # all-reduce", f"{len(counts)}  # communicator sizes"]
+    for ranks, entries in counts.items():
+        lines += [f"{ranks}  # ranks", f"{len(entries)}  # message sizes"]
+        lines += [_open_mpi_line(low, name, numbers, tuning.library) for low, name in entries]
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def _entries(tuning: Tuning) -> Iterator[tuple[int, int, str]]:
+    """Yield ranks, first size in bytes and algorithm of each entry; empty: the library's own choice."""
+    measured = sorted({rule.ranks for rule in tuning.rules})
+    for ranks in sorted({1, *measured, *(ranks + 1 for ranks in measured)}):
+        own = 0  # from where on the library chooses
+        for rule in rules_at(tuning, ranks):
+            if own < rule.low_bytes:
+                yield ranks, own, ""
+            yield ranks, rule.low_bytes, rule.algorithm
+            own = rule.high_bytes + 1
+        yield ranks, own, ""
+
+
+def _open_mpi_line(low_bytes: int, algorithm: str, numbers: Mapping[str, int], library: str) -> str:
+    if algorithm and algorithm not in numbers:
+        raise TuneError(f"{library} at hand has no {algorithm}; it has {', '.join(numbers)}")
+    segment_nbytes = SEGMENT_NBYTES if algorithm == "segmented_ring" else 0
+    words = f"{algorithm} from {format_size(low_bytes)}" if algorithm else "the default"
+    return f"{low_bytes} {numbers[algorithm] if algorithm else 0} 0 {segment_nbytes}  # {words}"
+
+
+def _numbers(prefix: Path) -> dict[str, int]:
+    """Return the algorithms of the library at hand and their numbers, as its ompi_info says. Raises TuneError."""
+    program = prefix / "bin" / "ompi_info"
+    command = [str(program), "--param", "coll", "tuned", "--level", "9", "--parsable"]
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TuneError(f"{program} does not say which algorithms there are: {error}") from error
+    found = {name: int(number) for number, name in ENUMERATED.findall(text) if int(number)}
+    if not found:
+        raise TuneError(f"{program} names no algorithms of all-reduce (coll tuned); expected Open MPI 5")
+    return found
+
+
+# MPICH
+
+
+def mpich_selections(tuning: Tuning, rules: dict[str, Any], compositions: dict[str, Any]) -> tuple[dict, dict]:
+    """Return the selections of mpir.json and ch4.json, from those that the library has in itself."""
+    told, passed = rules["collective=allreduce"], compositions["collective=allreduce"]
+    intra = {
+        "comm_hierarchy=node": told["comm_type=intra"],  # parts of a larger all-reduce are left as they are
+        "comm_hierarchy=node_roots": told["comm_type=intra"],
+        "comm_hierarchy=any": _by_ranks(tuning, told["comm_type=intra"], _told_algorithm),
+    }
+    beta = _by_ranks(tuning, passed["comm_type=intra"], lambda rule, default: _where_safe({BETA: {}}, default))
+    return (
+        {**rules, "collective=allreduce": {**told, "comm_type=intra": intra}},
+        {**compositions, "collective=allreduce": {**passed, "comm_type=intra": beta}},
+    )
+
+
+def _by_ranks(tuning: Tuning, default: dict, leaf_of) -> dict[str, Any]:
+    """Return a selection by ranks and size; `leaf_of(rule, default)` stands where a rule does."""
+    found: dict[str, Any] = {}
+    for ranks in sorted({rule.ranks for rule in tuning.rules}):
+        found[f"comm_size<{ranks}"] = default
+        sizes: dict[str, Any] = {}
+        for rule in rules_at(tuning, ranks):
+            sizes[f"avg_msg_size<{rule.low_bytes}"] = default
+            sizes[f"avg_msg_size<={rule.high_bytes}"] = leaf_of(rule, default)
+        found[f"comm_size<={ranks}"] = {**sizes, "avg_msg_size=any": default}
+    return {**found, "comm_size=any": default} if found else default
+
+
+def _told_algorithm(rule: Rule, default: dict) -> dict[str, Any]:
+    leaf = {f"algorithm=MPIR_Allreduce_intra_{rule.algorithm}": PARAMETERS.get(rule.algorithm, {})}
+    return _where_safe(leaf, default)
+
+
+def _where_safe(leaf: dict, default: dict) -> dict[str, Any]:
+    """Return a leaf for what was measured: an operation of MPI that commutes, on as many elements as ranks or more."""
+    built_in = {"count<pow2": default, "count=any": leaf}
+    return {
+        "is_commutative=no": default,
+        "is_commutative=yes": {"is_op_built_in=no": default, "is_op_built_in=yes": built_in},
+    }
+
+
+def _embedded(prefix: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the selections that the library has in itself: of algorithms, and of compositions. Raises TuneError."""
+    folders = [prefix / "lib", prefix / "lib64", *sorted((prefix / "lib").glob("*-linux-gnu"))]
+    files = dict.fromkeys(path.resolve() for folder in folders for path in sorted(folder.glob("libmpi*.so*")))
+    for path in files:
+        content = path.read_bytes() if os.access(path, os.R_OK) else b""
+        texts = [found[0].decode("ascii", "replace") for found in EMBEDDED.finditer(content)]
+        rules = next((text for text in texts if "algorithm=MPIR_Allreduce_intra" in text), None)
+        compositions = next((text for text in texts if BETA in text), None)
+        if rules and compositions:
+            return json.loads(rules), json.loads(compositions)
+    raise TuneError(f"no library below {prefix} has MPICH's selections (libmpi*.so of version 4 or 5) in itself")

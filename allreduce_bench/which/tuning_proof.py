@@ -1,0 +1,166 @@
+"""Proof of a tuning: what runs with its files and without, and whether it is faster at sizes it was not made from.
+
+What runs is seen as `which` sees it: at the sizes of each rule, on its number of ranks, one less, one more and twice as
+many, and with each rank alone on MPI_COMM_SELF. Then the default and the files take turns in launches of `run
+--against`; a rule that is slower in any round by HARMLESS is dropped.
+"""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isqrt
+from pathlib import Path
+from typing import NamedTuple
+
+from ..evaluation.rounds import FEWEST_ROUNDS, ratios_by_round
+from ..evaluation.summary import summarise
+from ..evaluation.summary_row import time_of
+from ..identifying.evidence import either, is_asked
+from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch
+from ..identifying.look import Asked
+from ..launching.find import mpirun_command
+from ..launching.launcher import Launcher
+from ..runs.competitor import NATIVE
+from ..runs.folder import RunFolder
+from ..runs.identified import NO, OPEN, YES
+from ..runs.start import Start
+from ..units import in_ranks
+from .effects import OTHER, SAME, effect
+from .tuning import Rule, TuneError, Tuning, algorithm_at, rules_at
+
+HARMLESS = 1.10  # how many times as long as the default the files may take in any round
+MOST_HELD_OUT = 3  # sizes of a rule
+STEP = 8  # bytes: sizes are multiples of it
+TIMEOUT_S = 120.0
+ALONE = (
+    "import numpy as n; from mpi4py import MPI as m; a = n.ones({count}, 'f'); b = n.zeros_like(a); "
+    "m.COMM_SELF.Allreduce(a, b); assert (a == b).all()"
+)
+YES_WORDS, NO_WORDS, UNCHANGED, CHANGED, UNKNOWN = "acts", "DOES NOT ACT", "unchanged", "CHANGED", "cannot tell"
+
+
+class Seen(NamedTuple):
+    """What runs on so many ranks at one size."""
+
+    ranks: int
+    size_bytes: int
+    told: str  # by the tuning; empty: the library's own choice
+    with_files: tuple[str, ...]
+    without: tuple[str, ...]
+    words: str  # one of YES_WORDS ...
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether a rule does not act, or acts where there is none."""
+        return self.words in (NO_WORDS, CHANGED)
+
+    @property
+    def ran(self) -> tuple[str, str]:
+        """Return what ran with the files and without, in words."""
+        return either(self.with_files) or "unknown", either(self.without) or "unknown"
+
+
+class Alternated(NamedTuple):
+    """Default and files in turn at one size of one rule."""
+
+    rule: Rule
+    size_bytes: int
+    default_s: float
+    files_s: float
+    ratios: tuple[float, ...]  # default over files, of each round
+
+    @property
+    def is_harmless(self) -> bool:
+        """Return whether the files were not slower than HARMLESS in any round."""
+        return min(self.ratios) * HARMLESS >= 1
+
+
+def held_out_sizes(rule: Rule, sizes: Sequence[int]) -> list[int]:
+    """Return sizes of a rule, bytes, between those that it was made from."""
+    of_rule = [size for size in sizes if rule.low_bytes <= size <= rule.high_bytes]
+    between = [isqrt(low * high) // STEP * STEP for low, high in zip(of_rule, of_rule[1:])]
+    found = [size for size, low in zip(between, of_rule) if size > low]
+    return found[:: -(-len(found) // MOST_HELD_OUT)] if found else []
+
+
+def look_at_rules(
+    tuning: Tuning, variables: Mapping[str, str], launcher: Launcher, tell: Callable[[str], object]
+) -> list[Seen]:
+    """Return what runs with the files and without. Raises ProbeFailed: a launch showed nothing."""
+    counts = sorted({rule.ranks for rule in tuning.rules})
+    found: list[Seen] = []
+    for ranks in sorted({near for one in counts for near in (one - 1, one, one + 1, 2 * one) if near > 1}):
+        tell(f"looking at what runs on {in_ranks([ranks])}")
+        sizes = _sizes_to_look_at(tuning, ranks)
+        with_files, without = (_look(launcher, ranks, sizes, more) for more in (variables, {}))
+        found += _compare(tuning, ranks, sizes, with_files, without)
+    _call_alone(tuning, variables, launcher)
+    return found
+
+
+def _sizes_to_look_at(tuning: Tuning, ranks: int) -> list[int]:
+    """Return the sizes of the rules of these ranks, or of all where there are none, those held out included."""
+    rules = [*rules_at(tuning, ranks)]
+    held_out = [size for rule in rules for size in held_out_sizes(rule, tuning.sizes)]
+    return sorted({size for rule in rules or tuning.rules for size in (rule.low_bytes, rule.high_bytes)} | {*held_out})
+
+
+def _look(launcher: Launcher, ranks: int, sizes: Sequence[int], variables: Mapping[str, str]) -> Findings:
+    launches = Launches(launcher, ranks, Start(variables=_settings(variables)), TIMEOUT_S)
+    return launches.find(Asked(sizes), {**environ_of_launch(), **variables}, launches.command)
+
+
+def _settings(variables: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in variables.items())
+
+
+def _compare(
+    tuning: Tuning, ranks: int, sizes: Sequence[int], with_files: Findings, without: Findings
+) -> Iterator[Seen]:
+    sides = [{size: one.answers[size].names for size in sizes} for one in (with_files, without)]
+    changes = effect(*sides)
+    for size in sizes:
+        told = algorithm_at(tuning, ranks, size)
+        if told:
+            words = {YES: YES_WORDS, NO: NO_WORDS, OPEN: UNKNOWN}[is_asked(with_files.answers[size], told)]
+        else:
+            words = {SAME: UNCHANGED, OTHER: CHANGED}.get(changes.at[size].kind, UNKNOWN)
+        yield Seen(ranks, size, told, sides[0][size], sides[1][size], words)
+
+
+def _call_alone(tuning: Tuning, variables: Mapping[str, str], launcher: Launcher) -> None:
+    """Call on MPI_COMM_SELF with the files. Raises ProbeFailed."""
+    program = [sys.executable, "-c", ALONE.format(count=max(tuning.sizes) // 4)]
+    command = mpirun_command(launcher, 2, Start(variables=_settings(variables)), program)
+    environ = {**environ_of_launch(), **variables}
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    if ended.returncode:
+        last = (ended.stderr.strip().splitlines() or [f"exit status {ended.returncode}"])[0]
+        raise ProbeFailed(f"an all-reduce on MPI_COMM_SELF fails with these files: {last}")
+
+
+def alternate(tuning: Tuning, ranks: int, variables: Mapping[str, str], folder: Path) -> list[Alternated]:
+    """Measure default and files in turn on so many ranks, into a new folder of runs. Raises TuneError, RunError."""
+    rules = [*rules_at(tuning, ranks)]
+    sizes = {size: rule for rule in rules for size in held_out_sizes(rule, tuning.sizes)}
+    against = " ".join(f"-x {shlex.quote(setting)}" for setting in _settings(variables))
+    words = ["run", "-n", str(ranks), "-a", NATIVE, "--sizes", ",".join(map(str, sizes))]
+    words += ["--launches", str(FEWEST_ROUNDS), "--identify", "never", "-o", str(folder), "--against", against]
+    ended = subprocess.run([sys.executable, "-m", "allreduce_bench", *words], stdout=subprocess.DEVNULL, check=False)
+    if ended.returncode:
+        raise TuneError(f"the launches of default and files failed: allreduce-bench {shlex.join(words)}")
+    default, files = (
+        {row["size_bytes"]: row for row in summarise(RunFolder(folder / name)) if row["time_s"]} for name in "ab"
+    )
+    return [
+        Alternated(
+            rule,
+            size,
+            time_of(default[size]),
+            time_of(files[size]),
+            tuple(ratios_by_round(default[size]["launch_medians"], files[size]["launch_medians"]).values()),
+        )
+        for size, rule in sizes.items()
+        if size in default and size in files
+    ]
