@@ -58,7 +58,7 @@ def without_words(difference: Difference) -> str:
     """Return what ran without the setting, for a table: `unchanged`, a name, or that it cannot be told."""
     if difference.kind == SAME:
         return "unchanged"
-    return "cannot tell" if difference.kind == OPEN else _words(difference.without_it)
+    return "cannot tell" if difference.kind == OPEN else names_words(difference.without_it)
 
 
 def sentence(effect: Effect, is_below_han: bool = False) -> str:
@@ -86,14 +86,15 @@ def _sentence(effect: Effect) -> str:
 def _change(difference: Difference) -> str:
     if difference.kind != OTHER:
         return without_words(difference)
-    was, now = _words(difference.without_it), _words(difference.with_it)
+    was, now = names_words(difference.without_it), names_words(difference.with_it)
     one, other = BETWEEN.fullmatch(was), BETWEEN.fullmatch(now)
     if one and other and one[1] == other[1]:
         return f"between nodes {one[2]} -> {other[2]}"
     return f"{was} -> {now}"
 
 
-def _words(names: Names) -> str:
+def names_words(names: Names) -> str:
+    """Return what may have run, for a table: `ring or segmented_ring`, `unknown`; of many the first and a count."""
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[: MOST_NAMED - 1])} or {len(names) - MOST_NAMED + 1} more"
     return either(names) if names else "unknown"

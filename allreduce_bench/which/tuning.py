@@ -13,6 +13,7 @@ from ..evaluation.settable import FORCED_DEFAULT, Gain, find_settable
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..machine import MPICH, OPEN_MPI
+from ..report.grade_sentence import reasons_words
 from ..runs.competitor import FORCED_ALL, NATIVE, Competitor
 from ..runs.conditions import conditions_of, conditions_text
 from ..runs.folder import RunFolder
@@ -194,9 +195,9 @@ def _refuse_library(path: Path, library: str) -> None:
 
 def _refuse_rows(path: Path, plan: Plan, rows: Sequence[SummaryRow]) -> None:
     if rows and rows[0]["grade"] == NOT_RELIABLE:
+        where, why = in_ranks([rows[0]["ranks"]]), reasons_words(rows[0]["grading"], 1)
         raise TuneError(
-            f"{path}: the times of {in_ranks([rows[0]['ranks']])} are not reliable ({rows[0]['grade_reasons']}); "
-            f"measure again on a quiet machine: {_command(plan)} --wait-idle 10m"
+            f"{path}: the times of {where} are not reliable: {why}; measure again: {_command(plan)} --wait-idle 10m"
         )
 
 

@@ -35,6 +35,9 @@ RULES_OF = {  # the variable that names a file -> the file
     "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": RULES,
     "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": COMPOSITIONS,
 }
+OVER_NODES = (
+    "For jobs on one node: over several nodes han may call tuned in its parts, where these rules were not measured."
+)
 ENUMERATED = re.compile(rf"{TUNED}:enumerator:value:(\d+):(\w+)")
 EMBEDDED = re.compile(rb'\{"collective=[^\0]+\}\}')  # the selections that a library of MPICH has in itself
 BETA = "composition=MPIDI_Allreduce_intra_composition_beta"
@@ -92,7 +95,7 @@ def read_tuning(path: Path) -> Tuning:
         text = read_given_text(path / README if path.is_dir() else path, LONGEST)
         line = next(line for line in text.splitlines() if MARK in line)
         return read_as(Tuning, json.loads(line.partition(MARK)[2]), exact=True)
-    except StopIteration:
+    except (StopIteration, FileNotFoundError):
         raise TuneError(f"{path}: no file of tune; make one: allreduce-bench tune RUN -o FILE") from None
     except (JsonError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise TuneError(f"{path}: the line '{MARK.rstrip(': ')}' was changed: {error}; make the file again") from error
@@ -128,6 +131,7 @@ def _lines(path: Path, tuning: Tuning) -> list[str]:
         *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
         *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quoted(whole)}"]),
         "Sums of floats may change in their last bits: another algorithm adds in another order.",
+        *([OVER_NODES] if tuning.library.startswith(OPEN_MPI) else []),
         "For one job:",
         *(f"  {line}" for line in loads),
         f"For all jobs: the same in {_site_file(tuning)}. Take it back: unset these variables, delete the file.",

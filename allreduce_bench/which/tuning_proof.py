@@ -13,23 +13,26 @@ from math import isqrt
 from pathlib import Path
 from typing import NamedTuple
 
+from ..evaluation.grade import NOT_RELIABLE
 from ..evaluation.rounds import FEWEST_ROUNDS, ratios_by_round
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import time_of
-from ..identifying.evidence import either, is_asked
+from ..identifying.evidence import is_asked
 from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch
 from ..identifying.look import Asked
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher
+from ..report.grade_sentence import reasons_words
 from ..runs.competitor import NATIVE
 from ..runs.folder import RunFolder
 from ..runs.identified import NO, OPEN, YES
 from ..runs.start import Start
 from ..units import in_ranks
-from .effects import OTHER, SAME, effect
+from .effects import OTHER, SAME, effect, names_words
 from .tuning import Rule, TuneError, Tuning, algorithm_at, rules_at
 
 HARMLESS = 1.10  # how many times as long as the default the files may take in any round
+MOST_REASONS = 2  # why times are not reliable
 MOST_HELD_OUT = 3  # sizes of a rule
 STEP = 8  # bytes: sizes are multiples of it
 TIMEOUT_S = 120.0
@@ -37,7 +40,7 @@ ALONE = (
     "import numpy as n; from mpi4py import MPI as m; a = n.ones({count}, 'f'); b = n.zeros_like(a); "
     "m.COMM_SELF.Allreduce(a, b); assert (a == b).all()"
 )
-YES_WORDS, NO_WORDS, UNCHANGED, CHANGED, UNKNOWN = "acts", "DOES NOT ACT", "unchanged", "CHANGED", "cannot tell"
+ACTS, DOES_NOT_ACT, UNCHANGED, CHANGED, UNKNOWN = "acts", "DOES NOT ACT", "unchanged", "CHANGED", "cannot tell"
 
 
 class Seen(NamedTuple):
@@ -48,17 +51,17 @@ class Seen(NamedTuple):
     told: str  # by the tuning; empty: the library's own choice
     with_files: tuple[str, ...]
     without: tuple[str, ...]
-    words: str  # one of YES_WORDS ...
+    words: str  # one of ACTS to UNKNOWN
 
     @property
     def is_wrong(self) -> bool:
         """Return whether a rule does not act, or acts where there is none."""
-        return self.words in (NO_WORDS, CHANGED)
+        return self.words in (DOES_NOT_ACT, CHANGED)
 
     @property
     def ran(self) -> tuple[str, str]:
         """Return what ran with the files and without, in words."""
-        return either(self.with_files) or "unknown", either(self.without) or "unknown"
+        return names_words(self.with_files), names_words(self.without)
 
 
 class Alternated(NamedTuple):
@@ -123,7 +126,9 @@ def _compare(
     for size in sizes:
         told = algorithm_at(tuning, ranks, size)
         if told:
-            words = {YES: YES_WORDS, NO: NO_WORDS, OPEN: UNKNOWN}[is_asked(with_files.answers[size], told)]
+            state = is_asked(with_files.answers[size], told)
+            is_proved = state == YES or (state == OPEN and changes.at[size].kind == OTHER)
+            words = DOES_NOT_ACT if state == NO else ACTS if is_proved else UNKNOWN
         else:
             words = {SAME: UNCHANGED, OTHER: CHANGED}.get(changes.at[size].kind, UNKNOWN)
         yield Seen(ranks, size, told, sides[0][size], sides[1][size], words)
@@ -140,20 +145,26 @@ def _call_alone(tuning: Tuning, variables: Mapping[str, str], launcher: Launcher
         raise ProbeFailed(f"an all-reduce on MPI_COMM_SELF fails with these files: {last}")
 
 
-def alternate(tuning: Tuning, ranks: int, variables: Mapping[str, str], folder: Path) -> list[Alternated]:
-    """Measure default and files in turn on so many ranks, into a new folder of runs. Raises TuneError, RunError."""
+def alternate(
+    tuning: Tuning, ranks: int, variables: Mapping[str, str], folder: Path, wait_idle_s: float | None
+) -> tuple[list[Alternated], str]:
+    """Measure default and files in turn on so many ranks, into a new folder of runs; wait for an idle machine before.
+
+    The second value says why the times are not reliable; empty: they are. Raises TuneError, RunError.
+    """
     rules = [*rules_at(tuning, ranks)]
     sizes = {size: rule for rule in rules for size in held_out_sizes(rule, tuning.sizes)}
     against = " ".join(f"-x {shlex.quote(setting)}" for setting in _settings(variables))
     words = ["run", "-n", str(ranks), "-a", NATIVE, "--sizes", ",".join(map(str, sizes))]
     words += ["--launches", str(FEWEST_ROUNDS), "--identify", "never", "-o", str(folder), "--against", against]
+    words += ["--wait-idle", f"{wait_idle_s:g}s"] if wait_idle_s is not None else []
     ended = subprocess.run([sys.executable, "-m", "allreduce_bench", *words], stdout=subprocess.DEVNULL, check=False)
     if ended.returncode:
         raise TuneError(f"the launches of default and files failed: allreduce-bench {shlex.join(words)}")
-    default, files = (
-        {row["size_bytes"]: row for row in summarise(RunFolder(folder / name)) if row["time_s"]} for name in "ab"
-    )
-    return [
+    of_runs = [[row for row in summarise(RunFolder(folder / name)) if row["time_s"]] for name in "ab"]
+    doubtful = [row["grading"] for rows in of_runs for row in rows if row["grade"] == NOT_RELIABLE]
+    default, files = ({row["size_bytes"]: row for row in rows} for rows in of_runs)
+    turns = [
         Alternated(
             rule,
             size,
@@ -164,3 +175,4 @@ def alternate(tuning: Tuning, ranks: int, variables: Mapping[str, str], folder: 
         for size, rule in sizes.items()
         if size in default and size in files
     ]
+    return turns, reasons_words(doubtful[0], MOST_REASONS) if doubtful else ""
