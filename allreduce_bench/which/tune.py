@@ -27,8 +27,8 @@ TURN_HEADS = ("ranks", "size", "default", "file", "times as fast", "worst round"
 
 @click.command(
     epilog=examples(
-        "run -n 4 -a native,native:all --sizes 8,64,512,4K,32K,256K,2M",
-        "tune results/RUN results/RUN-OF-ANOTHER-DAY -o allreduce.conf",
+        "tune results/MONDAY results/TUESDAY",
+        "tune results/MONDAY results/TUESDAY -o allreduce.conf",
         "tune --verify allreduce.conf --wait-idle 10m",
     )
 )
