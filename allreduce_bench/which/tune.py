@@ -17,7 +17,7 @@ from ..runs.start import Start
 from ..tables import columns_of, fitted
 from ..units import format_size, format_time, in_ranks, shell_word, significant
 from .tuning import Tuning, make_tuning, run_words
-from .tuning_files import factor_words, find_fault, read_tuning, refuse_others_file, variables_of, write_tuning
+from .tuning_files import factor_words, find_fault, read_tuning, variables_of, write_tuning
 from .tuning_proof import ACTS, HARMLESS, UNCHANGED, UNKNOWN, Alternated, Seen, alternate, look_at_rules
 
 HEADS = ("ranks", "sizes", "default", "rule", "times as fast", "worst", "rounds")
@@ -54,13 +54,12 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
             raise OneLineError("--verify writes into its own file; leave out -o")
         raise click.exceptions.Exit(_verify(verify, wait_idle_s))
     tuning = make_tuning(runs)
-    launcher = find_launcher(Start())
     if output:
-        refuse_others_file(output, tuning)
+        launcher = find_launcher(Start())
         _refuse_library(launcher, tuning, "write it there")
-    click.echo("\n".join(_rule_lines(tuning)))
-    if output:
         write_tuning(output, tuning, _prefix(launcher))
+    if tuning.rules:
+        click.echo("\n".join(_rule_lines(tuning)) + "\n")
     echo_wrapped(_sentences(tuning, output))
 
 
@@ -82,7 +81,7 @@ def _rule_lines(tuning: Tuning) -> list[str]:
         words = [" to ".join(factors), significant(rule.worst, 2), str(rule.rounds)]
         default = " or ".join(rule.default) or "unknown"
         rows.append([str(rule.ranks), rule.sizes_words, default, rule.algorithm, *words])
-    return fitted(columns_of(rows, left=(1, 2, 3)), screen()) if tuning.rules else []
+    return fitted(columns_of(rows, left=(1, 2, 3)), screen())
 
 
 def _sentences(tuning: Tuning, output: Path | None) -> list[str]:
@@ -95,6 +94,7 @@ def _sentences(tuning: Tuning, output: Path | None) -> list[str]:
     else:
         said = [f"No rules for {in_ranks(tuning.ranks)}: no algorithm is shown to be faster than the default."]
     said += [f"No rule: {'; '.join(tuning.left)}."] if tuning.left else []
+    said += [f"The default was what {tuning.told} made of it."] if tuning.told else []
     if tuning.is_draft:
         said.append("draft: these are of one allocation; add a run of another day or of other hosts.")
     if output is None:

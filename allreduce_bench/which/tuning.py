@@ -21,9 +21,11 @@ from ..runs.identified import identified_of
 from ..runs.library_algorithms import own_name
 from ..runs.plan import ImportedPlan, Plan
 from ..units import format_ranges, format_size, in_ranks, shell_word, short_size
+from .settings import settings
 
 WRITTEN_FOR = {OPEN_MPI: "5", MPICH: ""}  # library -> major version whose files are written; empty: any
 FEWEST_SIZES = 2  # of a run
+NOT_TOLD = ("pml", "mtl")  # variables that choose how messages go, not which algorithm
 NOT_EXPRESSED = {"tree": "its kind of tree, which a selection file numbers otherwise in each version"}  # of MPICH
 
 
@@ -63,6 +65,7 @@ class Tuning:
     ranks: tuple[int, ...]  # all that were measured
     sizes: tuple[int, ...]  # bytes
     rules: tuple[Rule, ...]
+    told: str = ""  # variables that had told the default something; empty: none
     left: tuple[str, ...] = ()  # where something is faster, and why there is no rule
     verified: str = ""  # by whom and when; empty: not yet
     is_draft: bool = True  # made from one allocation
@@ -78,6 +81,7 @@ class _Source:
     library: str
     hosts: tuple[str, ...]
     day: str
+    told: str
 
     def of_ranks(self, ranks: int) -> list[SummaryRow]:
         """Return the rows of so many ranks."""
@@ -108,6 +112,7 @@ def make_tuning(paths: Sequence[Path]) -> Tuning:
         tuple(counts),
         tuple(sorted(set.intersection(*({*source.plan.sizes} for source in sources)))),
         tuple(rules),
+        "; ".join(dict.fromkeys(filter(None, (source.told for source in sources)))),
         tuple(left),
         is_draft=len({(source.day, source.hosts) for source in sources}) < 2,
     )
@@ -169,7 +174,9 @@ def _read_source(path: Path) -> _Source:
     for ranks in plan.ranks:
         _refuse_rows(path, plan, [row for row in rows if row["ranks"] == ranks])
     hosts = tuple(sorted({host for fact in attempts for host in fact["hosts"]}))
-    return _Source(folder, plan, rows, libraries[0], hosts, str(folder.open()["created"])[:10])
+    told = [one for fact in attempts for one in settings(fact["variables"], [], libraries[0]) if not one.problem]
+    words = " ".join(dict.fromkeys(f"{one.name}={one.value}" for one in told if one.name not in NOT_TOLD))
+    return _Source(folder, plan, rows, libraries[0], hosts, str(folder.open()["created"])[:10], words)
 
 
 def _refuse_plan(path: Path, plan: Plan) -> None:

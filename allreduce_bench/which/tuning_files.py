@@ -127,6 +127,7 @@ def _lines(path: Path, tuning: Tuning) -> list[str]:
         *(draft if tuning.is_draft else []),
         f"made from {', '.join(map(escaped, tuning.runs))}; measured on {', '.join(tuning.days)}, "
         f"{', '.join(map(escaped, tuning.hosts))}{f'; {escaped(tuning.conditions)}' if tuning.conditions else ''}",
+        *([f"the default was what {escaped(tuning.told)} made of it"] if tuning.told else []),
         *(_rule_line(rule) for rule in tuning.rules),
         *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
         *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quoted(whole)}"]),

@@ -42,6 +42,15 @@ def test_what_is_faster_without_a_rule_is_said(tmp_path, gains, ran, why):
     assert why in "; ".join(tuning.left) and bool(why) == bool(tuning.left)
 
 
+def test_variables_that_told_the_default_something_are_said(tmp_path):
+    variables = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "ring"}
+    path = tuned_run(tmp_path / "run", {}, facts={"variables": {**variables, "UCX_TLS": "tcp"}})
+    assert make_tuning([path]).told.split() == [
+        "coll_tuned_allreduce_algorithm=ring",
+        "coll_tuned_use_dynamic_rules=1",
+    ]
+
+
 def test_a_round_in_which_it_is_hardly_faster_costs_the_rule(tmp_path):
     def factor(launch, cell):
         if cell.competitor != "native:ring":
