@@ -15,12 +15,13 @@ from ..launching.find import find_launcher
 from ..launching.launcher import Launcher
 from ..runs.start import Start
 from ..tables import columns_of, fitted
-from ..units import format_size, format_time, in_ranks, shell_word, significant
+from ..units import counted, format_size, format_time, in_ranks, shell_word, significant
+from .effects import names_words
 from .tuning import Tuning, make_tuning, run_words
 from .tuning_files import factor_words, find_fault, read_tuning, variables_of, write_tuning
 from .tuning_proof import ACTS, HARMLESS, UNCHANGED, UNKNOWN, Alternated, Seen, alternate, look_at_rules
 
-HEADS = ("ranks", "sizes", "default", "rule", "times as fast", "worst", "rounds")
+HEADS = ("ranks", "sizes", "rule", "times as fast", "worst", "rounds", "")
 SEEN_HEADS = ("ranks", "size", "told", "with the file", "without", "")
 TURN_HEADS = ("ranks", "size", "default", "file", "times as fast", "worst round")
 
@@ -60,7 +61,8 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
         write_tuning(output, tuning, _prefix(launcher))
     if tuning.rules:
         click.echo("\n".join(_rule_lines(tuning)) + "\n")
-    echo_wrapped(_sentences(tuning, output))
+    echo_wrapped(_sentences(tuning))
+    click.echo("\n".join(_next_lines(tuning, output)))
 
 
 def _prefix(launcher: Launcher) -> Path:
@@ -79,13 +81,14 @@ def _rule_lines(tuning: Tuning) -> list[str]:
     for rule in tuning.rules:
         factors = dict.fromkeys(significant(factor, 2) for factor in (rule.least, rule.most))
         words = [" to ".join(factors), significant(rule.worst, 2), str(rule.rounds)]
-        default = " or ".join(rule.default) or "unknown"
-        rows.append([str(rule.ranks), rule.sizes_words, default, rule.algorithm, *words])
-    return fitted(columns_of(rows, left=(1, 2, 3)), screen())
+        rows.append(
+            [str(rule.ranks), rule.sizes_words, rule.algorithm, *words, f"default: {names_words(rule.default)}"]
+        )
+    return fitted(columns_of(rows, left=(1, 2, 6), text=6), screen())
 
 
-def _sentences(tuning: Tuning, output: Path | None) -> list[str]:
-    """Return what the rules come to, and what to do next."""
+def _sentences(tuning: Tuning) -> list[str]:
+    """Return what the rules come to."""
     found = [
         f"{in_ranks([rule.ranks])}, {rule.sizes_words}: {rule.algorithm}, {factor_words(rule)}" for rule in tuning.rules
     ]
@@ -97,13 +100,18 @@ def _sentences(tuning: Tuning, output: Path | None) -> list[str]:
     said += [f"The default was what {tuning.told} made of it."] if tuning.told else []
     if tuning.is_draft:
         said.append("draft: these are of one allocation; add a run of another day or of other hosts.")
-    if output is None:
-        said.append(f"next: allreduce-bench tune {run_words(tuning)} -o FILE")
-    else:
-        loads = " ".join(f"{name}={shell_word(value)}" for name, value in variables_of(output, tuning).items())
-        said += [f"Load it with: export {loads}"] if tuning.rules else []
-        said.append(f"next: allreduce-bench tune --verify {shell_word(output)}")
     return said
+
+
+def _next_lines(tuning: Tuning, output: Path | None) -> list[str]:
+    """Return the commands that come next, one a line."""
+    if output is None:
+        return [f"next: allreduce-bench tune {run_words(tuning)} -o FILE"]
+    loads = [f"export {name}={shell_word(value)}" for name, value in variables_of(output, tuning).items()]
+    return [
+        *(["load it:", *loads] if tuning.rules else []),
+        f"next: allreduce-bench tune --verify {shell_word(output)}",
+    ]
 
 
 # Proof
@@ -190,11 +198,10 @@ def _turn_lines(turns: Sequence[Alternated]) -> list[str]:
 
 def _turn_sentences(turns: Sequence[Alternated], slower: set, path: Path) -> list[str]:
     """Return how fast the file is at sizes that it was not made from, and which rules were dropped."""
-    ratios = [one.default_s / one.files_s for one in turns]
-    worst = min(min(one.ratios) for one in turns)
+    worst = significant(min(min(one.ratios) for one in turns), 2)
     said = [
-        f"At {len(turns)} sizes that the file was not made from: {significant(min(ratios), 2)} to "
-        f"{significant(max(ratios), 2)} times as fast as the default ({significant(worst, 2)} in the worst round)."
+        f"At {counted(len(turns), 'size')} that the file was not made from: {_factors_words(turns)} times as fast as "
+        f"the default ({worst} in the worst round)."
     ]
     for rule in sorted(slower, key=lambda rule: (rule.ranks, rule.low_bytes)):
         said.append(
@@ -207,8 +214,14 @@ def _turn_sentences(turns: Sequence[Alternated], slower: set, path: Path) -> lis
 def _keep_verified(path: Path, tuning: Tuning, launcher: Launcher, slower: set, turns: Sequence[Alternated]) -> None:
     """Write the file again: without the rules that are slower, and with what was proved."""
     rules = tuple(rule for rule in tuning.rules if rule not in slower)
-    gains = [one.default_s / one.files_s for one in turns if one.rule not in slower]
-    words = f", {significant(min(gains), 2)} to {significant(max(gains), 2)} times as fast" if gains else ""
+    kept = [one for one in turns if one.rule not in slower]
+    words = f", {_factors_words(kept)} times as fast" if kept else ""
     day = datetime.now(timezone.utc).date()
-    verified = f"{day}, {launcher.library}, at {len(gains)} sizes that it was not made from{words}"
+    verified = f"{day}, {launcher.library}, at {counted(len(kept), 'size')} that it was not made from{words}"
     write_tuning(path, replace(tuning, rules=rules, verified=verified), _prefix(launcher))
+
+
+def _factors_words(turns: Sequence[Alternated]) -> str:
+    """Return `1.2 to 1.4`: how many times as fast as the default."""
+    ratios = [one.default_s / one.files_s for one in turns]
+    return " to ".join(dict.fromkeys(significant(ratio, 2) for ratio in (min(ratios), max(ratios))))
