@@ -49,37 +49,36 @@ def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
     of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. What counts is when each rank
     is ready for the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause
-    is named where it explains at least 80 % of the lasting wait, costs at least 1 % of the time and stands out from the
-    differences that ranks have anyway, and ranks wait at least 10 % of a step. Steps count as what they are worth,
-    since a rank that is late in one is often late in the next; ranks that are late at times are told with their share
-    of steps, and many that are late alike as a group; nothing is claimed below three times the error of the clock or
-    below the noise. That nobody is named is a result, with its reason. Exit status 0, unless --fail is given.
+    explains at least 80 % of the lasting wait, costs at least 1 % of the time, stands out from the differences that
+    ranks have anyway, and ranks wait at least 10 % of a step. That nobody is named is a result, with its reason.
+    --format json has the figures of every rank. Exit status 0, unless --fail is given.
     """
     from .document import json_text
+    from .sentences import HOW_TO_MEASURE
 
     if step is not None and step <= 0:
         raise OneLineError("--step must be above 0, such as 250ms")
     if trace:
         refuse_given(trace)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
-    named = _named(sources, communicator, step)
+    named = _judge_sources(sources, communicator, step)
     if not named:
-        _say_nothing(sources)
+        raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
     if trace:
         _write_trace(named, trace)
     if format_ == "json":
         click.echo(json_text(named), nl=False)
     else:
-        _show(named)
+        _print_verdicts(named)
     if fail and any(one.judged.report.causes for one in named):
         raise click.exceptions.Exit(1)
 
 
-def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
+def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
     """Judge the arrivals of all sources; report omissions on stderr."""
     from ..importers import LogNote, LogWarning
     from .document import Named
-    from .sentences import judged
+    from .sentences import judge_arrivals
     from .sources import sources_of
 
     with warnings.catch_warnings(record=True) as log_warnings:
@@ -88,7 +87,7 @@ def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | 
     for warning in log_warnings:
         kind = "note" if issubclass(warning.category, LogNote) else "warning"
         talk(f"{kind}: {printable(str(warning.message))}")
-    return [Named(source.path, source.kind, judged(*source[2:])) for source in found]
+    return [Named(source.path, source.kind, judge_arrivals(*source[2:])) for source in found]
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
@@ -101,19 +100,12 @@ def _write_trace(named: "list[Named]", path: Path) -> None:
     talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {shell_word(path)}")
 
 
-def _say_nothing(sources: tuple[Path, ...]) -> None:
-    """Raise OneLineError: the runs hold no arrivals."""
-    from .sentences import HOW_TO_MEASURE
-
-    raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
-
-
-def _show(named: "list[Named]") -> None:
-    """Print a table and the sentences of each."""
-    from .sentences import rank_table, verdict_sentences
+def _print_verdicts(named: "list[Named]") -> None:
+    """Print the table of suspects and the verdict of each source."""
+    from .sentences import suspect_table, verdict_sentences
 
     for number, one in enumerate(named):
         title = printable(": ".join(filter(None, [one.path, one.judged.what])))
         click.echo("\n" * bool(number) + title)
-        click.echo("\n".join([*rank_table(one.judged, screen()), ""]))
+        click.echo("\n".join([*suspect_table(one.judged, screen()), ""]))
         echo_wrapped(verdict_sentences(one.judged))

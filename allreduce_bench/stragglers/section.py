@@ -1,4 +1,4 @@
-"""The section of a page on late ranks: sentences, the ranks as a table, and a figure.
+"""The section of a page on late ranks: the verdict, the suspects as a table, and a figure.
 
 The figure has the skew over the steps, and a map of the lateness of each rank in each step.
 """
@@ -18,8 +18,8 @@ from ..runs.folder import RunFolder
 from ..units import format_time
 from .arrivals import Arrivals
 from .localise import GROUP
-from .of_run import of_run
-from .sentences import Judged, judged, left_words, rank_rows, table_head, verdict_sentences
+from .run_arrivals import parts_of_run
+from .sentences import TABLE_HEAD, Judged, judge_arrivals, left_words, suspect_rows, verdict_sentences
 from .verdict import StragglerReport
 
 # The page
@@ -40,7 +40,7 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
     `stragglers_first`: one algorithm was measured, so that lateness is the first question. Empty for a run that was
     measured without --compute and --arrival. Raises RunError.
     """
-    parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
+    parts = [judge_arrivals(*part) for part in parts_of_run(folder)[:MOST_PARTS]]
     stems = [_stem(number) for number in range(1, len(parts) + 1)]
     return {
         "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
@@ -50,15 +50,14 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
 
 
 def _part_values(part: Judged, stem: str) -> dict[str, Any]:
-    rows, left = rank_rows(part)
     lead, *rest = verdict_sentences(part)
     return {
         "what": part.what,
         "lead": lead,
         "sentences": rest,
-        "head": table_head(part),
-        "rows": rows,
-        "left": left and left_words(part, left),
+        "head": TABLE_HEAD,
+        "rows": suspect_rows(part),
+        "left": left_words(part),
         "stem": stem,
     }
 

@@ -30,7 +30,7 @@ from ..units import in_ranks
 from . import kineto, monitor_log
 from .arrivals import Arrivals
 from .kineto import arrivals_of_traces
-from .of_run import Injected, NodeState, of_run
+from .run_arrivals import Injected, NodeState, parts_of_run
 
 # Kinds of sources
 RUN, INSPECTOR, KINETO, MONITOR, TRACE = "run", "nccl-inspector", "kineto", "step-monitor", "trace"
@@ -89,7 +89,7 @@ def _of_folder(path: Path) -> list[Source]:
     """Return the arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
         raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
+    return [Source(str(path), RUN, *part) for part in parts_of_run(RunFolder(path))]
 
 
 def _of_file(path: Path, step_s: float | None) -> list[Source]:

@@ -8,7 +8,7 @@ from read_calls import calls_of
 
 from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.stragglers.of_run import arrivals_of_run, of_run
+from allreduce_bench.stragglers.run_arrivals import arrivals_of_run, parts_of_run
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "--no-reference-times", "--sync", "barrier"]
@@ -81,7 +81,7 @@ def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(
         assert (delays[:, 2] >= 0.005).all() and np.median(delays[:, :2]) < 0.005
     else:
         assert (delays[::2, 0] >= 0.004).all() and (delays[1::2, 1] >= 0.003).all()
-    (joined,) = of_run(folder)
+    (joined,) = parts_of_run(folder)
     assert joined.what == f"3 ranks, --arrival {arrival}" and len(arrivals_of_run(folder)) == 1
     rows = list(calls_of(folder))
     times = [(float(row["time_s"]), float(row["global_s"]) - float(row["arrival_skew_s"])) for row in rows]

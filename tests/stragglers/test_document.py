@@ -7,7 +7,7 @@ import pytest
 from made_arrivals import arrivals, judgement
 
 from allreduce_bench.stragglers.document import OF_RANKS, SCHEMA, SECONDS, SHARES, Named, json_text
-from allreduce_bench.stragglers.sentences import judged
+from allreduce_bench.stragglers.sentences import judge_arrivals
 from allreduce_bench.stragglers.verdict import Stall, Suspect
 
 
@@ -37,5 +37,5 @@ def test_every_source_has_the_same_keys(choices):
 def test_what_is_not_known_is_null():
     made = arrivals(steps=40)
     made.ready_s[:, 2] = np.nan
-    content = json.loads(text(judged("", made)))
+    content = json.loads(text(judge_arrivals("", made)))
     assert content["sources"][0]["per_rank"][2]["slower_by"] is None

@@ -4,7 +4,7 @@ import numpy as np
 from made_arrivals import judgement
 
 from allreduce_bench.stragglers.section import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
-from allreduce_bench.stragglers.sentences import judged
+from allreduce_bench.stragglers.sentences import judge_arrivals
 
 
 def drawn(**choices):
@@ -58,6 +58,6 @@ def test_every_place_of_the_map_stands_for_as_many_steps():
 def test_a_slow_group_has_one_label():
     made = judgement(ranks=64, slow=None).arrivals
     made.ready_s[:, 16:48] += 0.3
-    one = judged("", made)
+    one = judge_arrivals("", made)
     axes = draw_arrivals(one.arrivals, one.report).figure.axes[1]
     assert [text.get_text() for text in axes.texts] == ["slow group"] and one.report.groups

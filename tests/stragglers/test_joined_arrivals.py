@@ -8,7 +8,7 @@ from made_runs import build_run
 from allreduce_bench.importers import keep, read
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.of_run import RunArrivals, joined, of_run
+from allreduce_bench.stragglers.run_arrivals import RunArrivals, joined, parts_of_run
 
 
 def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:
@@ -37,11 +37,11 @@ def test_an_imported_run_is_one_part_whatever_its_sizes(tmp_path):
             text.replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64')
         )
     keep(read(tmp_path / "job"), RunFolder(tmp_path / "run"), [], {})
-    ((what, arrivals, _, injected),) = of_run(RunFolder(tmp_path / "run"))
+    ((what, arrivals, _, injected),) = parts_of_run(RunFolder(tmp_path / "run"))
     assert injected.slowdowns == () and injected.pattern == ""
     assert what == "8 ranks" and len(arrivals.step_s) == 19 and (np.diff(arrivals.begin_s) > 0).all()
 
 
 def test_a_run_without_stamps_has_none(tmp_path):
     build_run(tmp_path / "run")
-    assert of_run(RunFolder(tmp_path / "run")) == []
+    assert parts_of_run(RunFolder(tmp_path / "run")) == []

@@ -1,6 +1,6 @@
 """What kernels counted of each node, the worst of all launches."""
 
-from allreduce_bench.stragglers.of_run import NodeState, node_states
+from allreduce_bench.stragglers.run_arrivals import NodeState, node_states
 
 
 def launch(**counted) -> dict:

@@ -6,7 +6,7 @@ from interpreters import in_turn, interpreters
 from made_runs import build_run
 
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.stragglers.of_run import arrivals_of_run, nodes_of_ranks
+from allreduce_bench.stragglers.run_arrivals import arrivals_of_run, nodes_of_ranks
 
 QUICK = ["--launches", 1, "--iters", 8, "--warmups", 2, "--sizes", "1K", "-a", "native", "--no-reference-times"]
 
@@ -50,7 +50,7 @@ def test_the_slowed_rank_of_eight_that_sleep_arrives_last(python, run_on_ranks, 
 
 def test_a_rank_that_only_waits_in_the_call_is_not_late(tmp_path):
     """Injected by hand: rank 0 leaves each call last, and is ready with the others."""
-    from allreduce_bench.stragglers.of_run import _arrivals
+    from allreduce_bench.stragglers.run_arrivals import _arrivals
 
     begin = np.array([[0.0, 0.0], [5.0, 5.0], [9.0, 9.0]])
     stamps = np.array([begin, begin + 1, begin + 1, begin + [3.0, 2.0]])

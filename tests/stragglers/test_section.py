@@ -22,7 +22,7 @@ def test_the_section_has_verdict_table_and_figure(tmp_path):
     section = straggler_section(imported(tmp_path, Job(steps=40)))
     (part,), (sketch,) = section["stragglers"], section["straggler_pictures"]
     picture = sketch.draw()
-    assert part["lead"].startswith("rank 5 on node gpu01 arrives last") and part["rows"][0][0] == "5"
+    assert part["lead"].startswith("rank 5 on node gpu01 arrives last") and part["rows"][0][0] == "rank 5 on node gpu01"
     assert part["stem"] == picture.stem == "arrivals" and set(picture.numbers) == {"step", "rank", "late_s"}
 
 

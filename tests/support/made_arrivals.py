@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.sentences import Judged, judged
+from allreduce_bench.stragglers.sentences import Judged, judge_arrivals
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
@@ -20,7 +20,7 @@ def arrivals(ranks: int = 8, steps: int = 200, slow: int | None = 5, by: float =
 def judgement(**choices) -> Judged:
     """The same with what it says."""
     made = arrivals(**choices)
-    return judged(f"{made.ready_s.shape[1]} ranks", made)
+    return judge_arrivals(f"{made.ready_s.shape[1]} ranks", made)
 
 
 def write_steps(path: Path, made: Arrivals, every: int = 20) -> Path:

@@ -11,7 +11,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.importers import Asked, LogError, LogWarning, parts_of_logs, read, recognise
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.stragglers.of_run import arrivals_of_run
+from allreduce_bench.stragglers.run_arrivals import arrivals_of_run
 from allreduce_bench.stragglers.verdict import straggler_report
 
 JOB = Job(ranks=8, steps=40)

@@ -61,7 +61,7 @@ class JoinedArrivals(NamedTuple):
     injected: Injected = Injected()
 
 
-def of_run(folder: RunFolder) -> list[JoinedArrivals]:
+def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
     """Return the arrivals of a run; of an imported run those of its communicator. Raises RunError.
 
     Empty: the run was measured without --compute and --arrival.
