@@ -319,7 +319,6 @@ FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: r
 FEWEST_NODES = 4  # nodes: with three, one slow node or link changes the median itself
 RELIABLE = 8  # nodes: below, a slow node and a slow link are easily confused
 FEW_PAIRS = 4  # of a node: below, its median is not used
-NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: beyond, a node that is not named is mentioned
 
 # Slow nodes and links: the search
 MOST_LEFT_OUT = 0.5  # of the nodes: the others are the majority
@@ -427,7 +426,6 @@ class Judged(NamedTuple):
     slow_nodes: tuple[int, ...] = ()
     slow_links: tuple[tuple[int, int], ...] = ()
     group: tuple[int, ...] = ()  # nodes that are slow, but too many for single slow nodes
-    nearly: tuple[int, ...] = ()  # nodes that are not named, but nearly slow
     blocks: Blocks = NO_BLOCKS  # racks or switches: far pairs make no node slow
     is_judged: bool = True  # False: too few nodes, or the test is not judged
 
@@ -468,7 +466,6 @@ def judged(table: PairTable, threshold: float) -> Judged:
     if not slow and not is_sparse and (half := _slow_half(symmetric, least, threshold)):
         return result._replace(group=half)
     result = result._replace(slow_nodes=tuple(slow))
-    result = result._replace(nearly=_nearly(result, of_least, known, threshold))
     ratios = np.fmin(polished.residual, of_least.residual)
     is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (ratios > log(1 + threshold))
     links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
@@ -507,16 +504,6 @@ def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
     limit = _limit(NODE_Z, int(np.count_nonzero(known)))
     is_far = node_z(parts.polished, parts.left_out) > limit
     return [int(node) for node in np.flatnonzero(is_far & (effect > log(1 + threshold)) & (known >= 2))]
-
-
-def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: float) -> tuple[int, ...]:
-    """Return nodes that are not named, but slower by the threshold though noise may explain it, or by most of it."""
-    effect = np.fmin(result.polished.node_effect, of_least.node_effect)
-    limit = _limit(NODE_Z, int(np.count_nonzero(known)))
-    is_slower = (effect > log(1 + threshold)) & (result.node_z > NEARLY_Z)
-    is_near = (effect > log(1 + NEARLY * threshold)) & (result.node_z > limit)
-    found = np.flatnonzero((is_slower | is_near) & (known >= 2)).tolist()
-    return tuple(node for node in found if node not in (*result.slow_nodes, *result.group))
 
 
 def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:

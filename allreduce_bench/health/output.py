@@ -9,11 +9,11 @@ import numpy as np
 
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import counted, few, three_digits
+from ..units import counted, three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
 # Sentences
-MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
+MOST_IN_GROUP = 8  # groups in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, unless all are requested
 OF_TOO_FEW = {
     TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
@@ -42,7 +42,6 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     lines += [_failing_sentence(health, one) for one in health.failing]
     lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
     lines += [_group_sentence(result) for result in health.results if result.group]
-    lines += [_nearly_sentence(result) for result in health.results if result.nearly]
     lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
     can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
     summary = [_summary(health)] if can_tell else []
@@ -156,17 +155,6 @@ def _group_sentence(result: Judged) -> str:
         f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others ({shown}); "
         "so many are rather a group, such as the nodes below one switch, so no node or link is named"
     )
-
-
-def _nearly_sentence(result: Judged) -> str:
-    """Format `also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
-    nodes = sorted(result.nearly, key=lambda node: -result.node_ratio(node))
-    said = [
-        f"{result.table.nodes[node]} ({result.node_ratio(node):.2f} times as long, z = {result.node_z[node]:.1f})"
-        for node in nodes
-    ]
-    also = "also " if result.slow_nodes else ""
-    return f"{also}nearly slow in {result.table.name}, not named: {few(said, MOST_IN_GROUP, more=', and {more} more')}"
 
 
 def _block_sentences(health: Health) -> list[str]:
@@ -312,7 +300,6 @@ def _test_object(result: Judged) -> dict[str, Any]:
         "slow_nodes": [table.nodes[node] for node in result.slow_nodes],
         "slow_group": [table.nodes[node] for node in result.group],
         "slow_links": links,
-        "nearly_slow": [table.nodes[node] for node in result.nearly],
         "node_groups": {
             "groups": [[table.nodes[node] for node in members] for members in result.blocks.members],
             "alone": [table.nodes[node] for node in result.blocks.alone],

@@ -27,10 +27,10 @@ def test_the_object_has_suspects_and_values():
     assert list(content) == [*head, "failed_pairs", "cleared", "left", "settings"]
     assert content["schema"] == SCHEMA and content["bad_nodes"] == ["n4", "n8"] and not content["is_sound"]
     (test,) = content["tests"]
-    head = ["name", "unit", "is_rate", "is_judged", "slow_nodes", "slow_group", "slow_links", "nearly_slow"]
+    head = ["name", "unit", "is_rate", "is_judged", "slow_nodes", "slow_group", "slow_links"]
     assert list(test) == [*head, "node_groups", "per_node", "pairs"]
     assert test["slow_nodes"] == ["n4"] and [link["nodes"] for link in test["slow_links"]] == [["n0", "n1"]]
     assert test["per_node"][8] == {"node": "n8", "ratio": None, "z": None} and len(test["pairs"]) == 56
     assert content["failing_nodes"][0]["node"] == "n8" and len(content["failed_pairs"]) == 8
-    assert test["nearly_slow"] == [] and test["node_groups"] == {"groups": [], "alone": [], "far_ratio": 1.0}
+    assert test["node_groups"] == {"groups": [], "alone": [], "far_ratio": 1.0}
     assert content["settings"][0]["column"] == "mtu" and content["settings"][0]["nodes"] == ["n1"]

@@ -132,12 +132,6 @@ def test_racks_are_said_with_all_tests_that_show_them():
     assert health_sentences(health(racks([(18, 2.0)])))[0] == "1 bad node: n18"
 
 
-def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
-    said = health_sentences(health(racks([(3, 2.0), (12, 1.18)])))
-    assert said[0] == "1 bad node: n3"
-    assert said[2].startswith("also nearly slow in latency, not named: n12 (1.18 times as long, z = ")
-
-
 def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
     found = health(table(8))._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n5",)),))
     assert health_sentences(found)[1] == (
