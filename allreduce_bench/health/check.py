@@ -23,19 +23,19 @@ from ..measuring.startup import thread_level, under_launcher
 from ..runs.start import Start, expand, slots_of
 from ..units import counted, format_rate, shell_word
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
-from .judgement import Health, PairTable, confirmed, health_of, pairs_to_repeat, tables_of_rows
+from .judgement import Health, PairTable, confirm_suspects, judge_tables, pairs_to_repeat, tables_of_rows
 from .pairs import (
     MOST_FOR_ALL,
     SUPPOSED_BYTES_PER_S,
-    Asked,
+    CheckSettings,
     Order,
     Pair,
     PairFolder,
     PairRow,
     Round,
-    estimated_s,
+    estimate_s,
     failed_pairs,
-    planned_rounds,
+    plan_rounds,
     rounds_left,
     whole_pairs,
 )
@@ -49,7 +49,7 @@ class PairCheck:
     """The common facts of the launches of a check."""
 
     folder: PairFolder
-    asked: Asked
+    asked: CheckSettings
     nodes: Sequence[str]  # that respond, in the order given to the launcher
     start: Start
     launcher: Launcher
@@ -68,7 +68,7 @@ class PairCheck:
         rows = [row for row in self.folder.rows() if row.alone == bool(alone)]
         failed = failed_pairs(rows)
         done = {*whole_pairs(rows, self.asked), *failed}
-        rounds = [[pair] for pair in alone] or planned_rounds(self.nodes, rows, done)
+        rounds = [[pair] for pair in alone] or plan_rounds(self.nodes, rows, done)
         rounds = [[pair for pair in pairs if not self.lost.keys() & set(pair)] for pairs in rounds]
         return rounds_left(rounds, done, {name for pair in failed for name in pair})
 
@@ -195,19 +195,19 @@ LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of on
 NODELIST = "SLURM_JOB_NODELIST"
 
 
-def measured_health(
+def measure_health(
     hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
 ) -> Health:
     """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
     interrupt_when_asked_to_end()
-    check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
+    check, silent = _prepare_check(hosts, output, repetitions, timeout_s, start)
     advice = f"to continue, repeat the command with -o {shell_word(output)}"
     try:
         _announce(check)
         measure_pairs(check)
-        found = _health_of_check(check, silent, threshold)
+        found = _judge_check(check, silent, threshold)
         if check.has_two_rounds and not check.warning.is_set:
-            found = _with_suspects_repeated(check, found)
+            found = _repeat_suspects(check, found)
     except LaunchFailed as failed:
         raise OneLineError(f"{failed}; measured rounds are kept; {advice}", exit_code=1) from None
     except KeyboardInterrupt:
@@ -220,7 +220,7 @@ def measured_health(
     return found._replace(left=left)
 
 
-def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone: Mapping[str, str]) -> Health:
+def judge_rows(asked: CheckSettings, rows: Sequence[PairRow], threshold: float, gone: Mapping[str, str]) -> Health:
     """Judge the rows of pairs measured beside others; `gone`: nodes none of whose pairs works, and why."""
     kept = [row for row in rows if not row.alone]
     whole, failed = whole_pairs(kept, asked), failed_pairs(kept)
@@ -233,35 +233,35 @@ def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone
     failed = {pair: why for pair, why in failed.items() if pair not in whole}
     unjudged = UNJUDGED_OF_VIRTUAL if asked.virtual_rates_bytes_per_s else ()
     tables = _tables(asked, whole.values())
-    return health_of(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
+    return judge_tables(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
 
 
-def without_crowded(found: Health, asked: Asked, rows: Sequence[PairRow]) -> Health:
+def clear_crowded(found: Health, asked: CheckSettings, rows: Sequence[PairRow]) -> Health:
     """Clear suspects that are not slow when measured alone: many pairs may share an uplink."""
     alone = _tables(asked, whole_pairs([row for row in rows if row.alone], asked).values())
-    results = tuple(confirmed(result, table, found.threshold) for result, table in zip(found.results, alone))
+    results = tuple(confirm_suspects(result, table, found.threshold) for result, table in zip(found.results, alone))
     before, after = (sum(len(r.slow_nodes) + len(r.slow_links) for r in rs) for rs in (found.results, results))
     return found._replace(results=results, cleared=before - after)
 
 
-def health_of_folder(folder: PairFolder, threshold: float) -> Health:
+def judge_folder(folder: PairFolder, threshold: float) -> Health:
     """Judge a kept check again. Raises RunError, OSError: there is none, or it is damaged."""
     asked, rows = folder.asked(), folder.rows()
-    found = health_of_rows(asked, rows, threshold, {})
+    found = judge_rows(asked, rows, threshold, {})
     if any(row.alone for row in rows):
-        found = without_crowded(found, asked, rows)
+        found = clear_crowded(found, asked, rows)
     if len(asked.nodes) > MOST_FOR_ALL:
         return found
     tried = whole_pairs([row for row in rows if not row.alone], asked).keys() | found.failed.keys()
     return found._replace(left=len(asked.nodes) * (len(asked.nodes) - 1) // 2 - len(tried))
 
 
-def _tables(asked: Asked, whole: Iterable[Sequence[PairRow]]) -> list[PairTable]:
+def _tables(asked: CheckSettings, whole: Iterable[Sequence[PairRow]]) -> list[PairTable]:
     kept = [row for rows_of_pair in whole for row in rows_of_pair]
     return tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
 
 
-def _prepared(
+def _prepare_check(
     hosts: tuple[str, ...] | None, output: Path, repetitions: int, timeout_s: float, start: Start
 ) -> "tuple[PairCheck, dict[str, str]]":
     """Return the check, and the nodes that do not respond, with reasons; nothing is started yet."""
@@ -276,7 +276,7 @@ def _prepared(
         raise OneLineError(f"{len(present)} of {len(nodes)} nodes respond{why}; a pair needs two", exit_code=1)
     launcher = find_launcher(replace(start, hosts=()))
     folder = PairFolder(output)
-    asked = Asked(
+    asked = CheckSettings(
         nodes=tuple(nodes),
         large_repetitions=repetitions,
         command=tuple(kept_command()),
@@ -329,7 +329,7 @@ def _announce(check: "PairCheck") -> None:
     number = 2 if check.has_two_rounds else len(rounds)
     rates = check.start.virtual_rates_bytes_per_s
     rate = min(rates) if rates else SUPPOSED_BYTES_PER_S
-    time_s = estimated_s(len(check.nodes), number, check.asked, rate)
+    time_s = estimate_s(len(check.nodes), number, check.asked, rate)
     again = ", then suspects alone" if check.has_two_rounds else ""
     duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
     talk(
@@ -338,15 +338,15 @@ def _announce(check: "PairCheck") -> None:
     )
 
 
-def _health_of_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
+def _judge_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
     """Judge the times; all pairs of nodes that do not respond, or were lost, have failed."""
     gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
-    return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
+    return judge_rows(check.asked, check.folder.rows(), threshold, gone)
 
 
-def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
+def _repeat_suspects(check: "PairCheck", found: Health) -> Health:
     """Measure the suspects again, each pair alone, and clear those that are not slow then."""
 
     repeated = pairs_to_repeat(found.results)
@@ -354,14 +354,14 @@ def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
         return found
     talk(f"measured again, one after the other: {counted(len(repeated), 'pair')}")
     measure_pairs(check, repeated)
-    return without_crowded(found, check.asked, check.folder.rows())
+    return clear_crowded(found, check.asked, check.folder.rows())
 
 
-def kept_health(path: Path, threshold: float) -> Health:
+def judge_kept_check(path: Path, threshold: float) -> Health:
     """Judge the check in a folder. Raises OneLineError, RunError."""
     folder = PairFolder(path)
     if not folder.asked_json.exists():
         raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
     if folder.asked().virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
-    return health_of_folder(folder, threshold)
+    return judge_folder(folder, threshold)

@@ -15,8 +15,8 @@ from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given
 from ..runs.control import Control
 from ..runs.start import Start, compress
 from ..units import parse_share
-from .check import kept_health, measured_health
-from .judgement import health_of
+from .check import judge_kept_check, measure_health
+from .judgement import judge_tables
 from .output import health_lines, health_sentences, json_text
 
 if TYPE_CHECKING:
@@ -92,12 +92,12 @@ def health(
     """
     _refuse_mixed(given_options(context), table, print_exclude and format_ == "json")
     if table:
-        found = _health_of_table(table, failed, value, value_is or "", threshold)
+        found = _judge_csv(table, failed, value, value_is or "", threshold)
     else:
         output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
-        found = _measured(output, threshold, **asked)
+        found = _measure(output, threshold, **asked)
     _write_figure(found, output)
-    _show(found, print_exclude, every_link, format_)
+    _print_findings(found, print_exclude, every_link, format_)
     if output is not None:
         talk(f"times and figure: {output}")
     if not found.is_sound:
@@ -116,16 +116,16 @@ def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) ->
         )
 
 
-def _measured(output: Path, threshold: float, *, hosts, repetitions, timeout, **start) -> "Health":
+def _measure(output: Path, threshold: float, *, hosts, repetitions, timeout, **start) -> "Health":
     refuse_short_timeout(timeout)
-    return measured_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
+    return measure_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
 
 
-def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, threshold: float) -> "Health":
+def _judge_csv(path: Path, failed: Path | None, value: str, kind: str, threshold: float) -> "Health":
     if path.is_dir():
         if failed or value or kind:
             raise OneLineError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
-        return kept_health(path, threshold)
+        return judge_kept_check(path, threshold)
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
@@ -137,7 +137,7 @@ def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, thr
         )
     listed = read_failed_pairs(failed, found.tried) if failed else {}
     failures = {**listed, **found.failed}  # the table knows in which test
-    judged = health_of(found.tables, found.tried | failures.keys(), failures, threshold)
+    judged = judge_tables(found.tables, found.tried | failures.keys(), failures, threshold)
     return judged._replace(settings=found.settings)
 
 
@@ -156,7 +156,7 @@ def _write_figure(found: "Health", output: Path | None) -> None:
         write_health_figure(found, output)
 
 
-def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
+def _print_findings(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
     """Print the findings, on stderr if stdout is for the list of nodes alone."""
     if format_ == "json":
         click.echo(json_text(found), nl=False)

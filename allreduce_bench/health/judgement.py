@@ -88,7 +88,7 @@ def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
     return Polished(overall, effect, table - overall - effect - effect[:, None])
 
 
-def least_of_pairs(log_matrix: np.ndarray) -> Polished:
+def split_by_least(log_matrix: np.ndarray) -> Polished:
     """Divide a table whose nodes have too few pairs for a median: a node is as fast as the fastest of its pairs.
 
     So a slow partner does not make a node slow (DLRover, node check: two rounds, the second pairs slow with fast).
@@ -203,22 +203,23 @@ def _cuts(table: np.ndarray) -> list[np.ndarray]:
     heights = tree[:, 2]
     largest = np.argsort(-np.diff(heights), kind="stable")[:MOST_CUTS]
     return [
-        _settled(table, fcluster(tree, (heights[at] + heights[at + 1]) / 2, "distance") - 1) for at in largest.tolist()
+        _settle_blocks(table, fcluster(tree, (heights[at] + heights[at + 1]) / 2, "distance") - 1)
+        for at in largest.tolist()
     ]
 
 
-def _settled(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
+def _settle_blocks(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
     """Return the blocks that are kept, each node in its nearest one."""
     for _ in range(SWEEPS):
-        of_node = _standing(table, _renumbered(of_node))
-        moved = _nearest(table, of_node)
+        of_node = _drop_blurred_blocks(table, _renumber_blocks(of_node))
+        moved = _assign_nearest(table, of_node)
         if of_node.max() < 1 or (moved == of_node).all():
             return of_node
         of_node = moved
-    return _standing(table, _renumbered(of_node))
+    return _drop_blurred_blocks(table, _renumber_blocks(of_node))
 
 
-def _renumbered(of_node: np.ndarray) -> np.ndarray:
+def _renumber_blocks(of_node: np.ndarray) -> np.ndarray:
     """Renumber blocks of FEWEST_IN_BLOCK nodes or more from 0; nodes of others are in none."""
     blocks = np.unique(of_node[of_node >= 0])
     kept = [block for block in blocks if np.count_nonzero(of_node == block) >= FEWEST_IN_BLOCK]
@@ -226,7 +227,7 @@ def _renumbered(of_node: np.ndarray) -> np.ndarray:
     return np.array([number.get(block, -1) for block in of_node])
 
 
-def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
+def _drop_blurred_blocks(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
     """Drop blocks whose pairs are not nearer than noise explains."""
     medians = _block_medians(table, of_node)
     if np.isnan(medians[~np.eye(len(medians), dtype=bool)]).all():  # also of one block, which has no other
@@ -238,10 +239,10 @@ def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
         least = max(LEAST_NEAR, SEPARATED * noise / np.sqrt(np.count_nonzero(of_node == block) - 1))
         if not nearest_other - row[block] >= least:
             kept[of_node == block] = -1
-    return _renumbered(kept)
+    return _renumber_blocks(kept)
 
 
-def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
+def _assign_nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
     """Return the block that a node is nearest to by MARGIN, int [node]; -1: another is about as near."""
     blocks = of_node.max() + 1
     if blocks < 2:
@@ -373,18 +374,20 @@ def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[st
 def _failures_of(node: str, pairs: set[frozenset[str]], broken: set[frozenset[str]]) -> FailingNode:
     own, own_broken = sum(node in pair for pair in pairs), sum(node in pair for pair in broken)
     nodes = len({name for pair in pairs for name in pair})
-    p_value = at_least(own_broken, len(broken), own, len(pairs))
+    p_value = chance_of_failures(own_broken, len(broken), own, len(pairs))
     expected = len(broken) * own / len(pairs)
     return FailingNode(node, own_broken, own, len(broken), expected, min(1.0, nodes * p_value))
 
 
-def at_least(number: int, failed: int, own: int, pairs: int) -> float:
+def chance_of_failures(number: int, failed: int, own: int, pairs: int) -> float:
     """Return the probability that `number` or more of `own` pairs, drawn from `pairs` with `failed` failed, failed."""
     ways = sum(comb(failed, k) * comb(pairs - failed, own - k) for k in range(number, min(failed, own) + 1))
     return ways / comb(pairs, own)
 
 
-def unexplained(failed: Mapping[frozenset[str], str], named: Iterable[FailingNode]) -> dict[frozenset[str], str]:
+def unexplained_failures(
+    failed: Mapping[frozenset[str], str], named: Iterable[FailingNode]
+) -> dict[frozenset[str], str]:
     """Return the failed pairs of nodes that are not named, with their reasons."""
     nodes = {one.node for one in named}
     return {pair: why for pair, why in failed.items() if not nodes & pair}
@@ -404,7 +407,7 @@ class PairTable(NamedTuple):
     @property
     def symmetric(self) -> np.ndarray:
         """Return the mean of both directions, or the only one, float64 [node, node]."""
-        return _mean_of_ways(self.log_time)
+        return _mean_directions(self.log_time)
 
     @property
     def either_way(self) -> np.ndarray:
@@ -416,7 +419,7 @@ class PairTable(NamedTuple):
         return exp(-log_time if self.is_rate else log_time) * self.factor
 
 
-class Judged(NamedTuple):
+class JudgedTable(NamedTuple):
     """A table, polished and judged; nodes by their number in it."""
 
     table: PairTable
@@ -438,7 +441,7 @@ class Judged(NamedTuple):
         return exp(self.polished.residual[pair])
 
 
-def judged(table: PairTable, threshold: float) -> Judged:
+def judge_table(table: PairTable, threshold: float) -> JudgedTable:
     """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST_NODES nodes.
 
     If the nodes are in blocks, each pair is judged relative to the level of its blocks. With an infinite threshold the
@@ -450,17 +453,17 @@ def judged(table: PairTable, threshold: float) -> Judged:
     blocks = NO_BLOCKS if is_sparse else find_blocks(measured)
     level = levels(measured, blocks) if blocks.members else 0.0
     symmetric = measured - level
-    least = symmetric if table.log_least is None else _mean_of_ways(table.log_least) - level
+    least = symmetric if table.log_least is None else _mean_directions(table.log_least) - level
     if is_sparse:
-        parts = _Parts(least_of_pairs(symmetric), least_of_pairs(least), ())
-        slow = _slow(parts, known, threshold)
+        parts = _Parts(split_by_least(symmetric), split_by_least(least), ())
+        slow = _slow_nodes_of(parts, known, threshold)
     else:
-        parts, slow = _one_after_the_other(symmetric, least, known, threshold)
+        parts, slow = _find_slow_nodes(symmetric, least, known, threshold)
     polished, of_least, left_out = parts
-    result = Judged(table, polished, node_z(polished, left_out), link_z(polished), blocks=blocks)
+    result = JudgedTable(table, polished, node_z(polished, left_out), link_z(polished), blocks=blocks)
     if np.count_nonzero(known) < FEWEST_NODES or threshold == inf:
         return result._replace(is_judged=False)
-    alike = _alike(slow, polished.node_effect, threshold)
+    alike = _alike_nodes(slow, polished.node_effect, threshold)
     if len(alike) >= LEAST_GROUP and len(alike) > MOST_SLOW * len(known):
         return result._replace(group=tuple(alike), slow_nodes=tuple(node for node in slow if node not in alike))
     if not slow and not is_sparse and (half := _slow_half(symmetric, least, threshold)):
@@ -481,7 +484,7 @@ class _Parts(NamedTuple):
     left_out: tuple[int, ...]
 
 
-def _one_after_the_other(
+def _find_slow_nodes(
     symmetric: np.ndarray, least: np.ndarray, known: np.ndarray, threshold: float
 ) -> tuple[_Parts, list[int]]:
     """Return the slow nodes: those of the whole table, then those that appear once these are left out, and so on.
@@ -492,13 +495,13 @@ def _one_after_the_other(
     while True:
         left_out = tuple(named)
         parts = _Parts(polish_beside(symmetric, left_out), polish_beside(least, left_out), left_out)
-        further = [node for node in _slow(parts, known, threshold) if node not in named]
+        further = [node for node in _slow_nodes_of(parts, known, threshold) if node not in named]
         if not further or len(named) + len(further) > MOST_LEFT_OUT * len(known):
             return parts, sorted({*named, *further})
         named += further
 
 
-def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
+def _slow_nodes_of(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
     """Return nodes whose ratio and z are large enough."""
     effect = np.fmin(parts.polished.node_effect, parts.of_least.node_effect)
     limit = _limit(NODE_Z, int(np.count_nonzero(known)))
@@ -506,7 +509,7 @@ def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
     return [int(node) for node in np.flatnonzero(is_far & (effect > log(1 + threshold)) & (known >= 2))]
 
 
-def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
+def _alike_nodes(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
     """Return those that are as slow as their median, within the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
@@ -530,21 +533,21 @@ def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tu
     if min(len(fast), len(slow)) < LEAST_GROUP:
         return ()
     within, others = np.ix_(fast, fast), (np.ix_(slow, slow), np.ix_(fast, slow))
-    if any(len(_known(symmetric[part])) < len(slow) for part in (within, *others)):
+    if any(len(_known_values(symmetric[part])) < len(slow) for part in (within, *others)):
         return ()
-    middle = [[np.median(_known(table[part])) for part in (within, *others)] for table in (symmetric, least)]
+    middle = [[np.median(_known_values(table[part])) for part in (within, *others)] for table in (symmetric, least)]
     over = [slow_one - of_fast for of_fast, *slow_ones in middle for slow_one in slow_ones]
-    left = [_known(symmetric[part]) - middle[0][place] for place, part in enumerate((within, *others))]
+    left = [_known_values(symmetric[part]) - middle[0][place] for place, part in enumerate((within, *others))]
     error = robust_sd(np.concatenate(left)) * np.sqrt(np.pi / 2 / min(len(fast), len(slow)))
     is_apart = min(*over, steps[at - 1]) > max(log(1 + threshold), LINK_Z * error)
     return tuple(sorted(slow.tolist())) if is_apart else ()
 
 
-def _known(values: np.ndarray) -> np.ndarray:
+def _known_values(values: np.ndarray) -> np.ndarray:
     return values[~np.isnan(values)]
 
 
-def _mean_of_ways(logs: np.ndarray) -> np.ndarray:
+def _mean_directions(logs: np.ndarray) -> np.ndarray:
     both = np.stack([logs, logs.T])
     known = np.count_nonzero(~np.isnan(both), axis=0)
     return np.where(known, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
@@ -577,7 +580,7 @@ def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[i
     ]
 
 
-def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
+def pairs_to_repeat(results: Sequence[JudgedTable]) -> list[Pair]:
     """Return the pairs to measure alone where suspects were measured beside other pairs, which may share uplinks.
 
     Each slow node with PARTNERS other nodes, each slow link, and REFERENCES pairs of other nodes for comparison; the
@@ -597,7 +600,7 @@ def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
     return [(nodes[one], nodes[other]) for one, other in dict.fromkeys(numbers)]
 
 
-def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
+def confirm_suspects(result: JudgedTable, alone: PairTable, threshold: float) -> JudgedTable:
     """Clear the suspects that are not slow when measured alone; `alone` has the same nodes."""
     times = alone.symmetric
     touched = {*result.slow_nodes, *(node for pair in result.slow_links for node in pair)}
@@ -611,7 +614,7 @@ def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
     return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))
 
 
-class Setting(NamedTuple):
+class SettingColumn(NamedTuple):
     """A column of a foreign table between whose values times differ: a setting, not a node."""
 
     column: str  # of the foreign table
@@ -626,12 +629,12 @@ class Health(NamedTuple):
 
     nodes: tuple[str, ...]
     threshold: float
-    results: tuple[Judged, ...]
+    results: tuple[JudgedTable, ...]
     failing: tuple[FailingNode, ...]  # the worst first
     failed: Mapping[frozenset[str], str]  # all pairs that failed, with their reasons
     cleared: int = 0  # suspects that were not slow when they were measured alone
     left: int = 0  # pairs that were planned and are not measured
-    settings: tuple[Setting, ...] = ()  # within each of which pairs are judged
+    settings: tuple[SettingColumn, ...] = ()  # within each of which pairs are judged
 
     @property
     def bad_nodes(self) -> tuple[str, ...]:
@@ -642,7 +645,7 @@ class Health(NamedTuple):
     @property
     def lone_failures(self) -> dict[frozenset[str], str]:
         """Return the failed pairs of nodes that are not named for their failures."""
-        return unexplained(self.failed, self.failing)
+        return unexplained_failures(self.failed, self.failing)
 
     @property
     def is_sound(self) -> bool:
@@ -657,7 +660,7 @@ class Health(NamedTuple):
         return {2: TWO_NODES, 3: THREE_NODES}.get(len(self.nodes), FEW_NODES)
 
 
-def health_of(
+def judge_tables(
     tables: Sequence[PairTable],
     tried: frozenset[frozenset[str]],
     failed: Mapping[frozenset[str], str],
@@ -668,5 +671,5 @@ def health_of(
     nodes = tuple(dict.fromkeys(name for table in tables for name in table.nodes))
     nodes = nodes or tuple(sorted({name for pair in tried for name in pair}))
     failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST_NODES - 1 else []
-    results = tuple(judged(table, inf if table.name in unjudged else threshold) for table in tables)
+    results = tuple(judge_table(table, inf if table.name in unjudged else threshold) for table in tables)
     return Health(nodes, threshold, results, tuple(failing), dict(failed))

@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLoc
 
 from ..runs.files import write_atomically
 from ..units import few
-from .judgement import Health, Judged
+from .judgement import Health, JudgedTable
 
 MOST_NAMED = 40  # nodes on an axis; of more only some
 LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side
@@ -37,8 +37,8 @@ def health_figure(health: Health) -> Figure:
     panels = figure.subplots(max(1, len(health.results)), 2, squeeze=False)
     for (left, right), result in zip(panels, health.results):
         order = sorted(range(len(result.table.nodes)), key=lambda node: result.table.nodes[node])
-        _measured(figure, left, result, order)
-        _residuals(figure, right, result, order)
+        _draw_values(figure, left, result, order)
+        _draw_ratios(figure, right, result, order)
         for axes in (left, right):
             _mark(axes, result, order)
     return figure
@@ -62,7 +62,7 @@ def health_title(health: Health) -> str:
     return few(said, MOST_SUSPECTS, comma="; ", more="; {more} more") or "no suspect"
 
 
-def _measured(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:
+def _draw_values(figure: Figure, axes: Axes, result: JudgedTable, order: list[int]) -> None:
     table = result.table
     signed = -table.either_way if table.is_rate else table.either_way
     values = np.exp(signed[np.ix_(order, order)]) * table.factor
@@ -78,7 +78,7 @@ def _measured(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> N
     _name_nodes(axes, [table.nodes[node] for node in order])
 
 
-def _residuals(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:
+def _draw_ratios(figure: Figure, axes: Axes, result: JudgedTable, order: list[int]) -> None:
     values = np.exp(result.polished.residual[np.ix_(order, order)])
     known = values[~np.isnan(values)]
     reach = max([LEAST_REACH, *np.maximum(known, 1 / known).tolist()])
@@ -112,7 +112,7 @@ def _set_ticks(bar: Colorbar, ticks: list[float], words: list[str]) -> None:
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
-def _mark(axes: Axes, result: Judged, order: list[int]) -> None:
+def _mark(axes: Axes, result: JudgedTable, order: list[int]) -> None:
     """Frame the suspects, and label a test that is not judged."""
     at = {node: place for place, node in enumerate(order)}
     last = len(order) - 0.5
@@ -137,7 +137,7 @@ def _mark(axes: Axes, result: Judged, order: list[int]) -> None:
         )
 
 
-def _unit(result: Judged) -> str:
+def _unit(result: JudgedTable) -> str:
     table = result.table
     kind = "rate" if table.is_rate else "time"
     return f"{kind} ({table.unit}), log. colour scale"

@@ -10,7 +10,7 @@ import numpy as np
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, three_digits
-from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
+from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, JudgedTable, SettingColumn
 
 # Sentences
 MOST_IN_GROUP = 8  # groups in a sentence
@@ -40,7 +40,9 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     """
     lines = [sentence for result in health.results for sentence in _slow_nodes(result)]
     lines += [_failing_sentence(health, one) for one in health.failing]
-    lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
+    lines += _cut_lines(_slow_links(health), "slow", every_link) + _cut_lines(
+        _lone_failures(health), "failed", every_link
+    )
     lines += [_group_sentence(result) for result in health.results if result.group]
     lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
     can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
@@ -72,9 +74,9 @@ def _summary(health: Health) -> str:
     return ". ".join(parts)
 
 
-def slow_links(health: Health) -> list[tuple[str, list[tuple[Judged, tuple[int, int]]]]]:
+def slow_links(health: Health) -> list[tuple[str, list[tuple[JudgedTable, tuple[int, int]]]]]:
     """Return (link, the tests in which it is slow, its slowest first) of all slow links, the slowest first."""
-    found: dict[str, list[tuple[Judged, tuple[int, int]]]] = {}
+    found: dict[str, list[tuple[JudgedTable, tuple[int, int]]]] = {}
     for result in health.results:
         for pair in result.slow_links:
             found.setdefault("+".join(result.table.nodes[node] for node in pair), []).append((result, pair))
@@ -82,7 +84,7 @@ def slow_links(health: Health) -> list[tuple[str, list[tuple[Judged, tuple[int, 
     return sorted(slowest.items(), key=lambda item: -item[1][0][0].link_ratio(item[1][0][1]))
 
 
-def _cut(lines: list[str], kind: str, every_link: bool) -> list[str]:
+def _cut_lines(lines: list[str], kind: str, every_link: bool) -> list[str]:
     more = len(lines) - MOST_LINKS
     if every_link or more <= 0:
         return lines
@@ -93,7 +95,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _slow_nodes(result: Judged) -> list[str]:
+def _slow_nodes(result: JudgedTable) -> list[str]:
     """Format `node n3: slow in bandwidth: its pairs take 2.01 times as long as those of the other nodes (z = 69)`."""
     return [
         (
@@ -116,12 +118,12 @@ def _slow_links(health: Health) -> list[str]:
         ]
         lines.append(
             f"link {name}: slow in {where}: {first.link_ratio(pair):.2f} times as long as its nodes take with "
-            f"others{which} (z = {first.link_z[pair]:.1f}){_one_way(first, *pair)}{''.join(others)}"
+            f"others{which} (z = {first.link_z[pair]:.1f}){_one_way_words(first, *pair)}{''.join(others)}"
         )
     return lines
 
 
-def _one_way(result: Judged, one: int, other: int) -> str:
+def _one_way_words(result: JudgedTable, one: int, other: int) -> str:
     """Return which direction is slow, if only one is."""
     there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
     if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
@@ -148,7 +150,7 @@ def _lone_failures(health: Health) -> list[str]:
     return [f"link {'+'.join(pair)} failed: {why}" for pair, why in lone]
 
 
-def _group_sentence(result: Judged) -> str:
+def _group_sentence(result: JudgedTable) -> str:
     names = [result.table.nodes[node] for node in result.group]
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return (
@@ -159,7 +161,7 @@ def _group_sentence(result: Judged) -> str:
 
 def _block_sentences(health: Health) -> list[str]:
     """Return a sentence per division of nodes into groups, with all tests that show it, and one for those alone."""
-    tests_of: dict[tuple, list[Judged]] = {}
+    tests_of: dict[tuple, list[JudgedTable]] = {}
     for result in health.results:
         if result.blocks.members and result.is_judged:
             tests_of.setdefault((result.blocks.members, result.blocks.alone), []).append(result)
@@ -184,7 +186,7 @@ def _block_sentences(health: Health) -> list[str]:
     return lines
 
 
-def _setting_sentence(setting: Setting) -> str:
+def _setting_sentence(setting: SettingColumn) -> str:
     """Format `mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
     common = f" (all are pairs of {compress(setting.nodes)})" if setting.nodes else ""
     return (
@@ -252,7 +254,7 @@ def _states(health: Health, name: str) -> list[str]:
     ]
 
 
-def _matrix(result: Judged, screen: Screen) -> list[str]:
+def _matrix(result: JudgedTable, screen: Screen) -> list[str]:
     """Return the values of pairs in the unit of the table, from row to column; a missing direction has the other's."""
     table = result.table
     rows = [["from / to", *table.nodes]]
@@ -281,7 +283,7 @@ def json_text(health: Health) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _test_object(result: Judged) -> dict[str, Any]:
+def _test_object(result: JudgedTable) -> dict[str, Any]:
     table = result.table
     links = [
         {

@@ -22,7 +22,7 @@ from ..importers.row import LogError
 from ..runs.files import read_given
 from ..runs.start import HOST, compress, expand
 from ..units import counted, printable
-from .judgement import PairTable, Setting, robust_sd, tables_of_rows
+from .judgement import PairTable, SettingColumn, robust_sd, tables_of_rows
 from .pairs import PairFolder, PairRow, failed_pairs
 
 LONGEST = 64 * 2**20  # bytes
@@ -62,7 +62,7 @@ class PairTables(NamedTuple):
     tables: list[PairTable]
     tried: frozenset[frozenset[str]]
     failed: dict[frozenset[str], str]
-    settings: tuple[Setting, ...] = ()  # that divide the lines into tables
+    settings: tuple[SettingColumn, ...] = ()  # that divide the lines into tables
     without_unit: tuple[str, ...] = ()  # columns of values whose names lack a unit
     not_judged: tuple[str, ...] = ()  # columns of numbers that are neither values nor settings
 
@@ -74,7 +74,7 @@ class _Value(NamedTuple):
     is_rate: bool
 
 
-class _Layout(NamedTuple):
+class _TableLayout(NamedTuple):
     """The columns by their meaning, by number."""
 
     nodes: tuple[int, ...]  # two, or one with a list
@@ -83,7 +83,7 @@ class _Layout(NamedTuple):
     failure: int | None
 
 
-class _Line(NamedTuple):
+class _TableLine(NamedTuple):
     """A line of a file, its fields stripped."""
 
     number: int
@@ -143,20 +143,20 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     )
 
 
-def _line(number: int, fields: Sequence[str], head: Sequence[str], layout: _Layout, path: Path) -> _Line:
+def _line(number: int, fields: Sequence[str], head: Sequence[str], layout: _TableLayout, path: Path) -> _TableLine:
     place = f"{path}, line {number}"
     if len(fields) != len(head):
         raise LogError(f"{place}: expected {len(head)} fields as in the header, found {len(fields)}")
-    return _Line(number, _pair([fields[at] for at in layout.nodes], place), [field.strip() for field in fields])
+    return _TableLine(number, _pair([fields[at] for at in layout.nodes], place), [field.strip() for field in fields])
 
 
-def _test(line: _Line, value: _Value, layout: _Layout) -> Test:
+def _test(line: _TableLine, value: _Value, layout: _TableLayout) -> Test:
     return value, tuple(line.fields[at] for at in layout.tests)
 
 
 def _settings(
-    lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path
-) -> tuple[list[Setting], list[int]]:
+    lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout, path: Path
+) -> tuple[list[SettingColumn], list[int]]:
     """Return the columns of few values between which times differ, as settings, and their numbers."""
     taken = {*layout.nodes, *layout.tests, layout.failure, *(value.column for value in layout.values)}
     logs = _logs_over_tests(lines, head, layout, path)
@@ -170,12 +170,12 @@ def _settings(
             fast, slow, ratio = step
             pairs = [line.pair for line, word in zip(lines, words) if word == slow]
             common = set(pairs[0]).intersection(*pairs)
-            found.append(Setting(head[column], printable(slow), printable(fast), ratio, tuple(sorted(common))))
+            found.append(SettingColumn(head[column], printable(slow), printable(fast), ratio, tuple(sorted(common))))
             columns.append(column)
     return found, columns
 
 
-def _logs_over_tests(lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path) -> np.ndarray:
+def _logs_over_tests(lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout, path: Path) -> np.ndarray:
     """Return logarithms of times over the median of their test, float64 [line, column of values]; NaN: failed."""
     logs = np.full((len(lines), len(layout.values)), np.nan)
     rows_of: dict[tuple[str, ...], list[int]] = {}
@@ -211,7 +211,7 @@ def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) ->
     return fast, slow, exp(step)
 
 
-def _numbers_beside(lines: Sequence[_Line], head: Sequence[str], layout: _Layout) -> list[int]:
+def _numbers_beside(lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout) -> list[int]:
     """Return columns of many different numbers whose names suggest neither a rate, a time, nor a statistic of one."""
     taken = {*layout.nodes, *layout.tests, layout.failure}
     return [
@@ -251,7 +251,7 @@ def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[fr
     return failed
 
 
-def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _Layout:
+def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _TableLayout:
     lower = [name.lower() for name in head]
     two = next(((lower.index(a), lower.index(b)) for a, b in NODE_COLUMNS if {a, b} <= {*lower}), None)
     one = next(((lower.index(name),) for name in LIST_COLUMNS if name in lower), None)
@@ -271,7 +271,7 @@ def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _Layout:
         raise LogError(f"{path}: --value-is {kind}: expected one column of values, found {names}; add --value COLUMN")
     failure = lower.index("failure") if "failure" in lower else None
     values = tuple(_Value(column, _is_rate(head[column], kind, path)) for column in chosen)
-    return _Layout(nodes, values, tests, failure)
+    return _TableLayout(nodes, values, tests, failure)
 
 
 def _is_rate(name: str, kind: str, path: Path) -> bool:
@@ -327,7 +327,7 @@ def _tables(
     values: Mapping[Test, Mapping[Pair, Sequence[float]]],
     names: Mapping[Test, str],
     head: Sequence[str],
-    layout: _Layout,
+    layout: _TableLayout,
     tried: set[frozenset[str]],
     path: Path,
 ) -> list[PairTable]:
@@ -350,7 +350,7 @@ def _tables(
     return [table for table in tables if not np.isnan(table.log_time).all()]
 
 
-def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _Layout) -> dict[Test, str]:
+def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _TableLayout) -> dict[Test, str]:
     """Name each test: the words that differ between tests, then its column of values if there are several.
 
     If nothing differs, the column.

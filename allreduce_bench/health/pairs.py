@@ -41,7 +41,7 @@ class PairRow(NamedTuple):
     failure: str = ""  # why there is no time
 
 
-class Asked(NamedTuple):
+class CheckSettings(NamedTuple):
     """The settings of a check."""
 
     nodes: tuple[str, ...]
@@ -64,7 +64,7 @@ class PairFolder:
         self.lock = path / ".lock"
         self._is_held = False
 
-    def begin(self, asked: Asked) -> None:
+    def begin(self, asked: CheckSettings) -> None:
         """Create the folder, or resume the check in it; no other process can until this object is gone.
 
         Raises RunError if that check has other settings, or is in progress.
@@ -101,13 +101,13 @@ class PairFolder:
         self._is_held = True
         weakref.finalize(self, os.close, handle)
 
-    def asked(self) -> Asked:
+    def asked(self) -> CheckSettings:
         """Read the settings. Raises RunError if they are damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))
             if kept.pop("schema") != SCHEMA:
                 raise ValueError("another version")
-            return read_as(Asked, kept)
+            return read_as(CheckSettings, kept)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
 
@@ -134,7 +134,7 @@ class PairFolder:
             os.close(handle)
 
 
-def whole_pairs(rows: Iterable[PairRow], asked: Asked) -> dict[frozenset[str], list[PairRow]]:
+def whole_pairs(rows: Iterable[PairRow], asked: CheckSettings) -> dict[frozenset[str], list[PairRow]]:
     """Return the rows of each pair whose last round is complete; other rounds are ignored."""
     of_pair: dict[frozenset[str], list[PairRow]] = {}
     for row in rows:
@@ -209,7 +209,7 @@ class Order(NamedTuple):
     nodes: list[str]  # in the order given to the launcher
     first_round: int  # its number in the check
     rounds: list[list[tuple[str, str]]]
-    asked: Asked
+    asked: CheckSettings
     timeout_s: float
     has_second: bool = False  # after its only round another one pairs slow with fast
     alone: bool = False  # rounds are single pairs
@@ -223,7 +223,7 @@ class Order(NamedTuple):
         """Read the order from a file. Raises OSError, ValueError."""
         kept = json.loads(path.read_text(encoding="utf-8"))
         rounds = [[(source, dest) for source, dest in pairs] for pairs in kept["rounds"]]
-        return cls(**{**kept, "rounds": rounds, "asked": read_as(Asked, kept["asked"])})
+        return cls(**{**kept, "rounds": rounds, "asked": read_as(CheckSettings, kept["asked"])})
 
 
 def circle_rounds(nodes: Sequence[str]) -> list[Round]:
@@ -242,7 +242,7 @@ def neighbour_round(nodes: Sequence[str]) -> Round:
     return list(zip(nodes[::2], nodes[1::2]))
 
 
-def slow_with_fast(time_of: Mapping[Pair, float], rested: Iterable[str] = ()) -> Round:
+def pair_slow_with_fast(time_of: Mapping[Pair, float], rested: Iterable[str] = ()) -> Round:
     """Return the second of two rounds, by the times of the first one: the slower half with the faster half.
 
     `time_of`: seconds of each pair. `rested`: nodes that have no time yet; they count as fast, so that they have a
@@ -253,7 +253,7 @@ def slow_with_fast(time_of: Mapping[Pair, float], rested: Iterable[str] = ()) ->
     return [] if len(order) < 4 else list(zip(order[:half], order[-half:]))
 
 
-def packed(pairs: Iterable[Pair]) -> list[Round]:
+def pack_pairs(pairs: Iterable[Pair]) -> list[Round]:
     """Pack pairs into rounds of disjoint ones: each in the first round in which both of its nodes are free."""
     rounds: list[Round] = []
     busy: list[set[str]] = []
@@ -271,7 +271,7 @@ def rounds_left(rounds: Iterable[Round], done: Collection[frozenset[str]], postp
     """Return the rounds without the pairs that are done; those of `postponed` nodes, which failed before, come last."""
     left = [[pair for pair in pairs if frozenset(pair) not in done] for pairs in rounds]
     sound = [[pair for pair in pairs if not set(pair) & set(postponed)] for pairs in left]
-    late = packed(pair for pairs in left for pair in pairs if set(pair) & set(postponed))
+    late = pack_pairs(pair for pairs in left for pair in pairs if set(pair) & set(postponed))
     return [*filter(None, sound), *late]
 
 
@@ -284,10 +284,10 @@ def second_round(nodes: Sequence[str], first: Round, rows: Iterable[PairRow]) ->
             times_s.setdefault(pair, []).append(row.time_s)  # of all sizes: large messages dominate
     timed = {name for pair in times_s for name in pair}
     sums_s = {pair: sum(values) for pair, values in times_s.items()}
-    return slow_with_fast(sums_s, [name for name in nodes if name not in timed])
+    return pair_slow_with_fast(sums_s, [name for name in nodes if name not in timed])
 
 
-def planned_rounds(nodes: Sequence[str], rows: Sequence[PairRow], done: Collection[frozenset[str]]) -> list[Round]:
+def plan_rounds(nodes: Sequence[str], rows: Sequence[PairRow], done: Collection[frozenset[str]]) -> list[Round]:
     """Return the rounds of a check of `nodes` that are known so far, given its rows and the pairs that are done."""
     if len(nodes) <= MOST_FOR_ALL:
         return circle_rounds(nodes)
@@ -295,7 +295,7 @@ def planned_rounds(nodes: Sequence[str], rows: Sequence[PairRow], done: Collecti
     return [first] if any(frozenset(pair) not in done for pair in first) else [first, second_round(nodes, first, rows)]
 
 
-def estimated_s(nodes: int, rounds: int, asked: Asked, bytes_per_s: float | None = None) -> float:
+def estimate_s(nodes: int, rounds: int, asked: CheckSettings, bytes_per_s: float | None = None) -> float:
     """Estimate the duration of a launch, seconds; `bytes_per_s` of the slowest link, None: unknown."""
     small_s = (asked.small_repetitions + WARM_UPS) * ROUND_TRIPS * 2 * SUPPOSED_LATENCY_S
     large_s = (asked.large_repetitions + WARM_UPS) * 2 * asked.large_nbytes / (bytes_per_s or SUPPOSED_BYTES_PER_S)

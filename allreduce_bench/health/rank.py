@@ -25,7 +25,7 @@ from ..runs.rows import RunError
 from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing
-from .pairs import ROUND_TRIPS, WARM_UPS, Asked, Order, PairFolder, PairRow, second_round
+from .pairs import ROUND_TRIPS, WARM_UPS, CheckSettings, Order, PairFolder, PairRow, second_round
 
 # Tags of messages
 READY, DATA = 1, 2  # between partners
@@ -69,7 +69,7 @@ class Partner:
                     raise SilentPartner(f"no message from {self.name} for {self.timeout_s:g} s (--timeout)")
 
 
-def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[float], list[float]]:
+def measure_pair(partner: Partner, is_source: bool, asked: CheckSettings) -> tuple[list[float], list[float]]:
     """Return the times of the pair, seconds: of small messages (on the source only), and of this rank's large ones.
 
     Both ranks must call it. Raises SilentPartner.
@@ -87,7 +87,7 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
     return small_s, sent_s[WARM_UPS:]
 
 
-def ping_pong(partner: Partner, is_source: bool, asked: Asked, repetitions: int) -> list[float]:
+def ping_pong(partner: Partner, is_source: bool, asked: CheckSettings, repetitions: int) -> list[float]:
     """Return half of a round trip of the small message for each repetition, seconds; empty on the other rank."""
     message, times_s = filled(PAGES.sendbuf, asked.small_nbytes, np.uint8, 0), []
     for _ in range(WARM_UPS + repetitions):
@@ -122,7 +122,7 @@ def take_large(partner: Partner, message: np.ndarray) -> None:
     partner.send(empty, READY)
 
 
-class Report(NamedTuple):
+class PairReport(NamedTuple):
     """The report of a rank after a round."""
 
     rank: int
@@ -150,55 +150,55 @@ def ranks_of_nodes(names: Sequence[str], hosts: Sequence[str]) -> dict[str, int]
     return {name: rank for name, rank in found.items() if rank is not None}
 
 
-class Check:
+class RoundsOfRank:
     """The rounds of one launch, on one rank."""
 
     def __init__(self, comm: MPI.Comm, order: Order, rank_of: Mapping[str, int], watch: Watch | None):
         self.comm, self.order, self.rank_of, self.watch = comm, order, rank_of, watch
         self.name_of = {rank: name for name, rank in rank_of.items()}
 
-    def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> Report:
+    def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> PairReport:
         """Measure this rank's pair of a round; the report is empty if it rests."""
         own = self.name_of.get(self.comm.rank, "")
         for source, dest in pairs:
             if own in (source, dest):
-                return self._with_partner(number, own, source, dest)
-        return Report(self.comm.rank, [])
+                return self._measure_with_partner(number, own, source, dest)
+        return PairReport(self.comm.rank, [])
 
     @doing("exchanging messages with its partner")
-    def _with_partner(self, number: int, own: str, source: str, dest: str) -> Report:
+    def _measure_with_partner(self, number: int, own: str, source: str, dest: str) -> PairReport:
         other = dest if own == source else source
         partner = Partner(self.comm, self.rank_of[other], other, self.order.timeout_s)
         asked, alone = self.order.asked, self.order.alone
         try:
             small_s, large_s = measure_pair(partner, own == source, asked)
         except (SilentPartner, MPI.Exception) as error:
-            return Report(self.comm.rank, [], f"{own}: {error}", partner.rank)
+            return PairReport(self.comm.rank, [], f"{own}: {error}", partner.rank)
         sizes = ((asked.small_nbytes, small_s), (asked.large_nbytes, large_s))
         rows = [
             PairRow(number, own, other, size_bytes, repetition, time_s, alone)
             for size_bytes, times_s in sizes
             for repetition, time_s in enumerate(times_s, start=1)
         ]
-        return Report(self.comm.rank, rows)
+        return PairReport(self.comm.rank, rows)
 
     @doing("waiting for the reports of the other ranks")
-    def collected(self, own: Report, pairs: Sequence[tuple[str, str]]) -> list[Report]:
+    def collect_reports(self, own: PairReport, pairs: Sequence[tuple[str, str]]) -> list[PairReport]:
         """Collect on rank 0 the reports of all ranks of a round; a silent rank gets a failure."""
         silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
         reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
         while silent - {report.partner for report in reports} and perf_counter() < deadline:
             if self.comm.iprobe(tag=REPORTING):
-                report = Report(*self.comm.recv(tag=REPORTING))
+                report = PairReport(*self.comm.recv(tag=REPORTING))
                 reports.append(report._replace(rows=[PairRow(*row) for row in report.rows]))
                 silent.discard(report.rank)
                 deadline = perf_counter() + 1.5 * self.order.timeout_s
             else:
                 time.sleep(IDLE_S)
-        return [*reports, *(Report(rank, [], f"no report from {self.name_of[rank]}") for rank in silent)]
+        return [*reports, *(PairReport(rank, [], f"no report from {self.name_of[rank]}") for rank in silent)]
 
     @doing("waiting for the next round")
-    def agreed(self, state: int) -> int:
+    def agree(self, state: int) -> int:
         """Return the state of rank 0; waiting ranks yield to those that measure."""
         comm, word = self.comm, np.array([state], np.int64)
         others = range(1, comm.size)
@@ -208,7 +208,7 @@ class Check:
         return int(word[0])
 
 
-def of_rank_0(comm: MPI.Comm, value: Any = None) -> Any:
+def broadcast(comm: MPI.Comm, value: Any = None) -> Any:
     """Return the value of rank 0, sent to each other rank by itself."""
     if comm.rank:
         return comm.recv(source=0, tag=STARTING)
@@ -217,15 +217,17 @@ def of_rank_0(comm: MPI.Comm, value: Any = None) -> Any:
     return value
 
 
-def of_all_ranks(comm: MPI.Comm, value: Any) -> list[Any]:
+def gather_all(comm: MPI.Comm, value: Any) -> list[Any]:
     """Return the values of all ranks, by way of rank 0."""
     if comm.rank:
         comm.send(value, 0, tag=STARTING)
-        return of_rank_0(comm)
-    return of_rank_0(comm, [value, *(comm.recv(source=other, tag=STARTING) for other in range(1, comm.size))])
+        return broadcast(comm)
+    return broadcast(comm, [value, *(comm.recv(source=other, tag=STARTING) for other in range(1, comm.size))])
 
 
-def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
+def rows_to_keep(
+    number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[PairReport], order: Order, rank_of
+) -> list:
     """Return the rows of a round for the file: those of complete pairs, and one row for each pair that failed."""
     report_of = {report.rank: report for report in reports}
     rows: list[PairRow] = []
@@ -240,11 +242,11 @@ def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[R
     return rows
 
 
-def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
+def run_rounds(check: RoundsOfRank, folder: PairFolder, warning: WarningFlag) -> int:
     """Run all rounds of the launch and return how it ended: END or END_BADLY."""
     comm, order = check.comm, check.order
     rounds, number, state = list(order.rounds), order.first_round, GO_ON
-    while (state := check.agreed(state if rounds else END)) == GO_ON:
+    while (state := check.agree(state if rounds else END)) == GO_ON:
         pairs = rounds.pop(0)
         if check.watch and comm.rank == 0:
             last = number + len(rounds) + order.has_second
@@ -254,7 +256,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
             comm.send(tuple(own), 0, tag=REPORTING)
         rows: list[PairRow] = []
         if comm.rank == 0:
-            rows = kept_rows(number, pairs, check.collected(own, pairs), order, check.rank_of)
+            rows = rows_to_keep(number, pairs, check.collect_reports(own, pairs), order, check.rank_of)
             folder.append(rows)
             warned = warning.is_set
             state = END_BADLY if any(row.failure for row in rows) else END if warned else GO_ON
@@ -264,7 +266,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
                 return state  # ranks that wait for a partner do not take part
         if order.has_second and number == order.first_round:
             second = None if comm.rank else second_round(order.nodes, order.rounds[0], rows)
-            rounds = [of_rank_0(comm, second)]
+            rounds = [broadcast(comm, second)]
         number += 1
     return state
 
@@ -276,8 +278,8 @@ def main() -> None:
     address = os.environ.get(MONITOR_VARIABLE)
     watch = Watch(address, comm.rank, on_warning=warning.set) if address else None
     try:
-        order = of_rank_0(comm, None if comm.rank else Order.read(folder.rounds_json))
-        check = Check(comm, order, ranks_of_nodes(order.nodes, of_all_ranks(comm, host())), watch)
+        order = broadcast(comm, None if comm.rank else Order.read(folder.rounds_json))
+        check = RoundsOfRank(comm, order, ranks_of_nodes(order.nodes, gather_all(comm, host())), watch)
         state = run_rounds(check, folder, warning)
     except Exception as error:  # whatever it is, the other ranks must not wait for this one
         _give_up(comm, watch, " ".join(str(error).split()) or type(error).__name__, isinstance(error, RunError))

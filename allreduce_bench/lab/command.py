@@ -25,13 +25,13 @@ from .lab import (
     DEFAULT_RATE,
     MOST_HOSTS,
     PAYLOAD_SHARE,
+    add_lab,
     enter_lab,
     lab_around,
     rates_of_hosts,
     refuse_lab_in_lab,
     shell_in_lab,
     why_no_lab,
-    with_lab,
 )
 
 # The run of the demo
@@ -111,7 +111,7 @@ def measure() -> Ping:
 
     Raises LaunchError, OneLineError where the launcher fails.
     """
-    start = with_lab(Start(ranks_per_node=1), os.environ)
+    start = add_lab(Start(ranks_per_node=1), os.environ)
     command = mpirun_command(find_launcher(start), 2, start, [sys.executable, "-m", "allreduce_bench.lab.pingpong"])
     environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": thread_level("auto", ranks_on_same_cores(2, start))}
     result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)

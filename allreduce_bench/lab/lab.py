@@ -213,7 +213,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     ]
     holder = subprocess.Popen(
         [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
-        env=with_system_programs(os.environ),
+        env=add_system_programs(os.environ),
         preexec_fn=lambda: end_with_parent(KILL),
         stdin=subprocess.PIPE,  # the room ends when this pipe closes
         stdout=subprocess.PIPE,
@@ -222,7 +222,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
         text=True,
     )
     try:
-        yield _built(holder, tuple(rates_bytes_per_s), as_user)
+        yield _build_room(holder, tuple(rates_bytes_per_s), as_user)
     finally:
         holder.communicate()  # closes its stdin, which ends the room
 
@@ -237,7 +237,7 @@ def why_no_lab() -> str:
 
 
 def _refuse_missing_programs() -> None:
-    missing = [name for name in PROGRAMS if not shutil.which(name, path=with_system_programs(os.environ)["PATH"])]
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=add_system_programs(os.environ)["PATH"])]
     if missing:
         packages = " ".join(dict.fromkeys(PROGRAMS[name] for name in missing))
         raise LabError(f"virtual hosts need {' and '.join(missing)}: not found in PATH; install {packages}")
@@ -248,19 +248,19 @@ def _needs_user_namespace() -> bool:
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", ":"]
         if (
-            subprocess.run(command, env=with_system_programs(os.environ), capture_output=True, check=False).returncode
+            subprocess.run(command, env=add_system_programs(os.environ), capture_output=True, check=False).returncode
             == 0
         ):
             return as_user
     raise LabError(BOTH_WAYS_OUT)
 
 
-def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
+def add_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` with a PATH in which `ip` and `tc` are found."""
     return {**environ, "PATH": os.pathsep.join([environ.get("PATH", os.defpath), *SYSTEM_PATHS])}
 
 
-def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
+def _build_room(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
     """Return the lab once its script reports success. Raises LabError with the cause that the script printed."""
     assert holder.stdin and holder.stdout and holder.stderr
     lines: list[str] = []
@@ -305,24 +305,27 @@ def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ
         command, variables = made.command(0, words), variables_in(made, environ)
         # In its own process group: an interrupt from the terminal arrives once, forwarded from here
         process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
-        with _handled(lambda number: _signal_command(process, number)):
+        with _handle_signals(lambda number: _signal_command(process, number)):
             return _exit_status(process.wait(), made)
 
 
 def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
     """Open an interactive shell on host h1 of a new lab and return its exit status. Raises as `run_in_lab`."""
-    with room(rates_bytes_per_s) as made, _handled(lambda number: None):  # the terminal also interrupts the shell
+    with (
+        room(rates_bytes_per_s) as made,
+        _handle_signals(lambda number: None),
+    ):  # the terminal also interrupts the shell
         process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
         return _exit_status(process.wait(), made)
 
 
 def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` extended by what commands in this lab need."""
-    return {**TCP_ONLY, **with_system_programs(environ), **made.lab.variables()}
+    return {**TCP_ONLY, **add_system_programs(environ), **made.lab.variables()}
 
 
 @contextmanager
-def _handled(handle: Callable[[int], None]) -> Iterator[None]:
+def _handle_signals(handle: Callable[[int], None]) -> Iterator[None]:
     """Call `handle` for FORWARDED signals within the context, except ignored ones (SIGHUP under nohup)."""
     heeded = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
     former = {number: signal.signal(number, lambda number, frame: handle(number)) for number in heeded}
@@ -423,7 +426,7 @@ def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
     return _rates_of_run(options) or ()
 
 
-def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
+def add_lab(start: Start, environ: Mapping[str, str]) -> Start:
     """Return `start` on the hosts of the lab around this process, or unchanged outside a lab. Raises LabError."""
     lab = lab_around(environ)
     if lab is None:

@@ -23,8 +23,8 @@ from ..units import few, format_size, format_time, shell_word
 from .lockstep import (
     PER_LEVEL,
     RING,
-    Costs,
     Lockstep,
+    MessageCosts,
     best_order,
     broken_pairs,
     costs_of_map,
@@ -37,7 +37,7 @@ GIVEN, FITTED = "as given", "fitted"
 MOST_NAMED = 6  # pairs in one sentence
 
 
-class Predicted(NamedTuple):
+class PredictedOrder(NamedTuple):
     """An order of ranks, and its time in lockstep."""
 
     name: str
@@ -46,7 +46,9 @@ class Predicted(NamedTuple):
     broken: list[tuple[str, str]]  # pairs that cannot talk, and that it uses
 
 
-def orders(algorithm: Algorithm, costs: Costs, size_bytes: int, ranks_per_node: int) -> list[Predicted]:
+def predict_orders(
+    algorithm: Algorithm, costs: MessageCosts, size_bytes: int, ranks_per_node: int
+) -> list[PredictedOrder]:
     """Return the orders of ranks with their times: as the hosts are given, cyclic if that differs, and fitted.
 
     Raises OneLineError, AlgorithmError, Refusal.
@@ -63,7 +65,7 @@ def orders(algorithm: Algorithm, costs: Costs, size_bytes: int, ranks_per_node: 
         host_of_rank = host_of_place[place_of_rank]
         time, _ = lockstep.time(host_of_rank)
         broken = broken_pairs(lockstep.rounds, host_of_rank, costs)
-        found.append(Predicted(name, tuple(costs.hosts[host] for host in host_of_rank), time, broken))
+        found.append(PredictedOrder(name, tuple(costs.hosts[host] for host in host_of_rank), time, broken))
 
     block = _lockstep(algorithm, in_blocks, costs, size_bytes)
     predict(BLOCK if ranks_per_node > 1 else GIVEN, in_blocks, block, np.arange(hosts))
@@ -74,7 +76,7 @@ def orders(algorithm: Algorithm, costs: Costs, size_bytes: int, ranks_per_node: 
     return found
 
 
-def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, size_bytes: int) -> Lockstep:
+def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: MessageCosts, size_bytes: int) -> Lockstep:
     topology = Topology.from_labels(place_of_rank.tolist())
     if reason := algorithm.unmet(len(place_of_rank), topology):
         raise OneLineError(reason)
@@ -85,11 +87,11 @@ def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, siz
 # Files of an order, for `run` and for launchers
 
 
-def _as_order(hosts: Sequence[str], comments: Sequence[str]) -> str:
+def _order_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
     return "".join(f"# {comment}\n" for comment in comments) + "".join(f"{host}\n" for host in hosts)
 
 
-def _as_rankfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+def _rankfile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
     """Return a rank file of Open MPI: ranks of one host take its slots in turn."""
     slots = Counter[str]()
     lines = []
@@ -99,21 +101,21 @@ def _as_rankfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
     return "".join(lines)
 
 
-def _as_machinefile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+def _machinefile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
     """Return a machine file of MPICH and Intel MPI, which fill its lines in turn."""
     return "".join(f"{host}:1\n" for host in hosts)
 
 
-def _as_hostfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+def _hostfile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
     """Return a host file of srun: a host for each task."""
     return "".join(f"{host}\n" for host in hosts)
 
 
 FORMATS: Mapping[str, tuple[Callable[[Sequence[str], Sequence[str]], str], str]] = {  # writer, and how it is used
-    "order": (_as_order, "allreduce-bench run --order {path} -n {ranks}"),
-    "openmpi": (_as_rankfile, "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM"),
-    "mpich": (_as_machinefile, "mpirun -f {path} -n {ranks} PROGRAM"),
-    "srun": (_as_hostfile, "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM"),
+    "order": (_order_text, "allreduce-bench run --order {path} -n {ranks}"),
+    "openmpi": (_rankfile_text, "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM"),
+    "mpich": (_machinefile_text, "mpirun -f {path} -n {ranks} PROGRAM"),
+    "srun": (_hostfile_text, "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM"),
 }
 
 
@@ -174,7 +176,7 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     (chosen,) = find([algorithm]).values()
     try:
         with generators_that_end([chosen]):
-            found = orders(chosen, costs, size, ranks_per_node)
+            found = predict_orders(chosen, costs, size, ranks_per_node)
     except Refusal as refusal:
         raise OneLineError(str(refusal), exit_code=1) from refusal
     title = (
@@ -186,7 +188,7 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     _write(found, output, format_, title)
 
 
-def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Costs:
+def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> MessageCosts:
     """Return the costs of the one source that is named. Raises OneLineError for none or both."""
     if source is not None and map_ is not None:
         raise OneLineError(f"both {source} and --map {map_} say what messages cost; name one of them")
@@ -202,7 +204,7 @@ def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Cos
     return measured_costs(source, value, kind)
 
 
-def _table(found: Sequence[Predicted], costs: Costs) -> list[str]:
+def _table(found: Sequence[PredictedOrder], costs: MessageCosts) -> list[str]:
     """Return a line for each order: its time if that is known, and over that of the first one."""
     head = ["order of ranks", *(["predicted"] if costs.in_seconds else []), f"over {found[0].name}"]
     rows = [
@@ -211,20 +213,20 @@ def _table(found: Sequence[Predicted], costs: Costs) -> list[str]:
     return fitted(columns_of([head, *rows], left=[0]), screen())
 
 
-def _time_text(order: Predicted) -> str:
+def _time_text(order: PredictedOrder) -> str:
     return "waits for ever" if order.broken else format_time(order.time)
 
 
-def _ratio_text(order: Predicted, first: Predicted) -> str:
-    return "-" if order.broken or first.broken else f"{_over(order, first):.3f}"
+def _ratio_text(order: PredictedOrder, first: PredictedOrder) -> str:
+    return "-" if order.broken or first.broken else f"{_ratio(order, first):.3f}"
 
 
-def _over(order: Predicted, first: Predicted) -> float:
+def _ratio(order: PredictedOrder, first: PredictedOrder) -> float:
     """Return the time of an order over that of the first one; 1 where no order takes time, as of 0 bytes."""
     return order.time / first.time if first.time else 1.0
 
 
-def _sentences(chosen: Predicted, costs: Costs, is_map: bool) -> list[str]:
+def _sentences(chosen: PredictedOrder, costs: MessageCosts, is_map: bool) -> list[str]:
     broken = int(np.count_nonzero(costs.broken)) // 2
     pairs = few((f"{one} and {other}" for one, other in chosen.broken), MOST_NAMED, comma="; ")
     return [
@@ -262,7 +264,7 @@ def _sentences(chosen: Predicted, costs: Costs, is_map: bool) -> list[str]:
     ]
 
 
-def _write(found: Sequence[Predicted], output: Path | None, format_: str, title: str) -> None:
+def _write(found: Sequence[PredictedOrder], output: Path | None, format_: str, title: str) -> None:
     """Write the last order to a file and say how that is used; without a file print its hosts."""
     first, hosts = found[0], found[-1].hosts
     if output is None:
@@ -272,7 +274,7 @@ def _write(found: Sequence[Predicted], output: Path | None, format_: str, title:
     comments = ["order of ranks for allreduce-bench run --order: the host of rank 0, of rank 1, ...", title]
     if not first.broken and not found[-1].broken:
         comments.append(
-            f"predicted in lockstep: {_over(found[-1], first):.3f} of the time of the hosts as they are given"
+            f"predicted in lockstep: {_ratio(found[-1], first):.3f} of the time of the hosts as they are given"
         )
     write_given(output, writer(hosts, comments))
     click.echo(usage.format(path=shell_word(output), ranks=len(hosts)))

@@ -33,7 +33,7 @@ SEED = 1
 Time = tuple[float, float]  # of an order: its time, then the sum over its messages
 
 
-class Costs(NamedTuple):
+class MessageCosts(NamedTuple):
     """Cost of messages between hosts, by direction."""
 
     hosts: tuple[str, ...]
@@ -44,14 +44,14 @@ class Costs(NamedTuple):
     of: str  # what they were made from
     estimated: int = 0  # pairs without a time of their own
 
-    def of_message(self, size_bytes: float) -> np.ndarray:
+    def message_cost(self, size_bytes: float) -> np.ndarray:
         """Return the cost of one message between any two hosts, float64 [from, to], finite and above 0."""
         cost = self.latency_s + self.time_per_byte * size_bytes
         longest = cost[~self.broken].max(initial=np.finfo(float).tiny)
         return np.where(self.broken, BROKEN * longest, np.maximum(cost, 1e-9 * longest))
 
 
-def measured_costs(path: Path, value: str, kind: str) -> Costs:
+def measured_costs(path: Path, value: str, kind: str) -> MessageCosts:
     """Return the costs of measured pairs. Raises OneLineError, and what the reader of pairs raises."""
     readers = load_offers("pair_times")
     if not readers:
@@ -64,12 +64,12 @@ def measured_costs(path: Path, value: str, kind: str) -> Costs:
         broken[number[one], number[other]] = broken[number[other], number[one]] = True
     apart = ~np.eye(len(read.nodes), dtype=bool)
     unknown = np.isnan(read.latency_s + read.time_per_byte) & apart & ~broken
-    latency_s, time_per_byte = _filled(read.latency_s), _filled(read.time_per_byte)
+    latency_s, time_per_byte = _fill_gaps(read.latency_s), _fill_gaps(read.time_per_byte)
     estimated = int(np.count_nonzero(unknown | unknown.T)) // 2
-    return Costs(read.nodes, latency_s, time_per_byte, broken, read.in_seconds, read.of, estimated)
+    return MessageCosts(read.nodes, latency_s, time_per_byte, broken, read.in_seconds, read.of, estimated)
 
 
-def _filled(table: np.ndarray) -> np.ndarray:
+def _fill_gaps(table: np.ndarray) -> np.ndarray:
     """Return the table without gaps: a pair that was not measured is taken to be as slow as its slower node."""
     apart = np.where(np.eye(len(table), dtype=bool), np.nan, table)
     overall = np.nanmedian(apart) if not np.isnan(apart).all() else 0.0
@@ -82,7 +82,7 @@ def _filled(table: np.ndarray) -> np.ndarray:
     return found
 
 
-def costs_of_map(path: Path) -> Costs:
+def costs_of_map(path: Path) -> MessageCosts:
     """Return assumed costs of a map of switches: a message takes twice as long for each level that it climbs.
 
     Raises OneLineError.
@@ -106,7 +106,7 @@ def costs_of_map(path: Path) -> Costs:
         of_host = np.array([group[tuple(names[level:])] for names in switches.values()])
         climbed[of_host[:, None] == of_host] = level
     nothing = np.zeros_like(climbed)
-    return Costs(hosts, nothing, PER_LEVEL**climbed, nothing.astype(bool), False, str(path))
+    return MessageCosts(hosts, nothing, PER_LEVEL**climbed, nothing.astype(bool), False, str(path))
 
 
 def _refuse_hosts(hosts: Sequence[str], path: str) -> None:
@@ -150,10 +150,10 @@ def rounds_of(algorithm: Algorithm, topology: Topology, size_bytes: int, itemsiz
 class Lockstep:
     """The times of one schedule over the links between hosts, by the host of each rank."""
 
-    def __init__(self, rounds: Rounds, costs: Costs):
+    def __init__(self, rounds: Rounds, costs: MessageCosts):
         self.rounds, self.hosts = rounds, len(costs.hosts)
         self._per_byte = costs.time_per_byte
-        refused = costs.of_message(float(rounds.size_bytes.max(initial=0.0)))
+        refused = costs.message_cost(float(rounds.size_bytes.max(initial=0.0)))
         self._latency = np.where(costs.broken, refused, costs.latency_s)
 
     def time(self, host_of_rank: np.ndarray) -> Time:
@@ -170,10 +170,10 @@ class Lockstep:
         return float(of_rounds @ times), float((link + latency) @ times[number])
 
 
-def best_order(lockstep: Lockstep, costs: Costs, place_of_rank: np.ndarray, is_ring: bool) -> np.ndarray:
+def best_order(lockstep: Lockstep, costs: MessageCosts, place_of_rank: np.ndarray, is_ring: bool) -> np.ndarray:
     """Return the host of each place, by its number, such that the time is short; ranks sit at `place_of_rank`."""
     rounds = lockstep.rounds
-    trip = np.array(best_tour(costs.of_message(float(rounds.size_bytes.max(initial=0.0)))))
+    trip = np.array(best_tour(costs.message_cost(float(rounds.size_bytes.max(initial=0.0)))))
     trip = np.roll(trip, -int(np.flatnonzero(trip == 0)[0]))  # begins at the first host
     if is_ring:
         return trip
@@ -189,7 +189,7 @@ def best_order(lockstep: Lockstep, costs: Costs, place_of_rank: np.ndarray, is_r
     return order
 
 
-def broken_pairs(rounds: Rounds, host_of_rank: np.ndarray, costs: Costs) -> list[tuple[str, str]]:
+def broken_pairs(rounds: Rounds, host_of_rank: np.ndarray, costs: MessageCosts) -> list[tuple[str, str]]:
     """Return the pairs of hosts that cannot talk, and between which there is a message nevertheless."""
     source, dest = host_of_rank[rounds.source], host_of_rank[rounds.dest]
     used = costs.broken[source, dest]

@@ -35,13 +35,13 @@ def best_tour(cost: np.ndarray) -> list[int]:
     low, high = np.searchsorted(edges, _least_bottleneck(cost)), np.searchsorted(edges, _bottleneck(cost, tour))
     while low < high and edges[high] > CLOSE * edges[low]:
         middle = (low + high) // 2
-        found = short_tour(_limited(cost, edges[middle]), tour, KICKS_PER_LIMIT)
+        found = short_tour(_limit_cost(cost, edges[middle]), tour, KICKS_PER_LIMIT)
         if (reached := _bottleneck(cost, found)) <= edges[middle]:
             tour, high = found, np.searchsorted(edges, reached)
         else:
             low = middle + 1
-    again = short_tour(_limited(cost, _bottleneck(cost, tour)), tour)
-    return min(tour, again, key=lambda each: (_bottleneck(cost, each), _sum(cost, each))).tolist()
+    again = short_tour(_limit_cost(cost, _bottleneck(cost, tour)), tour)
+    return min(tour, again, key=lambda each: (_bottleneck(cost, each), _total(cost, each))).tolist()
 
 
 def _best_of_few(cost: np.ndarray) -> list[int]:
@@ -55,15 +55,15 @@ def short_tour(cost: np.ndarray, begun: np.ndarray | None = None, share: float =
 
     `begun`: one that is tried, too; `share` of the kicks are made.
     """
-    best = _improved(cost, _patched(cost), range(len(cost)))
+    best = _improve(cost, _patch_cycles(cost), range(len(cost)))
     if begun is not None:
-        best = min(best, _improved(cost, begun, range(len(cost))), key=lambda each: _sum(cost, each))
-    random, best_sum = np.random.default_rng(SEED), _sum(cost, best)
+        best = min(best, _improve(cost, begun, range(len(cost))), key=lambda each: _total(cost, each))
+    random, best_sum = np.random.default_rng(SEED), _total(cost, best)
     kicks = max(FEWEST_KICKS, min(KICKS_PER_HOST * len(cost), KICKS // len(cost)))
     for _ in range(int(share * kicks) if len(cost) > 3 else 0):
-        kicked, touched = _kicked(best, random)
-        kicked = _improved(cost, kicked, touched)
-        if (found := _sum(cost, kicked)) <= best_sum:
+        kicked, touched = _kick(best, random)
+        kicked = _improve(cost, kicked, touched)
+        if (found := _total(cost, kicked)) <= best_sum:
             best, best_sum = kicked, found
     return best
 
@@ -77,7 +77,7 @@ def _bottleneck(cost: np.ndarray, tour: np.ndarray) -> float:
     return float(cost[edges_of(tour)].max())
 
 
-def _sum(cost: np.ndarray, tour: np.ndarray) -> float:
+def _total(cost: np.ndarray, tour: np.ndarray) -> float:
     return float(cost[edges_of(tour)].sum())
 
 
@@ -87,12 +87,12 @@ def _least_bottleneck(cost: np.ndarray) -> float:
     return float(max(apart.min(axis=0).max(), apart.min(axis=1).max()))
 
 
-def _limited(cost: np.ndarray, limit: float) -> np.ndarray:
+def _limit_cost(cost: np.ndarray, limit: float) -> np.ndarray:
     """Return costs in which one message above the limit outweighs all below it."""
     return np.where(cost > limit, cost + len(cost) * limit, cost)
 
 
-def _patched(cost: np.ndarray) -> np.ndarray:
+def _patch_cycles(cost: np.ndarray) -> np.ndarray:
     """Return a round trip: the cheapest assignment of successors, its cycles joined, the largest two at a time."""
     size = len(cost)
     forbidden = cost.max() * size + 1.0  # to stay
@@ -124,7 +124,7 @@ def _cycle(successor: np.ndarray, start: int) -> list[int]:
     return cycle
 
 
-def _improved(cost: np.ndarray, tour: np.ndarray, hosts: Sequence[int] | range) -> np.ndarray:
+def _improve(cost: np.ndarray, tour: np.ndarray, hosts: Sequence[int] | range) -> np.ndarray:
     """Return the round trip after all moves of segments that begin at `hosts`, and at hosts that these touched."""
     waiting = list(dict.fromkeys(int(host) for host in hosts))
     longest = LONGEST_SEGMENT if len(cost) <= MANY else LONGEST_OF_MANY
@@ -134,7 +134,7 @@ def _improved(cost: np.ndarray, tour: np.ndarray, hosts: Sequence[int] | range) 
         host = waiting.pop()
         is_waiting[host] = False
         for length in range(1, min(longest, len(cost) - 2) + 1):
-            moved = _moved(cost, tour, host, length)
+            moved = _move_hosts(cost, tour, host, length)
             if moved is not None:
                 tour, touched = moved
                 waiting += [each for each in (*touched, host) if not is_waiting[each]]
@@ -143,14 +143,14 @@ def _improved(cost: np.ndarray, tour: np.ndarray, hosts: Sequence[int] | range) 
     return tour
 
 
-def _moved(cost: np.ndarray, tour: np.ndarray, host: int, length: int) -> tuple[np.ndarray, list[int]] | None:
+def _move_hosts(cost: np.ndarray, tour: np.ndarray, host: int, length: int) -> tuple[np.ndarray, list[int]] | None:
     """Return the round trip after the best move of the segment of `length` hosts from `host`, and the hosts around it.
 
     None: no move is an improvement.
     """
-    turned = _from(tour, int((tour == host).argmax()))
+    turned = _turn_to(tour, int((tour == host).argmax()))
     segment, rest = turned[:length], turned[length:]
-    following = _from(rest, 1)
+    following = _turn_to(rest, 1)
     links = cost[rest, following]
     first, last = segment[0], segment[-1]
     forth = cost[rest, first] + cost[last, following] - links
@@ -168,14 +168,14 @@ def _moved(cost: np.ndarray, tour: np.ndarray, host: int, length: int) -> tuple[
     return np.concatenate((rest[: place + 1], placed, rest[place + 1 :])), [int(each) for each in touched]
 
 
-def _from(tour: np.ndarray, place: int) -> np.ndarray:
+def _turn_to(tour: np.ndarray, place: int) -> np.ndarray:
     """Return the round trip as it begins at `place`."""
     return np.concatenate((tour[place:], tour[:place]))
 
 
-def _kicked(tour: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, list[int]]:
+def _kick(tour: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, list[int]]:
     """Return the round trip with two segments exchanged that follow each other, and the hosts at their ends."""
-    turned = _from(tour, int(random.integers(len(tour))))
+    turned = _turn_to(tour, int(random.integers(len(tour))))
     longest = min(LONGEST_KICK, len(tour) - 1)
     one = int(random.integers(1, longest))
     other = int(random.integers(one + 1, longest + 1))

@@ -79,11 +79,11 @@ def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: 
     from ..importers import LogNote, LogWarning
     from .document import Named
     from .sentences import judge_arrivals
-    from .sources import sources_of
+    from .sources import find_sources
 
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        found = sources_of(sources, communicator, step_s)
+        found = find_sources(sources, communicator, step_s)
     for warning in log_warnings:
         kind = "note" if issubclass(warning.category, LogNote) else "warning"
         talk(f"{kind}: {printable(str(warning.message))}")

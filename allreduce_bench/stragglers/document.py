@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any, NamedTuple
 
-from .sentences import Judged, name_of, verdict_sentences
+from .sentences import JudgedArrivals, name_of, verdict_sentences
 
 # Arrivals: fields of a report, of all and of each rank
 SCHEMA = "urn:allreduce-bench:stragglers:3"
@@ -22,7 +22,7 @@ class Named(NamedTuple):
 
     path: str
     kind: str
-    judged: Judged
+    judged: JudgedArrivals
 
 
 def json_text(sources: Iterable[Named]) -> str:
@@ -50,13 +50,13 @@ def _source_object(source: Named) -> dict[str, Any]:
     }
 
 
-def _suspect_object(suspect: Any, judged: Judged) -> dict[str, Any]:
+def _suspect_object(suspect: Any, judged: JudgedArrivals) -> dict[str, Any]:
     values = suspect._asdict()
     known = {name: _number_or_null(value) if isinstance(value, float) else value for name, value in values.items()}
     return {"name": name_of(suspect, judged.arrivals), **known, "ranks": list(map(int, suspect.ranks))}
 
 
-def _rank_object(judged: Judged, rank: int) -> dict[str, Any]:
+def _rank_object(judged: JudgedArrivals, rank: int) -> dict[str, Any]:
     report = judged.report
     return {
         "rank": rank,

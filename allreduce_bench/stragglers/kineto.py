@@ -108,7 +108,7 @@ def recognises(head: str) -> bool:
     return begin.startswith("{") and ('"traceEvents"' in begin or '"deviceProperties"' in begin)
 
 
-def traced(path: Path) -> TracedRank:
+def read_traced_rank(path: Path) -> TracedRank:
     """Read a file.
 
     Raises LogError: it is no such trace, does not name its rank, or holds no collective call.
@@ -209,16 +209,16 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     `group`: name of a process group, if the traces name several. Raises LogError if the files are not of one job, or
     have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
     """
-    parts = _one_job([traced(path) for path in paths])
+    parts = _one_job([read_traced_rank(path) for path in paths])
     kind = _kind(parts)
     chosen = _chosen_group(parts, kind, group)
     parts = [part for part in parts if any(call.group == chosen for call in part.calls[kind])]
-    matched = _matched(parts, kind, chosen)
+    matched = _match_calls(parts, kind, chosen)
     if len(matched.entry_us) < 2:
         raise LogError(f"{parts[0].file}: one call; record several steps")
-    entry_s, end_s = _absolute(parts, matched.entry_us), _absolute(parts, matched.end_us)
+    entry_s, end_s = _absolute_times(parts, matched.entry_us), _absolute_times(parts, matched.end_us)
     is_last = _is_last(entry_s, end_s)
-    ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s, is_last)
+    ready_s, leave_s, error_s = _put_on_one_clock(parts, entry_s, end_s, is_last)
     whole = _whole_job(parts, ready_s)
     _refuse_hosts_ahead(parts, matched, chosen)
     stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
@@ -308,7 +308,7 @@ def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) ->
     return candidates[0]
 
 
-def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
+def _match_calls(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
     """Match the calls by their numbers, else by their order. Raises LogError if that is impossible."""
     of_rank = [[call for call in part.calls[kind] if call.group == group] for part in parts]
     if all(call.number is not None for calls in of_rank for call in calls):
@@ -353,14 +353,14 @@ def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[Trace
                 f"{parts[0].rank}, and they have no numbers to match them by; record the same steps on all ranks"
             )
         for place, (first, call) in enumerate(zip(of_rank[0], calls)):
-            if _said(first) != _said(call):
+            if _call_words(first) != _call_words(call):
                 raise LogError(
-                    f"{part.file}: call {place} is {_said(call)} on rank {part.rank}, but {_said(first)} on rank "
-                    f"{parts[0].rank}; give files of one job, recorded over the same steps"
+                    f"{part.file}: call {place} is {_call_words(call)} on rank {part.rank}, but {_call_words(first)} "
+                    f"on rank {parts[0].rank}; give files of one job, recorded over the same steps"
                 )
 
 
-def _said(call: TracedCall) -> str:
+def _call_words(call: TracedCall) -> str:
     return f"{call.collective} of {call.size}" if call.size and call.collective in SYMMETRIC else call.collective
 
 
@@ -373,13 +373,13 @@ def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[f
     return [np.nan] * len(calls)
 
 
-def _absolute(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
+def _absolute_times(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
     """Return seconds since the least base of all files, float64 [call, rank], each by the clock of its host."""
     first_ns = min(part.base_ns for part in parts)
     return times_us * US + np.array([(part.base_ns - first_ns) * 1e-9 for part in parts])
 
 
-def _on_one_clock(
+def _put_on_one_clock(
     parts: Sequence[TracedRank], entry_s: np.ndarray, end_s: np.ndarray, is_last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return entries and ends on one clock, and its error. Raises LogError: there is none, or clocks disagree.
@@ -398,7 +398,7 @@ def _on_one_clock(
         moved_s = np.ptp(np.median(entry_s - origin_s - ready_s, axis=0)) if is_one_host else 0.0
         _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s[is_last])
         return ready_s, leave_s, error_s
-    offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _synced(parts)
+    offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _sync_clocks(parts)
     if not np.isfinite(error_s):
         named = listed(sorted(host or "unknown" for host in hosts), 4)
         raise LogError(
@@ -414,7 +414,7 @@ def _on_one_clock(
     return ready_s - ready_s.min(), ready_s - ready_s.min(), error_s
 
 
-def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
+def _sync_clocks(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
     """Return the offset of each clock from the first rank's, by common clock_sync events, seconds; and the error.
 
     The error is the largest deviation of an event from their mean, so infinite for a single event.
@@ -422,7 +422,7 @@ def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
     common = [name for name in parts[0].syncs_us if all(name in part.syncs_us for part in parts)]
     if len(common) < FEWEST_SYNCS:
         return np.zeros(len(parts)), np.inf
-    times_s = _absolute(parts, np.array([[part.syncs_us[name] for part in parts] for name in common]))
+    times_s = _absolute_times(parts, np.array([[part.syncs_us[name] for part in parts] for name in common]))
     ahead_s = times_s - times_s[:, :1]
     return ahead_s.mean(axis=0), float(np.abs(ahead_s - ahead_s.mean(axis=0)).max())
 

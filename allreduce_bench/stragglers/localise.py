@@ -17,7 +17,7 @@ from .slow_units import (
     SlowUnit,
     Standing,
     late_at_times,
-    standing,
+    measure_standing,
     two_groups,
 )
 
@@ -61,26 +61,26 @@ class Late(NamedTuple):
 def localise(
     ready_s: np.ndarray, node_of: tuple[int, ...], undisturbed_s: float, clock_error_s: float
 ) -> tuple[Standing, list[Late]]:
-    """Return the standing of each rank, and who is late. Arguments as of `slow_units.standing`.
+    """Return the standing of each rank, and who is late. Arguments as of `slow_units.measure_standing`.
 
     A node is late instead of its ranks if it is slow, as the median of its ranks, and more than half of its ranks, two
     or more, are equally late. Many equally late ranks are a group. A rank that is slower than its late node or group is
     named separately. Ranks that are late in some of their steps come last.
     """
-    of_ranks = standing(ready_s, undisturbed_s, clock_error_s)
+    of_ranks = measure_standing(ready_s, undisturbed_s, clock_error_s)
     group = _late_group(ready_s, node_of, of_ranks, undisturbed_s, clock_error_s)
-    left_s = moved_earlier(ready_s, [late.period for late in group])
+    left_s = move_earlier(ready_s, [late.period for late in group])
     nodes = _late_nodes(left_s, np.array(node_of), undisturbed_s, clock_error_s)
     found = group + nodes
     slow = of_ranks.slow
     if found:
-        left_s = moved_earlier(left_s, [late.period for late in nodes])
-        slow = standing(left_s, undisturbed_s, clock_error_s).slow
-    found += [_late(RANK, node_of[each.unit], (each.unit,), each) for each in slow]
-    return of_ranks, found + _at_times(ready_s, node_of, found, undisturbed_s, clock_error_s)
+        left_s = move_earlier(left_s, [late.period for late in nodes])
+        slow = measure_standing(left_s, undisturbed_s, clock_error_s).slow
+    found += [_late_unit(RANK, node_of[each.unit], (each.unit,), each) for each in slow]
+    return of_ranks, found + _find_late_at_times(ready_s, node_of, found, undisturbed_s, clock_error_s)
 
 
-def _late(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
+def _late_unit(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
     period = Lateness(ranks, slow.from_step, slow.to_step, slow.late_s)
     return Late(kind, node, slow.z, period, slow.stands_out, slow.expected)
 
@@ -112,10 +112,10 @@ def nodes_of(ranks: tuple[int, ...], node_of: tuple[int, ...]) -> tuple[int, ...
     return tuple(sorted(inside)) if sum(node in inside for node in node_of) == len(ranks) else ()
 
 
-def _at_times(
+def _find_late_at_times(
     ready_s: np.ndarray, node_of: tuple[int, ...], found: list[Late], undisturbed_s: float, clock_error_s: float
 ) -> list[Late]:
-    left_s = moved_earlier(ready_s, [late.period for late in found])
+    left_s = move_earlier(ready_s, [late.period for late in found])
     named = np.zeros(ready_s.shape[1], dtype=bool)
     for late in found:
         if late.kind == RANK:
@@ -142,13 +142,13 @@ def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, 
         return []
     node_ready_s = _medians_of_nodes(ready_s, node_of, sizes)
     late = []
-    for slow in standing(node_ready_s, undisturbed_s, clock_error_s).slow:
+    for slow in measure_standing(node_ready_s, undisturbed_s, clock_error_s).slow:
         ranks, steps = np.flatnonzero(node_of == slow.unit), slice(slow.from_step, slow.to_step)
         apart_s = median(ready_s[steps, ranks] - node_ready_s[steps, slow.unit, None], axis=0)
         alike = np.abs(apart_s) <= ALIKE * slow.late_s
         if alike.sum() >= 2 and 2 * alike.sum() > (~np.isnan(apart_s)).sum():
             as_late = ranks[apart_s >= -ALIKE * slow.late_s]
-            late.append(_late(NODE, slow.unit, tuple(as_late.tolist()), slow))
+            late.append(_late_unit(NODE, slow.unit, tuple(as_late.tolist()), slow))
     return late
 
 
@@ -162,7 +162,7 @@ def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarra
     return node_ready_s
 
 
-def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+def move_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
     """Return the arrivals without the named lateness; the noise of each step stays.
 
     `ready_s`: float64 [step, rank], seconds; NaN: not known.
@@ -173,7 +173,7 @@ def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarra
     return moved_s
 
 
-def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+def replace_arrivals(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
     """Replace the arrivals of the named ranks by the median of the others in the step.
 
     They stay in steps where no other rank is known.

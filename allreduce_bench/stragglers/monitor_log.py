@@ -23,7 +23,7 @@ def recognises(text: str) -> bool:
     return text.lstrip("\ufeff \t\r\n").startswith("{") and f'"{SCHEMA}"' in text
 
 
-def sessions(path: Path, text: str) -> list[Arrivals]:
+def read_sessions(path: Path, text: str) -> list[Arrivals]:
     """Return the arrivals of every start of the program in the file that has steps. Raises LogError.
 
     The origin of `ready_s` is the earliest rank of each step. A truncated line is skipped with a warning. Lines belong

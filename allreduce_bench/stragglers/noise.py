@@ -1,8 +1,8 @@
 """Statistics of the lateness of ranks: chance, slow periods, correlation, outliers, noise. Pure numbers.
 
-`chance_of_at_least`: the probability that chance alone makes a rank the last one so often. `slow_between`: first and
-last step of a slow period. `correlation_time`: how many steps are worth an independent one. `standing_out`: outliers
-among units that differ. `BlockNoise`: the variance of a mean over blocks of steps.
+`chance_of_at_least`: the probability that chance alone makes a rank the last one so often. `find_slow_period`: first
+and last step of a slow period. `correlation_time`: how many steps are worth an independent one. `z_above_others`:
+outliers among units that differ. `BlockNoise`: the variance of a mean over blocks of steps.
 """
 
 from math import erfc, sqrt
@@ -52,7 +52,7 @@ def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.nda
     return np.minimum(np.cumsum(shares[::-1])[::-1], 1.0)[counts]
 
 
-def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
+def find_slow_period(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
     """Return the first step of the slow period, and the step after its last one; 0 and the number of steps: always.
 
     `late`: float64 [step], NaN: not known; `slower_by` > 0: how late the rank is while it is slow; `noise` > 0:
@@ -90,7 +90,7 @@ def correlation_time(late: np.ndarray) -> float:
     speed once is not taken for lasting noise.
     """
     if late.shape[1] < FEWEST_TO_POOL:
-        late = _without_a_change(late)
+        late = _remove_change(late)
     off = late - median(late, axis=0)
     spread = OF_NORMAL * median(np.abs(off), axis=0)
     some = spread > 0
@@ -99,12 +99,12 @@ def correlation_time(late: np.ndarray) -> float:
     scaled = np.clip(off[:, some] / spread[some], -LARGEST, LARGEST)
     times = []
     for length in _lengths(len(scaled)):
-        ratio = _typical(_ratios(scaled, length), len(scaled) // length - 1)
+        ratio = _typical_ratio(_ratios(scaled, length), len(scaled) // length - 1)
         times.append(_time_of_ratio(ratio, len(scaled), length))
     return max(1.0, *times) if times else 1.0
 
 
-def _without_a_change(late: np.ndarray) -> np.ndarray:
+def _remove_change(late: np.ndarray) -> np.ndarray:
     """Return lateness relative to its mean before and after the best change point (least squares)."""
     known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
     centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
@@ -165,12 +165,12 @@ def _batch_means(values: np.ndarray, length: int) -> np.ndarray:
     return np.nan_to_num(values[: batches * length]).reshape(batches, length, -1).mean(axis=1)
 
 
-def _typical(ratios: np.ndarray, freedom: int) -> float:
+def _typical_ratio(ratios: np.ndarray, freedom: int) -> float:
     """Return the median, corrected for the bias of the median of variances (Wilson and Hilferty, as in `robust`)."""
     return float(np.median(ratios)) / (1 - 2 / (9 * max(freedom, 1))) ** 3
 
 
-def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
+def z_above_others(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
     """Return how far each unit is above those below it, as a normal z, float64 as `values`; -inf: unknown.
 
     Healthy ranks differ lastingly, too, by some per cent. Each unit is tested against the units below it, so that slow
@@ -189,7 +189,7 @@ def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
     kept = np.nan_to_num(np.maximum(ordered, floor) - centre)
     known = (~np.isnan(ordered)).astype(float)
     most = max(1, (units - 1) // 2)
-    number, total, squares = (_below(each, most) for each in (known, kept, kept * kept))
+    number, total, squares = (_sums_below(each, most) for each in (known, kept, kept * kept))
     number = np.maximum(number, 1.0)
     mean = total / number
     seen = np.maximum(squares - number * mean * mean, 0.0) / np.maximum(number - 1, 1.0)
@@ -204,7 +204,7 @@ def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
     return z
 
 
-def _below(ordered: np.ndarray, most: int) -> np.ndarray:
+def _sums_below(ordered: np.ndarray, most: int) -> np.ndarray:
     """Return for each of the first places the sum of all behind it, float64 [row, place]."""
     sums = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
     return np.concatenate([sums[:, 1:], np.zeros((len(sums), 1))], axis=1)[:, :most]
@@ -225,7 +225,7 @@ def expected_beyond(z: float, units: int) -> float:
     return units * 0.5 * erfc(z / sqrt(2))
 
 
-class Noise(NamedTuple):
+class NoiseOfMeans(NamedTuple):
     """The noise of means over so many blocks."""
 
     deviation: np.ndarray  # float64 [column]; at least that of the median column
@@ -270,10 +270,10 @@ class BlockNoise:
                 break  # the other half of a mean over twice as many is yet to come
             mean = 0.5 * (before + mean)
 
-    def of_means(self, scale: int) -> Noise:
+    def of_means(self, scale: int) -> NoiseOfMeans:
         """Return the noise of means over 2 ** scale blocks. Zeros without any difference."""
         if self._counts[0] < 2:
-            return Noise(np.zeros(self._columns), 0, 0.0)
+            return NoiseOfMeans(np.zeros(self._columns), 0, 0.0)
         known = int((self._counts > 1).sum())
         of_all, of_each = np.empty(SCALES), np.empty((SCALES, self._columns))
         fall = FIRST_FALL
@@ -297,7 +297,7 @@ class BlockNoise:
         variance = halves.sum(axis=0) + halves[-1]
         between = self._between[scale] - float(variance.min())
         number = min(int(self._counts[0]) - 1, MEMORY)
-        return Noise(np.sqrt(variance), number, np.sqrt(max(between, 0.0)))
+        return NoiseOfMeans(np.sqrt(variance), number, np.sqrt(max(between, 0.0)))
 
     def _count(self, scale: int, squares: np.ndarray, number: int) -> None:
         variances = self._variances[scale]

@@ -75,7 +75,7 @@ def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
     return [
         JoinedArrivals(
             ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
-            joined(of_group),
+            join_arrivals(of_group),
             node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
             Injected(slowdowns, plan.compute_s, pattern),
         )
@@ -83,7 +83,7 @@ def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
     ]
 
 
-def joined(parts: Sequence[RunArrivals]) -> Arrivals:
+def join_arrivals(parts: Sequence[RunArrivals]) -> Arrivals:
     """Join the steps of cells, launch by launch, in the order of their beginnings; each launch has its own clock.
 
     Steps of unknown length are left out.
@@ -92,7 +92,7 @@ def joined(parts: Sequence[RunArrivals]) -> Arrivals:
     of_launch: dict[str, list[Arrivals]] = defaultdict(list)
     for part in parts:
         of_launch[part.launch].append(part.arrivals)
-    launches = [_of_launch(cells) for cells in of_launch.values()]
+    launches = [_join_cells(cells) for cells in of_launch.values()]
     begins, end_s = [], 0.0
     for _, step_s, begin_s in launches:
         if len(begin_s):
@@ -108,7 +108,7 @@ def joined(parts: Sequence[RunArrivals]) -> Arrivals:
     )
 
 
-def _of_launch(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _join_cells(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ready times, lengths and beginnings of the steps of a launch, in order."""
     ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
     begin_s = np.concatenate([*_begins(cells)])
@@ -180,11 +180,11 @@ def node_states(attempts: Iterable[Mapping], node_of: tuple[int, ...]) -> tuple[
         counted = {node.get("host"): node for node in facts.get("counted") or ()}
         for rank, host in enumerate(hosts if len(hosts) == len(node_of) else ()):
             if host in counted:
-                states[node_of[rank]] = _worse(states[node_of[rank]], counted[host])
+                states[node_of[rank]] = _worse_state(states[node_of[rank]], counted[host])
     return tuple(states)
 
 
-def _worse(state: NodeState, counted: Mapping) -> NodeState:
+def _worse_state(state: NodeState, counted: Mapping) -> NodeState:
     use = core_use(dict(counted))
     return NodeState(
         max(state.throttled, counted.get("throttled") or 0),

@@ -19,7 +19,7 @@ from ..units import format_time
 from .arrivals import Arrivals
 from .localise import GROUP
 from .run_arrivals import parts_of_run
-from .sentences import TABLE_HEAD, Judged, judge_arrivals, left_words, suspect_rows, verdict_sentences
+from .sentences import TABLE_HEAD, JudgedArrivals, judge_arrivals, left_words, suspect_rows, verdict_sentences
 from .verdict import StragglerReport
 
 # The page
@@ -49,7 +49,7 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _part_values(part: Judged, stem: str) -> dict[str, Any]:
+def _part_values(part: JudgedArrivals, stem: str) -> dict[str, Any]:
     lead, *rest = verdict_sentences(part)
     return {
         "what": part.what,
@@ -62,7 +62,7 @@ def _part_values(part: Judged, stem: str) -> dict[str, Any]:
     }
 
 
-def _picture(part: Judged, stem: str) -> Picture | str:
+def _picture(part: JudgedArrivals, stem: str) -> Picture | str:
     drawing = draw_arrivals(part.arrivals, part.report)
     return Picture(stem, drawing.caption, drawing.figure, drawing.numbers) if drawing else ""
 
@@ -95,10 +95,10 @@ def lateness(arrivals: Arrivals) -> np.ndarray:
         return arrivals.ready_s - np.fmin.reduce(arrivals.ready_s, axis=1, keepdims=True)
 
 
-def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
+def bin_lateness(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
     """Return float64 [rank, step], neighbours binned equally: the median of steps, the maximum of ranks."""
-    medians = np.array([_quiet(np.nanmedian, part) for part in _pieces(late_s, columns)]).T
-    return np.array([_quiet(np.nanmax, part) for part in _pieces(medians, rows)])
+    medians = np.array([_apply_to_known(np.nanmedian, part) for part in _pieces(late_s, columns)]).T
+    return np.array([_apply_to_known(np.nanmax, part) for part in _pieces(medians, rows)])
 
 
 def _piece_length(count: int, most: int) -> int:
@@ -112,7 +112,7 @@ def _pieces(values: np.ndarray, most: int) -> list[np.ndarray]:
     return [values[start : start + length] for start in range(0, len(values), length)]
 
 
-def _quiet(function, part: np.ndarray) -> np.ndarray:
+def _apply_to_known(function, part: np.ndarray) -> np.ndarray:
     """Apply `function` along the first axis; NaN where nothing is known."""
     unknown = np.isnan(part).all(axis=0)
     return np.where(unknown, np.nan, function(np.where(unknown, 0.0, part), axis=0))
@@ -138,7 +138,7 @@ def _draw_skew(axes, late_s: np.ndarray, factor: float, unit: str) -> None:
 
 def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport, factor: float, unit: str) -> None:
     steps, ranks = late_s.shape
-    shown = binned(late_s) * factor
+    shown = bin_lateness(late_s) * factor
     rows, columns = shown.shape
     colours = LATE_COLOURS.with_extremes(bad=UNKNOWN_COLOUR)
     most = max(np.nanpercentile(late_s, DARKEST_PERCENTILE) * factor, 1e-12)
@@ -190,7 +190,7 @@ def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
 
 def _numbers(steps: np.ndarray, late_s: np.ndarray) -> pd.DataFrame:
     """Return the map as a frame: columns step, rank, late_s."""
-    shown = binned(late_s)
+    shown = bin_lateness(late_s)
     rows, columns = np.indices(shown.shape)
     first_rank = np.arange(0, late_s.shape[1], _piece_length(late_s.shape[1], MOST_ROWS))
     first_step = steps[:: _piece_length(len(steps), MOST_COLUMNS)]

@@ -27,7 +27,7 @@ from .verdict import (
     SMALL_WAIT,
     TOO_ALIKE,
     TOO_FEW_STEPS,
-    Stall,
+    SingleStall,
     StragglerReport,
     Suspect,
     straggler_report,
@@ -46,6 +46,7 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 MUCH_ALIKE = 5.0  # steps worth one, reported from here on: a lag-1 correlation of 2/3
 MOST_STEPS = 1e6  # beyond, more steps are no useful advice
 LEAST_P = 1e-9  # smaller p-values are printed as less than this
+BESIDE_STALL = (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE)  # reasons beside which a stall is what the verdict says
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
     " one with --compute 20ms, or inject lateness with --arrival one-late"
@@ -54,7 +55,7 @@ HOW_TO_MEASURE = (
 NOT_INJECTED = Injected()
 
 
-class Judged(NamedTuple):
+class JudgedArrivals(NamedTuple):
     """Arrivals with their report."""
 
     what: str  # description: `ring, 1 MiB, 8 ranks`; empty: everything
@@ -66,9 +67,9 @@ class Judged(NamedTuple):
 
 def judge_arrivals(
     what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
-) -> Judged:
+) -> JudgedArrivals:
     """Return the arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
+    return JudgedArrivals(what, arrivals, straggler_report(arrivals), machines, injected)
 
 
 def sentences_of_run(folder: RunFolder) -> list[str]:
@@ -78,7 +79,7 @@ def sentences_of_run(folder: RunFolder) -> list[str]:
     return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
 
 
-def verdict_sentences(judged: Judged) -> list[str]:
+def verdict_sentences(judged: JudgedArrivals) -> list[str]:
     """Return the verdict, then what a reader must know beside it, where there is something; one sentence each."""
     return [
         verdict_sentence(judged),
@@ -89,11 +90,11 @@ def verdict_sentences(judged: Judged) -> list[str]:
     ]
 
 
-def verdict_sentence(judged: Judged) -> str:
+def verdict_sentence(judged: JudgedArrivals) -> str:
     """Say who is late and the cost, or why nobody is named."""
     report, arrivals = judged.report, judged.arrivals
     if report.silence:
-        if _stall_is_told_first(report):
+        if report.stall and report.silence in BESIDE_STALL:
             return f"no rank is slow in many steps, but {stall_words(report.stall)}"
         return f"no rank is named: {SILENCE[report.silence](arrivals, report)}"
     named = report.causes or report.suspects
@@ -106,7 +107,7 @@ def verdict_sentence(judged: Judged) -> str:
     return f"{_late_words(named[0], judged)} {_cost_words(named[0], judged)}"
 
 
-def _late_words(suspect: Suspect, judged: Judged) -> str:
+def _late_words(suspect: Suspect, judged: JudgedArrivals) -> str:
     """Return `rank 2 arrives last in 83 % of steps since step 40 and`; the verb of the cost follows."""
     name = name_of(suspect, judged.arrivals)
     if suspect.kind == GROUP:
@@ -120,7 +121,7 @@ def _late_words(suspect: Suspect, judged: Judged) -> str:
     return " ".join(filter(None, [name, last, since_words(suspect, judged), "and"]))
 
 
-def _cost_words(suspect: Suspect, judged: Judged) -> str:
+def _cost_words(suspect: Suspect, judged: JudgedArrivals) -> str:
     with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
     median = "median step" if when_words(suspect, judged) == ALWAYS else "median of these steps"
     return (
@@ -151,7 +152,7 @@ def _why_no_cause(report: StragglerReport) -> str:
 # What a reader must know beside the verdict
 
 
-def injected_sentences(judged: Judged) -> list[str]:
+def injected_sentences(judged: JudgedArrivals) -> list[str]:
     """Say what the run injected, and whether it was found; empty without injection."""
     injected, report = judged.injected, judged.report
     if injected.pattern:
@@ -182,14 +183,10 @@ def half_sentences(report: StragglerReport) -> list[str]:
 
 def stall_sentences(report: StragglerReport) -> list[str]:
     """Name the rank that held up a single step, unless the verdict does."""
-    return [] if report.stall is None or _stall_is_told_first(report) else [stall_words(report.stall)]
+    return [] if report.stall is None or report.silence in BESIDE_STALL else [stall_words(report.stall)]
 
 
-def _stall_is_told_first(report: StragglerReport) -> bool:
-    return report.stall is not None and report.silence in (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE)
-
-
-def stall_words(stall: Stall) -> str:
+def stall_words(stall: SingleStall) -> str:
     """Return `rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
     return (
         f"rank {stall.rank} held up step {stall.step} once, for {format_time(stall.wait_s)}: {percent(stall.share)} "
@@ -197,7 +194,7 @@ def stall_words(stall: Stall) -> str:
     )
 
 
-def machine_sentences(judged: Judged) -> list[str]:
+def machine_sentences(judged: JudgedArrivals) -> list[str]:
     """Return what the kernels of the suspects' nodes counted, where that explains lateness; a sentence a node."""
     nodes = dict.fromkeys(suspect.node for suspect in judged.report.suspects if suspect.node >= 0)
     states = [(node, judged.machines[node]) for node in nodes if node < len(judged.machines)]
@@ -379,7 +376,7 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' * (len(ranks) > 1)} {format_ranges(ranks)}"
 
 
-def when_words(suspect: Suspect, judged: Judged) -> str:
+def when_words(suspect: Suspect, judged: JudgedArrivals) -> str:
     """Say in which steps it is slow."""
     return often_words(suspect) or since_words(suspect, judged) or ALWAYS
 
@@ -396,7 +393,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def since_words(suspect: Suspect, judged: Judged) -> str:
+def since_words(suspect: Suspect, judged: JudgedArrivals) -> str:
     """Return `since step 420, minute 7.0`, `from step 420 to step 460`; empty if always."""
     begins, ends = suspect.from_step > 0, suspect.to_step < judged.report.steps
     first, last = _moment(suspect.from_step, judged.arrivals), _moment(suspect.to_step, judged.arrivals)
@@ -421,7 +418,7 @@ def _duration(seconds: float) -> str:
 # The table
 
 
-def suspect_rows(judged: Judged) -> list[list[str]]:
+def suspect_rows(judged: JudgedArrivals) -> list[list[str]]:
     """Return a row of TABLE_HEAD for each suspect, what explains most of the wait first."""
     return [
         [
@@ -437,13 +434,13 @@ def suspect_rows(judged: Judged) -> list[list[str]]:
     ]
 
 
-def left_words(judged: Judged) -> str:
+def left_words(judged: JudgedArrivals) -> str:
     """Return `12 more suspects`; empty if the table has all of them."""
     left = len(judged.report.suspects) - MOST_ROWS
     return counted(left, "more suspect") if left > 0 else ""
 
 
-def suspect_table(judged: Judged, screen: Screen) -> list[str]:
+def suspect_table(judged: JudgedArrivals, screen: Screen) -> list[str]:
     """Return the lines of the table, fitted to the screen; empty without suspects."""
     rows = suspect_rows(judged)
     if not rows:

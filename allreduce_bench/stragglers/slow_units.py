@@ -1,21 +1,21 @@
 """Slow ranks or nodes: later than the others always, for a while, as a group, or in some of their steps.
 
-The rule of `standing`, the test behind the straggler report. The lateness of a unit in a step is its ready time behind
-the median of all other units in that step, so that neither the length of a step nor a slow unit shifts the scale. A
-unit is slow if its mean lateness
+The rule of `measure_standing`, the test behind the straggler report. The lateness of a unit in a step is its ready
+time behind the median of all other units in that step, so that neither the length of a step nor a slow unit shifts the
+scale. A unit is slow if its mean lateness
 
 * is significant: at least `critical_z` standard deviations of a mean under the noise of the steps. The noise is the
   larger of that of blocks of steps, and that of single steps with their correlation time (`noise.correlation_time`).
   Nobody is named if the steps are worth fewer than FEWEST_WORTH independent ones;
 * stands out: from the lasting differences between units, and for a stretch from those in the same stretch
-  (`noise.standing_out`). Or it is CLEARLY_SLOWER, and at most one of so many units is expected so far out by these
+  (`noise.z_above_others`). Or it is CLEARLY_SLOWER, and at most one of so many units is expected so far out by these
   differences: then it is slow, but perhaps only the last of a wide field. With two or three units the others are the
   reference; if half of more are equally late, nobody stands out (`two_groups`);
 * matters: at least LEAST_SLOWER of the undisturbed step, and CLOCK_ERRORS times the error of the clocks.
 
 So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value corrected for
-their number; the edges come from `noise.slow_between`. At most FALSE_ALARMS of arrivals without slow units give one;
-tests/studies/operating_curve.py and false_causes.py measure that and the power of detection.
+their number; the edges come from `noise.find_slow_period`. At most FALSE_ALARMS of arrivals without slow units give
+one; tests/studies/operating_curve.py and false_causes.py measure that and the power of detection.
 """
 
 from math import sqrt
@@ -33,8 +33,8 @@ from .noise import (
     correlation_time,
     correlation_time_of_events,
     expected_beyond,
-    slow_between,
-    standing_out,
+    find_slow_period,
+    z_above_others,
 )
 
 # Slow units
@@ -94,7 +94,7 @@ class Standing(NamedTuple):
     spread_s: float  # standard deviation between units, robust
 
 
-class _Noise(NamedTuple):
+class _NoiseOfBlocks(NamedTuple):
     blocks: np.ndarray  # float64 [block, unit]: medians of the lateness
     length: int  # steps of a block
     of_block_s: np.ndarray  # float64 [unit]: standard deviation of the noise of one block
@@ -111,7 +111,7 @@ class _Noise(NamedTuple):
         """Return how far means over so many blocks are above those of the other units, as a z: float64 [row, unit]."""
         if means_s.shape[1] < FEWEST_UNLIKE:
             return np.full(means_s.shape, np.inf)
-        return standing_out(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
+        return z_above_others(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
 
 
 class TwoGroups(NamedTuple):
@@ -133,7 +133,7 @@ class LateAtTimes(NamedTuple):
     z: float  # of the number of its late steps
 
 
-def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
+def measure_standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
     """Return the standing of the units.
 
     `ready_s`: float64 [step, unit], seconds, NaN: not known, at least FEWEST_STEPS steps and two units.
@@ -177,7 +177,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     return Standing(late_s, z, deviation_s, critical * deviation_s, slow, alike, spread_s)
 
 
-def nobody(units: int) -> Standing:
+def unknown_standing(units: int) -> Standing:
     """Return the standing if there are too few units or steps to compare."""
     return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, np.nan, (), np.nan, np.nan)
 
@@ -187,7 +187,7 @@ def number_of_blocks(steps: int) -> int:
     return min(max(round(steps / STEPS_OF_BLOCK), FEWEST_BLOCKS), MOST_BLOCKS)
 
 
-def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _Noise:
+def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _NoiseOfBlocks:
     """Return the noise of `count` blocks; `alike`: steps worth an independent one."""
     length, medians = len(late_s) // count, block_medians(late_s, count)
     of_block_s = spread_of_blocks(medians)
@@ -196,14 +196,14 @@ def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _No
     typical_s = float(np.median(of_block_s))
     more = max(1.0, lasting_s / typical_s) if typical_s > 0 else 1.0
     fewest = max(-(-FEWEST_STEPS // length), int(np.ceil(FEWEST_WORTH * alike / length)))
-    return _Noise(medians, length, CARE * more * of_block_s, likely_s, fewest)
+    return _NoiseOfBlocks(medians, length, CARE * more * of_block_s, likely_s, fewest)
 
 
 class _Stretches(NamedTuple):
     level_s: np.ndarray  # float64 [unit]: mean of the most significant stretch; 0: none
 
 
-def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
+def _stretches(noise: _NoiseOfBlocks, least_s: float, critical: float) -> _Stretches:
     """Find the most significant stretch of blocks for each unit, among those that matter and stand out."""
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
@@ -226,11 +226,11 @@ def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
 
 
 def _slow_unit(
-    unit: int, every_late_s: np.ndarray, level_s: float, noise: _Noise, undisturbed_s: float, of_stretch: bool
+    unit: int, every_late_s: np.ndarray, level_s: float, noise: _NoiseOfBlocks, undisturbed_s: float, of_stretch: bool
 ) -> SlowUnit:
     late_s = every_late_s[:, unit]
     noise_of_step_s = max(float(noise.of_block_s[unit]) * sqrt(noise.length), 1e-15)
-    start, stop = slow_between(late_s, level_s, noise_of_step_s)
+    start, stop = find_slow_period(late_s, level_s, noise_of_step_s)
     known = int((~np.isnan(late_s[start:stop])).sum())
     lateness_s = float(median(late_s[start:stop], axis=0)) if known >= FEWEST_STEPS else 0.0
     blocks = max(known, 1) / noise.length
@@ -305,7 +305,7 @@ def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, lef
             for unit in np.flatnonzero(p_values <= most).tolist():
                 if not left_out[unit] and (unit not in found or p_values[unit] < found[unit][0]):
                     found[unit] = (float(p_values[unit]), threshold_s)
-        return [_described(unit, late_s[:, unit], *found[unit]) for unit in sorted(found)]
+        return [_describe_unit(unit, late_s[:, unit], *found[unit]) for unit in sorted(found)]
 
 
 def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray:
@@ -316,7 +316,7 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
     if not asked.any():
         return p_values
     shared = correlation_time_of_events(is_late)
-    by_spread = _by_spread(counts, trials, shared)
+    by_spread = _spread_p_values(counts, trials, shared)
     for unit in np.flatnonzero(asked & (by_spread <= FALSE_ALARMS_AT_TIMES)).tolist():
         others = np.delete(np.arange(len(counts)), unit)
         alike = max(shared, correlation_time_of_events(is_late[:, [unit]]))
@@ -331,7 +331,7 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
     return p_values
 
 
-def _by_spread(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarray:
+def _spread_p_values(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarray:
     """Return p-values of each unit's share relative to the spread of the others', float64 [unit]; 0: too few units.
 
     Of the angle of each share (arcsine transform), whose deviation by chance is the same for all: 1 / sqrt(trials).
@@ -341,7 +341,7 @@ def _by_spread(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarr
     with np.errstate(invalid="ignore", divide="ignore"):
         angles = 2 * np.arcsin(np.sqrt(counts / trials))
     deviation = np.sqrt(alike / max(float(np.median(trials)), 1.0))
-    return np.array([NormalDist().cdf(-float(z)) for z in standing_out(angles[None], deviation)[0]])
+    return np.array([NormalDist().cdf(-float(z)) for z in z_above_others(angles[None], deviation)[0]])
 
 
 def period_of(is_late: np.ndarray) -> int:
@@ -374,7 +374,7 @@ def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
     return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
 
 
-def _described(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> LateAtTimes:
+def _describe_unit(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> LateAtTimes:
     """Describe a unit; late steps exceed half of the typical late step, which excludes noise beyond a low threshold."""
     half_s = max(threshold_s, 0.5 * float(np.median(late_s[late_s > threshold_s])))
     steps = late_s > half_s

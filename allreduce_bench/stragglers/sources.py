@@ -41,7 +41,7 @@ EXPECTED = (
 )
 
 
-class Source(NamedTuple):
+class ArrivalSource(NamedTuple):
     """Arrivals and their source."""
 
     path: str  # the first of its files
@@ -52,14 +52,16 @@ class Source(NamedTuple):
     injected: Injected = Injected()
 
 
-def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
+def find_sources(
+    paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None
+) -> list[ArrivalSource]:
     """Return the arrivals of all paths, in order; the files of NCCL Inspector are parts of one job, so are traces.
 
     `communicator`: of Inspector, or a process group of traces. `step_s`: the duration of a step, which an arrival trace
     lacks. Raises LogError, RunError.
     """
     parts = [path for path in paths if _is_of_inspector(path)]
-    others = with_traces_of_folders(path for path in paths if path not in parts)
+    others = expand_trace_folders(path for path in paths if path not in parts)
     traces = [path for path in others if is_kineto(path)]
     if communicator and not parts and not traces:
         raise LogError(
@@ -68,14 +70,14 @@ def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: f
     found = []
     if parts:
         chosen, arrivals = arrivals_of_logs(parts, communicator)
-        found.append(Source(str(parts[0]), INSPECTOR, f"communicator {chosen.words}", arrivals))
+        found.append(ArrivalSource(str(parts[0]), INSPECTOR, f"communicator {chosen.words}", arrivals))
     for path in others:
         if path in traces[:1]:
-            found.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
+            found.append(ArrivalSource(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
         elif path.is_dir():
-            found.extend(_of_folder(path))
+            found.extend(_sources_of_folder(path))
         elif path not in traces:
-            found.extend(_of_file(path, step_s))
+            found.extend(_sources_of_file(path, step_s))
     return found
 
 
@@ -85,19 +87,19 @@ def _is_of_inspector(path: Path) -> bool:
     return is_of_inspector(path)
 
 
-def _of_folder(path: Path) -> list[Source]:
+def _sources_of_folder(path: Path) -> list[ArrivalSource]:
     """Return the arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
         raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [Source(str(path), RUN, *part) for part in parts_of_run(RunFolder(path))]
+    return [ArrivalSource(str(path), RUN, *part) for part in parts_of_run(RunFolder(path))]
 
 
-def _of_file(path: Path, step_s: float | None) -> list[Source]:
+def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
     text = read_text(path)
     if monitor_log.recognises(text):
-        sessions = monitor_log.sessions(path, text)
+        sessions = monitor_log.read_sessions(path, text)
         names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
-        return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
+        return [ArrivalSource(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
     if not is_arrival_trace(text):
         raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
     if step_s is None:
@@ -105,10 +107,10 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
     late_s = read_trace(path)
     steps, ranks = late_s.shape
     what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
-    return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
+    return [ArrivalSource(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
 
 
-def with_traces_of_folders(paths: Iterable[Path]) -> list[Path]:
+def expand_trace_folders(paths: Iterable[Path]) -> list[Path]:
     """Return the paths; a folder that is no run is replaced by the traces of torch.profiler in it, if any."""
     found = []
     for path in paths:
@@ -123,7 +125,7 @@ def is_kineto(path: Path) -> bool:
     return kineto.recognises(head_of(path).decode(errors="replace"))
 
 
-def description_of(head: str) -> str:
+def describe_log(head: str) -> str:
     """Describe a text that begins so, and name the command that reads it; empty if unknown."""
     return (
         "a trace in the Chrome format, as torch.profiler writes it: give it to 'allreduce-bench stragglers'"

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..robust import LEAST_Z, critical_z, deviation, median, median_of_others
-from .noise import BlockNoise, Noise
+from .noise import BlockNoise, NoiseOfMeans
 from .slow_units import CARE, CLOCK_ERRORS
 
 SLOW, RECOVERED, GROUPS = "slow", "recovered", "groups"  # kinds of alerts
@@ -165,9 +165,9 @@ class StepAlarm:
         self._blocks += 1
         alerts: list[Alert] = []
         if self._blocks >= FEWEST_BLOCKS:
-            alerts = [*self._recovered(), *self._became_slow()]
-        self._noise.take(self._well(late))
-        return [self._with_node(alert) for alert in alerts]
+            alerts = [*self._alert_recovered(), *self._alert_slow()]
+        self._noise.take(self._hide_slow(late))
+        return [self._add_node(alert) for alert in alerts]
 
     def _means(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield numbers of blocks, and means over them, float64 [rank]; NaN if fewer since the rank's last alert."""
@@ -176,7 +176,7 @@ class StepAlarm:
             if blocks <= self._blocks:
                 yield blocks, np.where(self._blocks - self._changed_at >= blocks, sums[blocks - 1] / blocks, np.nan)
 
-    def _well(self, late: np.ndarray) -> np.ndarray:
+    def _hide_slow(self, late: np.ndarray) -> np.ndarray:
         """Return the newest block without the jumps of becoming slow and recovering, which are no noise."""
         if len(late) - len(self.slow) < 2:  # a rank alone has no noise
             return late
@@ -184,11 +184,11 @@ class StepAlarm:
         well[list(self.slow)] = np.nan
         return well
 
-    def _noise_of(self, blocks: int) -> Noise:
+    def _noise_of(self, blocks: int) -> NoiseOfMeans:
         noise = self._noise.of_means(WINDOWS.index(blocks))
         return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
 
-    def _critical(self, noise: Noise) -> float:
+    def _critical(self, noise: NoiseOfMeans) -> float:
         """Return the critical z: above the normal one, since noise of jobs has heavier tails."""
         ranks = len(self._node_of)
         z = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, noise.number + 1, ranks)
@@ -203,7 +203,7 @@ class StepAlarm:
             return self._most_late[-1] >= means / 2
         return (self._late[-blocks:] >= means / 2).sum(axis=0) > MOST * blocks
 
-    def _became_slow(self) -> Iterator[Alert]:
+    def _alert_slow(self) -> Iterator[Alert]:
         ranks, least = len(self._node_of), self._least()
         for blocks, means in self._means():
             is_candidate = means >= least
@@ -212,11 +212,11 @@ class StepAlarm:
             is_candidate[list(self.slow)] = False
             early = int((means <= -least / (1 + least)).sum())  # behind at least half of the ranks, these are none
             if ranks > 2 and early >= SMALLER_GROUP * ranks:
-                yield from self._of_gap(blocks, least)
+                yield from self._alert_groups(blocks, least)
             if is_candidate.any():  # as hardly ever
-                yield from self._of_ranks(blocks, means, np.flatnonzero(is_candidate), least)
+                yield from self._alert_ranks(blocks, means, np.flatnonzero(is_candidate), least)
 
-    def _of_ranks(self, blocks: int, means: np.ndarray, candidates: np.ndarray, least: float) -> Iterator[Alert]:
+    def _alert_ranks(self, blocks: int, means: np.ndarray, candidates: np.ndarray, least: float) -> Iterator[Alert]:
         """Yield ranks that stand out from the others, or from their own past."""
         noise = self._noise_of(blocks)
         critical = self._critical(noise)
@@ -252,12 +252,12 @@ class StepAlarm:
         is_own = _mean(own_s[-blocks:]) / before_s - 1 >= rise / 2
         return rise / sqrt(1 + blocks / earlier) if is_own and rise >= least else 0.0
 
-    def _of_gap(self, blocks: int, least: float) -> Iterator[Alert]:
+    def _alert_groups(self, blocks: int, least: float) -> Iterator[Alert]:
         """Yield alerts of two groups, of which the later one has at least half of the ranks."""
         gap = self._gap(blocks, least)
         if gap is None or self.slow.issuperset(gap.high.tolist()):
             return
-        series = self._apart(gap)
+        series = self._group_lateness(gap)
         if self._is_new(gap, series, blocks, least):
             for rank in gap.high.tolist():
                 if rank not in self.slow:
@@ -290,7 +290,7 @@ class StepAlarm:
             return None
         return _Gap(order[:low], order[low:], float(high_s / low_s - 1), z)
 
-    def _apart(self, gap: _Gap) -> np.ndarray:
+    def _group_lateness(self, gap: _Gap) -> np.ndarray:
         """Return how much longer the steps of the later group are, as a share, float64 [block]."""
         return median(self._own_s[:, gap.high], axis=1) / median(self._own_s[:, gap.low], axis=1) - 1
 
@@ -304,8 +304,8 @@ class StepAlarm:
         is_longer = _mean(middle_s[-blocks:]) > _mean(middle_s[-kept:-blocks])
         return rise >= max(least, gap.slower_by / 2) and is_longer
 
-    def _recovered(self) -> Iterator[Alert]:
-        if self._groups is not None and _mean(self._apart(self._groups)[-CLOSED:]) < LEAST_SLOWER / 2:
+    def _alert_recovered(self) -> Iterator[Alert]:
+        if self._groups is not None and _mean(self._group_lateness(self._groups)[-CLOSED:]) < LEAST_SLOWER / 2:
             self._groups = None
         for blocks, means in self._means() if self.slow else ():
             noise = self._noise_of(blocks)
@@ -324,7 +324,7 @@ class StepAlarm:
         self._changed_at[rank] = self._blocks
         return Alert(kind, rank, self.steps, mean, z, since)
 
-    def _with_node(self, alert: Alert) -> Alert:
+    def _add_node(self, alert: Alert) -> Alert:
         node = self._node_of[alert.rank]
         slow = sum(self._node_of[rank] == node for rank in self.slow)
         is_of_node = slow >= 2 and 2 * slow > int((self._node_of == node).sum())
@@ -341,12 +341,12 @@ def lateness_of_blocks(
     """
     shape = len(step_s) // STEPS_OF_BLOCK, STEPS_OF_BLOCK, ready_s.shape[1]
     own_s = ready_s + (step_s - np.fmax.reduce(ready_s, axis=1))[:, None]
-    behind_s = np.sort((ready_s - _others(ready_s, slow)).reshape(shape), axis=1)
+    behind_s = np.sort((ready_s - _others_median_s(ready_s, slow)).reshape(shape), axis=1)
     each = zip(median(behind_s, axis=1), behind_s[:, FEW_STEPS], median(own_s.reshape(shape), axis=1))
     return (LateBlock(*block) for block in each)
 
 
-def _others(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
+def _others_median_s(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
     """Return for each rank the median of the others that are not slow, or of all others if none is left."""
     of_all = median_of_others(ready_s)
     if not slow:

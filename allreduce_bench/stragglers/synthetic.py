@@ -36,14 +36,14 @@ def synthetic_arrivals(
     next (an autoregressive process), `spikes`: share of the steps of a rank that take `spike` times `work_s` longer.
     """
     random = np.random.default_rng(seed)
-    shares = np.exp(noise * correlated(random.standard_normal((steps, ranks)), lag1))
+    shares = np.exp(noise * correlate(random.standard_normal((steps, ranks)), lag1))
     for each in slow:
         shares[each.from_step : each.to_step, list(each.ranks)] *= 1 + each.slower_by
     shares[random.random((steps, ranks)) < spikes] += spike
-    return arrivals_of(work_s * shares, call_s, ranks_per_node)
+    return arrivals_of_work(work_s * shares, call_s, ranks_per_node)
 
 
-def correlated(values: np.ndarray, lag1: float) -> np.ndarray:
+def correlate(values: np.ndarray, lag1: float) -> np.ndarray:
     """Return an autoregressive process of each rank with lag-1 correlation `lag1`, of the same variance.
 
     `values`: float64 [step, rank], independent; changed in place.
@@ -54,7 +54,7 @@ def correlated(values: np.ndarray, lag1: float) -> np.ndarray:
     return values
 
 
-def arrivals_of(work_s: np.ndarray, call_s: float = 0.0, ranks_per_node: int = 1) -> Arrivals:
+def arrivals_of_work(work_s: np.ndarray, call_s: float = 0.0, ranks_per_node: int = 1) -> Arrivals:
     """Return the arrivals of known work: float64 [step, rank], seconds, each step with a call of `call_s` seconds."""
     steps, ranks = work_s.shape
     step_s = work_s.max(axis=1, initial=0.0) + call_s

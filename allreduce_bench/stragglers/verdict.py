@@ -21,8 +21,8 @@ from .localise import (
     earlier_s,
     localise,
     mean_wait_s,
-    moved_earlier,
-    replaced,
+    move_earlier,
+    replace_arrivals,
     saved_s,
 )
 from .noise import chance_of_at_least, correlation_time_of_events
@@ -33,8 +33,8 @@ from .slow_units import (
     FEWEST_WORTH,
     LEAST_SLOWER,
     Standing,
-    nobody,
     number_of_blocks,
+    unknown_standing,
 )
 
 # Why nobody is named
@@ -61,7 +61,7 @@ STALL_LEAST_OF_STEP = 0.1  # of the median step
 ALL_STEPS = slice(None)
 
 
-class Job(NamedTuple):
+class UsedSteps(NamedTuple):
     """Arrivals of the steps whose duration and at least two ranks are known."""
 
     ready_s: np.ndarray  # float64 [step, rank]; NaN throughout a step that is not used
@@ -123,11 +123,11 @@ class Job(NamedTuple):
         for number in np.unique(trials[trials > 0]).tolist():
             same = trials == number
             chance = float(chances[:, same].sum()) / (number * int(same.sum()))
-            p_values[same] = chance_of_at_least(*worth(counts[same], number, alike), chance)
+            p_values[same] = chance_of_at_least(*count_independent(counts[same], number, alike), chance)
         return p_values
 
 
-class Stall(NamedTuple):
+class SingleStall(NamedTuple):
     """A step that one rank held up once."""
 
     rank: int  # the last one, which held up one step
@@ -215,7 +215,7 @@ class StragglerReport(NamedTuple):
     spread_share: float  # standard deviation between ranks (robust), of `undisturbed_s`
     worth_steps: float  # number of equivalent independent steps; NaN: not known
     steps_needed: float  # to tell the latest rank from noise, if it is late by LEAST_SLOWER, or else a rank that is
-    stall: Stall | None  # one step that dominates the waiting
+    stall: SingleStall | None  # one step that dominates the waiting
 
     @property
     def often_last(self) -> tuple[int, ...]:
@@ -241,11 +241,11 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
     """
     job = job_of(arrivals)
     late: list[Late] = []
-    stands, weighed = nobody(job.ranks), NOTHING
+    stands, weighed = unknown_standing(job.ranks), NOTHING
     if not job.is_too_small:
         stands, late = localise(job.ready_s, job.node_of, job.undisturbed_s, job.clock_error_s)
         late = [each for each in late if each.share == 1 or _costs_enough(job, each)]
-        job = _against_fast_group(job, late)
+        job = _compare_with_fast_group(job, late)
         weighed = attribution(job.ready_s, [each.period for each in late], stands.alike_steps)
     report = StragglerReport(
         steps=job.steps,
@@ -278,22 +278,22 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
     return report._replace(silence=_silence(report, bool(np.isfinite(arrivals.ready_s).any())))
 
 
-def _costs_enough(job: Job, late: Late) -> bool:
-    return saved_s(job.ready_s, replaced(job.ready_s, [late.period])) >= LEAST_COST * job.all_s
+def _costs_enough(job: UsedSteps, late: Late) -> bool:
+    return saved_s(job.ready_s, replace_arrivals(job.ready_s, [late.period])) >= LEAST_COST * job.all_s
 
 
-def _against_fast_group(job: Job, late: list[Late]) -> Job:
+def _compare_with_fast_group(job: UsedSteps, late: list[Late]) -> UsedSteps:
     """Return the job with the undisturbed step of the faster of two groups, if there are two."""
     groups = [each.period for each in late if each.kind == GROUP]
     if not groups:
         return job
-    moved_s = moved_earlier(job.ready_s, groups)[job.used]
+    moved_s = move_earlier(job.ready_s, groups)[job.used]
     waited_s = np.fmax.reduce(job.ready_s[job.used], axis=1) - np.fmax.reduce(moved_s, axis=1)
-    undisturbed_s = undisturbed(job.step_s[job.used] - waited_s, moved_s)
+    undisturbed_s = undisturbed_step_s(job.step_s[job.used] - waited_s, moved_s)
     return job._replace(undisturbed_s=undisturbed_s) if undisturbed_s > 0 else job
 
 
-def _steps_needed(job: Job, stands: Standing) -> float:
+def _steps_needed(job: UsedSteps, stands: Standing) -> float:
     """Return the number of steps needed: noise falls with their square root. NaN: not known."""
     if not np.isfinite(stands.noise_s):
         return np.nan
@@ -302,7 +302,7 @@ def _steps_needed(job: Job, stands: Standing) -> float:
     return max(job.steps * (stands.noise_s / lateness_s) ** 2, FEWEST_WORTH * stands.alike_steps)
 
 
-def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
+def _suspects(job: UsedSteps, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
     """Return the suspects in descending order of explanation."""
     do_explain = sum(weighed.explained) >= LEAST_EXPLAINED
     suspects, explained = [], 0.0
@@ -320,13 +320,13 @@ def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect
     return tuple(suspects)
 
 
-def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect:
+def _suspect(job: UsedSteps, late: Late, weighed: Attribution, number: int) -> Suspect:
     period = late.period
     steps = period.steps(len(job.step_s))
     is_last = np.isin(job.waiting.last[steps], period.ranks)
     trials, count = int(job.used[steps].sum()), int(is_last.sum())
     step_s, used = job.step_s[steps], job.used[steps]
-    without_s = step_s - earlier_s(job.ready_s, replaced(job.ready_s, [period]))[steps]
+    without_s = step_s - earlier_s(job.ready_s, replace_arrivals(job.ready_s, [period]))[steps]
     chance = min(1.0, len(period.ranks) / job.ranks)
     return Suspect(
         kind=late.kind,
@@ -335,7 +335,7 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
         slower_by=period.late_s / job.undisturbed_s,
         z=late.z,
         last_share=count / trials,
-        p_value=float(chance_of_at_least(*worth(np.array(count), trials, job.last_alike_steps), chance)),
+        p_value=float(chance_of_at_least(*count_independent(np.array(count), trials, job.last_alike_steps), chance)),
         explains_share=weighed.explained[number],
         cost_share=weighed.saved_s[number] / job.all_s,
         saved_s=weighed.saved_s[number],
@@ -373,13 +373,13 @@ def _silence(report: StragglerReport, has_ready_times: bool) -> str:
     return NO_SINGLE_CAUSE if lasts or report.often_last else BELOW_NOISE
 
 
-def worth(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
+def count_independent(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
     """Return counts and trials divided by the correlation time, conservatively rounded to integers."""
     independent = max(1, round(trials / alike_steps))
     return np.minimum((np.asarray(counts) / alike_steps).astype(int), independent), independent
 
 
-def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
+def undisturbed_step_s(step_s: np.ndarray, ready_s: np.ndarray) -> float:
     """Return the median duration of steps without the wait for arrivals beyond the median rank, or the other of two;
     seconds.
 
@@ -390,7 +390,7 @@ def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
     return float(np.median(step_s - (np.fmax.reduce(ready_s, axis=1) - others_s(ready_s, axis=1))))
 
 
-def job_of(arrivals: Arrivals) -> Job:
+def job_of(arrivals: Arrivals) -> UsedSteps:
     """Return the comparable steps of arrivals. Raises ValueError if the shapes do not fit."""
     ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
     if ready_s.shape != (len(step_s), len(arrivals.node_of)):
@@ -403,16 +403,16 @@ def job_of(arrivals: Arrivals) -> Job:
     typical_s = undisturbed_s = all_s = np.nan
     if used.any():
         all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
-        undisturbed_s = undisturbed(step_s[used], ready_s[used])
+        undisturbed_s = undisturbed_step_s(step_s[used], ready_s[used])
         if undisturbed_s <= 0:
             undisturbed_s = typical_s
     waiting = waits(ready_s)
-    return Job(
+    return UsedSteps(
         ready_s, used, arrivals.node_of, arrivals.clock_error_s, step_s, all_s, typical_s, undisturbed_s, waiting
     )
 
 
-def single_stall(job: Job) -> Stall | None:
+def single_stall(job: UsedSteps) -> SingleStall | None:
     """Return the step with at least STALL_LEAST_SHARE of all waiting, if one rank alone caused it; else None.
 
     None for fewer steps than can be judged: one of two steps always has half.
@@ -425,27 +425,33 @@ def single_stall(job: Job) -> Stall | None:
     rank, wait_s, share = int(job.waiting.last[step]), float(job.waiting.caused_s[step]), float(waits_s[step]) / all_s
     least_s = max(STALL_LEAST_OF_STEP * job.typical_s, CLOCK_ERRORS * job.clock_error_s)
     is_of_one = rank >= 0 and wait_s >= 0.5 * float(np.nan_to_num(job.waiting.skew_s[step]))
-    return Stall(rank, step, wait_s, share) if is_of_one and wait_s >= least_s and share >= STALL_LEAST_SHARE else None
+    return (
+        SingleStall(rank, step, wait_s, share)
+        if is_of_one and wait_s >= least_s and share >= STALL_LEAST_SHARE
+        else None
+    )
 
 
 def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: float = 1.0) -> Attribution:
     """Attribute the waiting of `ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for
-    `slow_units.standing`.
+    `slow_units.measure_standing`.
 
     `alike_steps`: steps worth an independent one.
 
     Each of several suspects is credited with the mean of two replays: the gain without it alone, and the loss with it
     alone (Shapley's value for two suspects); scaled so that they add up to the gain without all of them.
     """
-    wait_s, without_s = mean_wait_s(ready_s), moved_earlier(ready_s, suspects)
+    wait_s, without_s = mean_wait_s(ready_s), move_earlier(ready_s, suspects)
     left_s = mean_wait_s(without_s)
     lasting_s = max(0.0, wait_s - mean_wait_s(without_s - lasting_differences(without_s, alike_steps)))
     joint = min(1.0, max(0.0, wait_s - left_s) / lasting_s) if lasting_s > 0 else 0.0
     credits = [_credit(ready_s, suspects, number, wait_s, left_s) for number in range(len(suspects))]
     scale = joint / sum(credits) if sum(credits) > 0 else 0.0
-    alone_s = tuple(saved_s(ready_s, replaced(ready_s, [suspect])) for suspect in suspects)
-    all_s = saved_s(ready_s, replaced(ready_s, suspects)) if suspects else 0.0
-    others_s = [saved_s(ready_s, replaced(ready_s, _without(suspects, number))) for number in range(len(suspects))]
+    alone_s = tuple(saved_s(ready_s, replace_arrivals(ready_s, [suspect])) for suspect in suspects)
+    all_s = saved_s(ready_s, replace_arrivals(ready_s, suspects)) if suspects else 0.0
+    others_s = [
+        saved_s(ready_s, replace_arrivals(ready_s, _leave_out(suspects, number))) for number in range(len(suspects))
+    ]
     return Attribution(
         wait_s,
         lasting_s,
@@ -456,15 +462,15 @@ def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: 
     )
 
 
-def _without(suspects: Sequence[Lateness], number: int) -> list[Lateness]:
+def _leave_out(suspects: Sequence[Lateness], number: int) -> list[Lateness]:
     return [*suspects[:number], *suspects[number + 1 :]]
 
 
 def _credit(ready_s: np.ndarray, suspects: Sequence[Lateness], number: int, wait_s: float, left_s: float) -> float:
     if len(suspects) == 1:
         return 1.0
-    without_it_s = mean_wait_s(moved_earlier(ready_s, [suspects[number]]))
-    it_alone_s = mean_wait_s(moved_earlier(ready_s, _without(suspects, number)))
+    without_it_s = mean_wait_s(move_earlier(ready_s, [suspects[number]]))
+    it_alone_s = mean_wait_s(move_earlier(ready_s, _leave_out(suspects, number)))
     return max(0.0, 0.5 * (wait_s - without_it_s) + 0.5 * (it_alone_s - left_s))
 
 

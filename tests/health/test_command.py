@@ -14,7 +14,7 @@ from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.cli import main
 from allreduce_bench.health.check import nodes_to_check
-from allreduce_bench.health.pairs import Asked, PairFolder
+from allreduce_bench.health.pairs import CheckSettings, PairFolder
 from allreduce_bench.runs.start import expand
 
 H100 = DATA / "pairs_h100"
@@ -81,7 +81,7 @@ def test_json_of_a_foreign_table():
 
 def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
-    PairFolder(tmp_path).begin(Asked(("n2", "n1", "n3")))
+    PairFolder(tmp_path).begin(CheckSettings(("n2", "n1", "n3")))
     assert nodes_to_check(None, tmp_path) == ["n2", "n1", "n3"]
     assert nodes_to_check(("n4", "n5"), tmp_path) == ["n4", "n5"]
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
@@ -93,7 +93,7 @@ def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, m
 def test_a_kept_check_is_judged_again_and_another_folder_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path)])
     assert result.exit_code == 2 and f"{tmp_path}: holds no check" in result.output
-    PairFolder(tmp_path / "kept").begin(Asked(("n1", "n2", "n3", "n4")))
+    PairFolder(tmp_path / "kept").begin(CheckSettings(("n1", "n2", "n3", "n4")))
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path / "kept")])
     assert result.exit_code == 0 and "6 pairs are not measured" in result.stdout, result.output
 
@@ -107,7 +107,7 @@ def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
     def interrupt(check):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("allreduce_bench.health.check._prepared", lambda *asked: (None, {}))
+    monkeypatch.setattr("allreduce_bench.health.check._prepare_check", lambda *asked: (None, {}))
     monkeypatch.setattr("allreduce_bench.health.check._announce", interrupt)
     result = CliRunner().invoke(main, ["health", "--hosts", "n1,n2", "-o", str(tmp_path / "a b")])
     advice = f"to continue, repeat the command with -o '{tmp_path}/a b'"

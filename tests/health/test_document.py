@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from allreduce_bench.health.judgement import PairTable, Setting, health_of
+from allreduce_bench.health.judgement import PairTable, SettingColumn, judge_tables
 from allreduce_bench.health.output import SCHEMA, json_text
 
 
@@ -17,8 +17,8 @@ def text() -> str:
     names = tuple(f"n{number}" for number in range(9))
     failed = {frozenset(("n8", name)): "gone" for name in names[:8]}
     tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
-    found = health_of([PairTable("latency", names, logs, "us", False, 1e6)], tried, failed, 0.2)
-    return json_text(found._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n1",)),)))
+    found = judge_tables([PairTable("latency", names, logs, "us", False, 1e6)], tried, failed, 0.2)
+    return json_text(found._replace(settings=(SettingColumn("mtu", "1500", "9000", 1.4, ("n1",)),)))
 
 
 def test_the_object_has_suspects_and_values():

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.judgement import at_least, failing_nodes, unexplained
+from allreduce_bench.health.judgement import chance_of_failures, failing_nodes, unexplained_failures
 
 
 def pairs_of(nodes: int) -> set[frozenset[str]]:
@@ -16,9 +16,9 @@ def pairs(*words: str) -> set[frozenset[str]]:
 
 
 def test_the_chance_is_hypergeometric():
-    assert at_least(0, 18, 16, 136) == pytest.approx(1.0)
-    assert at_least(1, 1, 3, 6) == pytest.approx(0.5)  # one failed pair of six, of which three are the node's
-    assert at_least(2, 2, 3, 6) == pytest.approx(3 / 15)
+    assert chance_of_failures(0, 18, 16, 136) == pytest.approx(1.0)
+    assert chance_of_failures(1, 1, 3, 6) == pytest.approx(0.5)  # one failed pair of six, of which three are the node's
+    assert chance_of_failures(2, 2, 3, 6) == pytest.approx(3 / 15)
 
 
 def test_a_node_in_most_of_the_failed_pairs_is_named():
@@ -27,7 +27,9 @@ def test_a_node_in_most_of_the_failed_pairs_is_named():
     (found,) = failing_nodes(pairs_of(17), failed)
     assert (found.node, found.failed, found.tried, found.all_failed) == ("n3", 8, 16, 18)
     assert found.expected == pytest.approx(2.12, abs=0.01) and found.p_value < 0.01
-    assert unexplained(dict.fromkeys(failed, "x"), [found]).keys() == {pair for pair in failed if "n3" not in pair}
+    assert unexplained_failures(dict.fromkeys(failed, "x"), [found]).keys() == {
+        pair for pair in failed if "n3" not in pair
+    }
 
 
 @pytest.mark.parametrize("failed", [set(), pairs("n0+n1"), pairs("n0+n1", "n2+n3", "n4+n5", "n0+n6"), pairs_of(8)])

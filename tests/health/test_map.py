@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import PairTable, health_of
+from allreduce_bench.health.judgement import PairTable, judge_tables
 from allreduce_bench.health.map import MOST_NAMED, health_figure, health_title, round_ticks, write_health_figure
 
 
@@ -16,7 +16,7 @@ def made(nodes: int, missing: bool = False):
         logs[3] += 1
         np.fill_diagonal(logs, np.nan)
         tables.append(PairTable(name, names, logs * np.nan if missing else logs, unit, is_rate))
-    return health_of(tables, frozenset(), {}, 0.2)
+    return judge_tables(tables, frozenset(), {}, 0.2)
 
 
 def test_a_row_per_table_with_units_and_nodes_in_order():
@@ -62,13 +62,13 @@ def test_the_title_names_the_suspect_which_is_framed_and_marked():
     assert figure.get_suptitle().endswith(" times slower")
     bold = [label.get_text() for label in figure.axes[0].get_xticklabels() if label.get_fontweight() == "bold"]
     assert bold == ["n05"] and len(figure.axes[0].patches) == 2
-    quiet = health_of([result.table for result in found.results], frozenset(), {}, 99.0)
+    quiet = judge_tables([result.table for result in found.results], frozenset(), {}, 99.0)
     assert health_title(quiet) == "no suspect" and not health_figure(quiet).axes[0].patches
 
 
 def test_a_panel_that_is_not_judged_says_so():
     tables = [result.table for result in made(9).results]
-    figure = health_figure(health_of(tables, frozenset(), {}, 0.2, ["latency"]))
+    figure = health_figure(judge_tables(tables, frozenset(), {}, 0.2, ["latency"]))
     said = [[text.get_text() for text in axes.texts] for axes in figure.axes if axes.get_title()]
     assert said == [["not judged"], ["not judged"], [], []]
 

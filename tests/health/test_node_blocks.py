@@ -6,7 +6,7 @@ import health_power
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import NO_BLOCKS, PairTable, find_blocks, judged, levels
+from allreduce_bench.health.judgement import NO_BLOCKS, PairTable, find_blocks, judge_table, levels
 
 NOISE = 0.05
 CLEAN = health_power.Fault("clean")
@@ -18,7 +18,7 @@ def made(nodes: int, racks=(), seed=1, noise=NOISE, fault=CLEAN) -> PairTable:
 
 @pytest.mark.parametrize("racks", [(50, 10, 4), (30, 30, 4), (40, 16, 8), (22, 21, 21)])
 def test_the_racks_of_64_healthy_nodes_are_found_and_nobody_is_named(racks):
-    result = judged(made(64, racks), 0.2)
+    result = judge_table(made(64, racks), 0.2)
     assert [len(members) for members in result.blocks.members] == list(racks) and result.blocks.alone == ()
     assert result.blocks.members[0] == tuple(range(racks[0]))
     assert result.blocks.far_ratio == pytest.approx(1.4, rel=0.03)
@@ -30,18 +30,18 @@ def test_slow_nodes_and_links_within_racks_are_named():
     table = made(64, (50, 10, 4), fault=fault)
     table.log_time[60] += np.log(1.3)
     table.log_time[:, 60] += np.log(1.3)
-    result = judged(table, 0.2)
+    result = judge_table(table, 0.2)
     assert result.slow_nodes == (1, 60) and result.slow_links == ((1, 2),)
     assert [len(members) for members in result.blocks.members] == [50, 10, 4]
 
 
 def test_a_node_behind_a_switch_of_its_own_is_alone_and_not_named():
-    result = judged(made(64, (32, 31, 1)), 0.2)
+    result = judge_table(made(64, (32, 31, 1)), 0.2)
     assert result.blocks.alone == (63,) and result.slow_nodes == ()
     slower = made(64, (32, 31, 1))
     slower.log_time[63] += np.log(1.5)
     slower.log_time[:, 63] += np.log(1.5)
-    assert judged(slower, 0.2).slow_nodes == (63,)
+    assert judge_table(slower, 0.2).slow_nodes == (63,)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.15, 0.4])
@@ -58,7 +58,7 @@ def test_a_few_near_pairs_are_no_groups(near):
     for one, other in zip(near[::2], near[1::2]) if len(near) == 4 else combinations(near, 2):
         table[one, other] = table[other, one] = np.log(0.7)
     assert find_blocks(table) == NO_BLOCKS
-    assert judged(PairTable("t", tuple(map(str, range(12))), table, "us", False), 0.2).slow_nodes == ()
+    assert judge_table(PairTable("t", tuple(map(str, range(12))), table, "us", False), 0.2).slow_nodes == ()
 
 
 def test_few_nodes_and_few_pairs_show_no_groups():
@@ -95,5 +95,5 @@ def test_whatever_pairs_are_missing_there_is_an_answer():
         if seed % 3 == 0:
             table[rack != rack[:, None]] = np.nan  # no pair between racks
         np.fill_diagonal(table, np.nan)
-        result = judged(PairTable("t", tuple(map(str, range(nodes))), table, "us", False), 0.2)
+        result = judge_table(PairTable("t", tuple(map(str, range(nodes))), table, "us", False), 0.2)
         assert sum(map(len, result.blocks.members)) + len(result.blocks.alone) in (0, nodes)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import FEW_NODES, NOTHING, THREE_NODES, TWO_NODES, PairTable, health_of
+from allreduce_bench.health.judgement import FEW_NODES, NOTHING, THREE_NODES, TWO_NODES, PairTable, judge_tables
 
 PAIRS = [frozenset(pair) for pair in combinations([f"n{number}" for number in range(8)], 2)]
 
@@ -20,7 +20,7 @@ def table(nodes: int, slow: int | None = None) -> PairTable:
 
 @pytest.mark.parametrize(("nodes", "unknown"), [(2, TWO_NODES), (3, THREE_NODES), (7, FEW_NODES), (8, NOTHING)])
 def test_few_nodes_leave_something_unknown(nodes, unknown):
-    health = health_of([table(nodes)], frozenset(), {}, 0.2)
+    health = judge_tables([table(nodes)], frozenset(), {}, 0.2)
     assert health.unknown == unknown and health.is_sound and health.bad_nodes == ()
 
 
@@ -28,15 +28,15 @@ def test_slow_and_failing_nodes_are_bad_each_once_and_in_order():
     names = [f"n{number}" for number in range(9)]
     failed = {frozenset(("n8", name)): "gone" for name in names[:8]}
     tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
-    health = health_of([table(9, slow=4), table(9, slow=4)], tried, failed | {frozenset(("n1", "n2")): "lost"}, 0.2)
+    health = judge_tables([table(9, slow=4), table(9, slow=4)], tried, failed | {frozenset(("n1", "n2")): "lost"}, 0.2)
     assert health.bad_nodes == ("n4", "n8") and not health.is_sound
     assert health.lone_failures == {frozenset(("n1", "n2")): "lost"}
 
 
 def test_a_table_that_is_not_judged_names_nobody():
-    assert health_of([table(9, slow=4)], frozenset(), {}, 0.2, ["latency"]).is_sound
+    assert judge_tables([table(9, slow=4)], frozenset(), {}, 0.2, ["latency"]).is_sound
 
 
 def test_one_failed_pair_is_not_sound():
-    health = health_of([table(8)], frozenset(PAIRS), {PAIRS[0]: "gone"}, 0.2)
+    health = judge_tables([table(8)], frozenset(PAIRS), {PAIRS[0]: "gone"}, 0.2)
     assert not health.is_sound and health.bad_nodes == ()

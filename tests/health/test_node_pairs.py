@@ -4,7 +4,7 @@ import health_power
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import PairTable, confirmed, judged, pairs_to_repeat, tables_of_rows
+from allreduce_bench.health.judgement import PairTable, confirm_suspects, judge_table, pairs_to_repeat, tables_of_rows
 from allreduce_bench.health.pairs import PairRow
 
 NODES = tuple(f"n{number}" for number in range(1, 10))
@@ -28,7 +28,7 @@ def of_node(node, time_s, nodes=NODES) -> dict:
 
 
 def found(made: PairTable, threshold=0.2) -> list[str]:
-    result = judged(made, threshold)
+    result = judge_table(made, threshold)
     links = ["+".join(made.nodes[node] for node in pair) for pair in result.slow_links]
     return [*(made.nodes[node] for node in result.slow_nodes), *links]
 
@@ -57,7 +57,7 @@ def test_the_threshold_is_a_ratio():
 
 def test_so_many_slow_nodes_are_a_group_and_nobody_is_named():
     slow = of_node("n1", 1.5) | of_node("n2", 1.5) | of_node("n3", 1.5) | both([("n7", "n8")], 4.0)
-    result = judged(table(slow), 0.2)
+    result = judge_table(table(slow), 0.2)
     assert [NODES[node] for node in result.group] == ["n1", "n2", "n3"]
     assert result.slow_nodes == result.slow_links == ()
 
@@ -67,7 +67,7 @@ def test_half_of_the_nodes_are_a_slow_group_though_most_pairs_are_slow(slow):
     names = NODES[:8]
     made = table({pair: 2.0 for node in slow for pair in of_node(names[node], 2.0, names)}, names)
     noise = np.random.default_rng(3).normal(0, 0.05, made.log_time.shape)
-    result = judged(made._replace(log_time=made.log_time + noise), 0.2)
+    result = judge_table(made._replace(log_time=made.log_time + noise), 0.2)
     assert result.group == slow and result.slow_nodes == result.slow_links == ()
 
 
@@ -77,7 +77,7 @@ def test_three_nodes_of_one_switch_are_a_slow_group():
     noise = np.random.default_rng(4).normal(0, 0.05, (8, 8))
     log_time = np.where(near[:, None] == near, 0.0, np.log(2)) + noise
     np.fill_diagonal(log_time, np.nan)
-    assert judged(PairTable("made", NODES[:8], log_time, "us", False), 0.2).group == (5, 6, 7)
+    assert judge_table(PairTable("made", NODES[:8], log_time, "us", False), 0.2).group == (5, 6, 7)
 
 
 def test_slow_nodes_that_are_not_alike_are_no_group():
@@ -87,7 +87,7 @@ def test_slow_nodes_that_are_not_alike_are_no_group():
     grouped = {}
     for node in names[:5]:
         grouped |= of_node(node, 1.5, names)
-    result = judged(table(grouped | of_node("n9", 4.0, names), names), 0.2)
+    result = judge_table(table(grouped | of_node("n9", 4.0, names), names), 0.2)
     assert result.group == tuple(range(5)) and result.slow_nodes == (9,)
 
 
@@ -98,7 +98,7 @@ def test_a_node_that_is_slow_by_little_is_named_beside_two_that_are_so_by_much(n
         made = health_power.made_table(nodes, 0.1, health_power.Fault("", node=1.3, beside=3.0), 2, random)
         made.log_time[5] += np.log(2)
         made.log_time[:, 5] += np.log(2)
-        hits += judged(made, 0.2).slow_nodes == (1, 3, 5)
+        hits += judge_table(made, 0.2).slow_nodes == (1, 3, 5)
     assert hits >= 36
 
 
@@ -140,15 +140,15 @@ def ring_of_many(slow: dict) -> PairTable:
 
 
 def test_of_many_nodes_suspects_are_measured_again_alone_beside_sound_pairs():
-    result = judged(ring_of_many({("n6", "n7"): 2.0, ("n7", "n8"): 2.0, ("n30", "n31"): 2.0}), 0.2)
+    result = judge_table(ring_of_many({("n6", "n7"): 2.0, ("n7", "n8"): 2.0, ("n30", "n31"): 2.0}), 0.2)
     assert [MANY[node] for node in result.slow_nodes] == ["n7"] and result.slow_links == ((30, 31),)
     repeated = pairs_to_repeat([result])
     assert [pair for pair in repeated if "n7" in pair] == [("n7", "n0"), ("n7", "n1")] and ("n30", "n31") in repeated
-    assert len(repeated) == 8 and pairs_to_repeat([judged(ring_of_many({}), 0.2)]) == []
+    assert len(repeated) == 8 and pairs_to_repeat([judge_table(ring_of_many({}), 0.2)]) == []
     alone = np.full((80, 80), np.nan)
     for one, other in repeated:
         alone[MANY.index(one), MANY.index(other)] = np.log(2.0) if "n7" in (one, other) else 0.0
-    left = confirmed(result, PairTable("bandwidth", MANY, alone, "GB/s", True), 0.2)
+    left = confirm_suspects(result, PairTable("bandwidth", MANY, alone, "GB/s", True), 0.2)
     assert left.slow_nodes == (7,) and left.slow_links == ()  # the link was slow beside others only
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from allreduce_bench.health.pairs import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
+from allreduce_bench.health.pairs import CheckSettings, PairFolder, PairRow, failed_pairs, whole_pairs
 from allreduce_bench.runs.rows import RunError
 
-ASKED = Asked(("n1", "n2", "n3"), small_repetitions=1, large_repetitions=1)
+ASKED = CheckSettings(("n1", "n2", "n3"), small_repetitions=1, large_repetitions=1)
 
 
 def rows_of(round_: int, one: str, other: str) -> list[PairRow]:

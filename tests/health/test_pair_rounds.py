@@ -6,17 +6,17 @@ import pytest
 
 from allreduce_bench.health.pairs import (
     MOST_FOR_ALL,
-    Asked,
+    CheckSettings,
     Order,
     PairRow,
     circle_rounds,
-    estimated_s,
+    estimate_s,
     neighbour_round,
-    packed,
-    planned_rounds,
+    pack_pairs,
+    pair_slow_with_fast,
+    plan_rounds,
     rounds_left,
     second_round,
-    slow_with_fast,
 )
 
 
@@ -48,34 +48,34 @@ def test_of_two_rounds_the_second_gives_everyone_another_partner(number):
 
 
 def test_the_slower_half_meets_the_faster_half():
-    pairs = slow_with_fast({("a", "b"): 1.0, ("c", "d"): 9.0, ("e", "f"): 2.0, ("g", "h"): 8.0})
+    pairs = pair_slow_with_fast({("a", "b"): 1.0, ("c", "d"): 9.0, ("e", "f"): 2.0, ("g", "h"): 8.0})
     assert pairs == [("a", "g"), ("b", "h"), ("e", "c"), ("f", "d")]
-    assert slow_with_fast({("a", "b"): 1.0}) == []
+    assert pair_slow_with_fast({("a", "b"): 1.0}) == []
 
 
 def test_the_second_round_is_planned_when_the_first_is_done():
     nodes = names(MOST_FOR_ALL + 2)
     first = neighbour_round(nodes)
-    assert planned_rounds(nodes, [], ()) == [first] and len(planned_rounds(names(MOST_FOR_ALL), [], ())) == 63
+    assert plan_rounds(nodes, [], ()) == [first] and len(plan_rounds(names(MOST_FOR_ALL), [], ())) == 63
     rows = [PairRow(1, *pair, 8, 1, 1.0) for pair in first]
-    assert len(planned_rounds(nodes, rows, set(map(frozenset, first)))) == 2
+    assert len(plan_rounds(nodes, rows, set(map(frozenset, first)))) == 2
 
 
 def test_pairs_of_nodes_that_failed_before_come_last():
     rounds = circle_rounds(names(4))
     left = rounds_left(rounds, {frozenset(("n0", "n3"))}, ["n3"])
     assert [len(pairs) for pairs in left] == [1, 1, 1, 1, 1]
-    assert all("n3" not in name for pairs in left[:3] for name in pairs) and packed([]) == []
+    assert all("n3" not in name for pairs in left[:3] for name in pairs) and pack_pairs([]) == []
     assert all("n3" in pair for pairs in left[3:] for pair in pairs)
 
 
 def test_two_thousand_nodes_are_a_matter_of_minutes_and_slow_links_take_longer():
-    asked = Asked(tuple(names(2)))
-    assert 1 < estimated_s(2000, 2, asked) < 300
-    assert estimated_s(4, 3, asked, 1e6) > 10 * estimated_s(4, 3, asked)
+    asked = CheckSettings(tuple(names(2)))
+    assert 1 < estimate_s(2000, 2, asked) < 300
+    assert estimate_s(4, 3, asked, 1e6) > 10 * estimate_s(4, 3, asked)
 
 
 def test_an_order_is_read_as_it_was_written(tmp_path):
-    order = Order(["a", "b"], 3, [[("a", "b")]], Asked(("a", "b")), 5.0, False, True)
+    order = Order(["a", "b"], 3, [[("a", "b")]], CheckSettings(("a", "b")), 5.0, False, True)
     order.write(tmp_path / "rounds.json")
     assert Order.read(tmp_path / "rounds.json") == order

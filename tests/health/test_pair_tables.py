@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from places import DATA
 
-from allreduce_bench.health.judgement import failing_nodes, judged
+from allreduce_bench.health.judgement import failing_nodes, judge_table
 from allreduce_bench.health.pair_tables import read_failed_pairs, read_pair_tables
 from allreduce_bench.importers.row import LogError
 
@@ -18,7 +18,7 @@ def named(path, **options) -> dict[str, tuple[list[str], list[str]]]:
     """Of each table the slow nodes and links."""
     found = {}
     for table in read_pair_tables(path, **options).tables:
-        result = judged(table, 0.2)
+        result = judge_table(table, 0.2)
         links = ["+".join(table.nodes[node][-3:] for node in pair) for pair in sorted(result.slow_links)]
         found[table.name] = ([table.nodes[node] for node in result.slow_nodes], links)
     return found
@@ -248,4 +248,4 @@ def test_two_healthy_nodes_of_a_small_rack_are_not_named(tmp_path):
     path = made(tmp_path, "latency_us", line, nodes)
     assert named(path) == {"latency_us": ([], [])}
     (table,) = read_pair_tables(path).tables
-    assert [len(members) for members in judged(table, 0.2).blocks.members] == [50, 12]
+    assert [len(members) for members in judge_table(table, 0.2).blocks.members] == [50, 12]

@@ -5,7 +5,6 @@ import pytest
 
 from allreduce_bench.health.judgement import (
     LEAST_SD,
-    least_of_pairs,
     link_z,
     median_polish,
     node_z,
@@ -13,6 +12,7 @@ from allreduce_bench.health.judgement import (
     polish_beside,
     residual_sd,
     robust_sd,
+    split_by_least,
 )
 
 
@@ -75,7 +75,7 @@ def test_where_nodes_have_two_pairs_a_slow_partner_makes_nobody_slow():
     for node in range(nodes):
         made[node, (node + 1) % nodes] = made[(node + 1) % nodes, node] = 2.0
     made[slow, [6, 8]] = made[[6, 8], slow] = 2.0 + np.log(2)
-    polished = least_of_pairs(made)
+    polished = split_by_least(made)
     assert np.flatnonzero(polished.node_effect > 0.1).tolist() == [slow]
     assert polished.residual[6, slow] == pytest.approx(0, abs=1e-9)
 

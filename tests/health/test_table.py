@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from allreduce_bench.health.judgement import PairTable, health_of
+from allreduce_bench.health.judgement import PairTable, judge_tables
 from allreduce_bench.health.output import TABLE_CAPTION, health_lines
 
 
@@ -14,7 +14,7 @@ def health(nodes: int, slow: tuple[int, ...], failed=None):
     np.fill_diagonal(logs, np.nan)
     table = PairTable("bandwidth", tuple(f"n{number}" for number in range(nodes)), logs, "GB/s", True)
     tried = frozenset(frozenset((one, other)) for one in table.nodes for other in table.nodes if one != other)
-    return health_of([table], tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
+    return judge_tables([table], tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
 
 
 def test_the_table_has_the_suspects_first_and_the_matrix_of_few_nodes_has_values_in_their_unit():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import PairTable, Setting, health_of
+from allreduce_bench.health.judgement import PairTable, SettingColumn, judge_tables
 from allreduce_bench.health.output import MOST_LINKS, health_sentences
 
 
@@ -20,7 +20,7 @@ def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidt
 def health(*tables, failed=None):
     names = tables[0].nodes
     tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
-    return health_of(tables, tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
+    return judge_tables(tables, tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
 
 
 def slow_link(name, where, ratio, z, back, which="", others=""):
@@ -133,7 +133,7 @@ def test_racks_are_said_with_all_tests_that_show_them():
 
 
 def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
-    found = health(table(8))._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n5",)),))
+    found = health(table(8))._replace(settings=(SettingColumn("mtu", "1500", "9000", 1.4, ("n5",)),))
     assert health_sentences(found)[1] == (
         "mtu: pairs with 1500 take 1.40 times as long as those with 9000 (all are pairs of n5): a setting, not nodes; "
         "pairs are judged within each"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from allreduce_bench.lab.lab import Lab, LabError, rates_to_enter, refuse_lab_in_lab, with_lab
+from allreduce_bench.lab.lab import Lab, LabError, add_lab, rates_to_enter, refuse_lab_in_lab
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
@@ -50,18 +50,18 @@ def test_hosts_are_named_once():
 
 
 def test_ranks_start_on_the_hosts_around():
-    start = with_lab(Start(ranks_per_node=2), LAB.variables())
+    start = add_lab(Start(ranks_per_node=2), LAB.variables())
     assert start.hosts == LAB.names and start.virtual_rates_bytes_per_s == LAB.rates_bytes_per_s
     assert (start.remote_shell, start.interface, start.ranks_per_node) == ("/dev/shm/agent", "e0", 2)
-    assert with_lab(Start(hosts=("h2:4", "h1")), LAB.variables()).virtual_rates_bytes_per_s == (RATE / 2, RATE)
-    assert with_lab(Start(), {}) == Start()
+    assert add_lab(Start(hosts=("h2:4", "h1")), LAB.variables()).virtual_rates_bytes_per_s == (RATE / 2, RATE)
+    assert add_lab(Start(), {}) == Start()
     with pytest.raises(LabError, match="'h4' is not.*this lab.*hosts: h1, h2, h3"):
-        with_lab(Start(hosts=("h4",)), LAB.variables())
+        add_lab(Start(hosts=("h4",)), LAB.variables())
 
 
 @pytest.mark.parametrize(("rates", "said"), [((RATE, RATE), "100.0Mbit"), ((RATE, RATE / 2), "100.0Mbit,50.0Mbit")])
 def test_the_command_that_repeats_a_plan_starts_the_same_hosts(rates, said):
-    start = with_lab(Start(), Lab(rates, (1, 2)).variables())
+    start = add_lab(Start(), Lab(rates, (1, 2)).variables())
     plan = Plan(competitors=("ring",), sizes=(8,), ranks=(2,), seed=1, start=start, link_rate_bytes_per_s=min(rates))
     words = repeat_command(plan)
     assert words[words.index("--virtual-hosts") + 1] == "2" and words[words.index("--link-rate") + 1] == said
@@ -69,7 +69,7 @@ def test_the_command_that_repeats_a_plan_starts_the_same_hosts(rates, said):
 
 
 def test_a_plan_keeps_its_rates():
-    start = with_lab(Start(), LAB.variables())
+    start = add_lab(Start(), LAB.variables())
     plan = Plan(competitors=("ring",), sizes=(8,), ranks=(3,), seed=1, start=start)
     kept = json.loads(json.dumps(plan.to_json()))
     assert Plan.from_json(kept) == plan

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from allreduce_bench.algorithms import find
-from allreduce_bench.order.command import orders
-from allreduce_bench.order.lockstep import Costs, Lockstep, broken_pairs, rounds_of
+from allreduce_bench.order.command import predict_orders
+from allreduce_bench.order.lockstep import Lockstep, MessageCosts, broken_pairs, rounds_of
 from allreduce_bench.schedule.algorithm import Topology
 
 N = 1 << 20
 
 
-def costs_of(rates, broken=(), latency_s: float = 0.0) -> Costs:
+def costs_of(rates, broken=(), latency_s: float = 0.0) -> MessageCosts:
     """Hosts whose pairs are as slow as the slower of them."""
     rates = np.array(rates, dtype=float)
     table = 1 / np.minimum(rates[:, None], rates)
@@ -19,12 +19,12 @@ def costs_of(rates, broken=(), latency_s: float = 0.0) -> Costs:
     for one, other in broken:
         cannot[one, other] = cannot[other, one] = True
     names = tuple(f"h{number + 1}" for number in range(len(rates)))
-    return Costs(names, np.full(table.shape, latency_s), table, cannot, True, "made")
+    return MessageCosts(names, np.full(table.shape, latency_s), table, cannot, True, "made")
 
 
-def found(name: str, costs: Costs, per_node: int = 1) -> dict:
+def found(name: str, costs: MessageCosts, per_node: int = 1) -> dict:
     (algorithm,) = find([name]).values()
-    return {each.name: each for each in orders(algorithm, costs, N, per_node)}
+    return {each.name: each for each in predict_orders(algorithm, costs, N, per_node)}
 
 
 def test_a_ring_takes_its_closed_form():

@@ -6,10 +6,10 @@ import pytest
 
 from allreduce_bench.stragglers.monitor.step_monitor import (
     StepMonitor,
-    checked_duration,
-    checked_every,
-    checked_function,
-    checked_path,
+    check_duration,
+    check_every,
+    check_function,
+    check_path,
 )
 
 
@@ -37,6 +37,6 @@ def test_arguments_without_a_meaning_are_refused(arguments, words):
 
 
 def test_arguments_with_a_meaning_are_kept():
-    assert [checked_every(None), checked_every(5)] == [None, 5] and checked_function(print) is print
-    assert [checked_duration(None), checked_duration("90s"), checked_duration(2)] == [None, 90.0, 2.0]
-    assert checked_path("log", None) is None and checked_path("log", "a.jsonl") == Path.cwd() / "a.jsonl"
+    assert [check_every(None), check_every(5)] == [None, 5] and check_function(print) is print
+    assert [check_duration(None), check_duration("90s"), check_duration(2)] == [None, 90.0, 2.0]
+    assert check_path("log", None) is None and check_path("log", "a.jsonl") == Path.cwd() / "a.jsonl"

@@ -5,18 +5,18 @@ from math import nan
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.monitor.blocks import HEAD, START, Line, block_of, empty_row
+from allreduce_bench.stragglers.monitor.blocks import HEAD, START, ClockLine, block_of, empty_row
 
 
-def row(line: Line, ready_s: list, end_s: list, start: float = nan) -> np.ndarray:
+def row(line: ClockLine, ready_s: list, end_s: list, start: float = nan) -> np.ndarray:
     values = empty_row(len(ready_s))
     values[:START], values[START] = line, start
     values[HEAD:] = [*ready_s, *end_s]
     return values
 
 
-OWN = Line()
-BEHIND = Line(origin=0.0, offset=100.0, error_s=0.001, slope_error=1e-4)  # 100 s behind rank 0
+OWN = ClockLine()
+BEHIND = ClockLine(origin=0.0, offset=100.0, error_s=0.001, slope_error=1e-4)  # 100 s behind rank 0
 
 
 def test_clocks_are_made_one_and_steps_end_with_their_last_rank():

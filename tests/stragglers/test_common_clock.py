@@ -7,7 +7,7 @@ from time import perf_counter, sleep
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.monitor.blocks import CommonClock, Line, error_of_two
+from allreduce_bench.stragglers.monitor.blocks import ClockLine, CommonClock, error_of_two
 
 
 class Node:
@@ -70,7 +70,7 @@ def test_a_clock_that_jumps_starts_again():
 
 
 def test_ranks_that_do_not_compare_have_the_clock_of_none():
-    assert CommonClock(Node(1, {}, 0.0, 0.0), [0]).line == Line()
+    assert CommonClock(Node(1, {}, 0.0, 0.0), [0]).line == ClockLine()
 
 
 def test_the_error_of_two_ranks_is_that_of_the_two_worst_clocks():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.noise import correlation_time, correlation_time_of_events
-from allreduce_bench.stragglers.synthetic import correlated
+from allreduce_bench.stragglers.synthetic import correlate
 
 
 def noise(lag1, steps=300, units=64, seed=1):
-    return correlated(np.random.default_rng(seed).standard_normal((steps, units)), lag1)
+    return correlate(np.random.default_rng(seed).standard_normal((steps, units)), lag1)
 
 
 @pytest.mark.parametrize("lag1", [0.0, 0.3, 0.6, 0.9, 0.95])

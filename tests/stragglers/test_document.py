@@ -8,7 +8,7 @@ from made_arrivals import arrivals, judgement
 
 from allreduce_bench.stragglers.document import OF_RANKS, SCHEMA, SECONDS, SHARES, Named, json_text
 from allreduce_bench.stragglers.sentences import judge_arrivals
-from allreduce_bench.stragglers.verdict import Stall, Suspect
+from allreduce_bench.stragglers.verdict import SingleStall, Suspect
 
 
 def text(one) -> str:
@@ -29,7 +29,7 @@ def test_every_source_has_the_same_keys(choices):
     (source,) = json.loads(text(judgement(**choices)))["sources"]
     head = ["path", "kind", "what", "verdict", "silence", "steps", "ranks", "nodes", "clock_error_s"]
     assert list(source) == [*head, *SECONDS, *SHARES, "stall", "suspects", "per_rank"]
-    assert set(source["stall"] or Stall._fields) == set(Stall._fields)
+    assert set(source["stall"] or SingleStall._fields) == set(SingleStall._fields)
     assert all(set(suspect) == {"name", *Suspect._fields} for suspect in source["suspects"])
     assert {*source["per_rank"][0]} == {"rank", "node", "last_count", "late_s", *OF_RANKS}
 

@@ -3,7 +3,7 @@
 import numpy as np
 from made_arrivals import judgement
 
-from allreduce_bench.stragglers.section import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
+from allreduce_bench.stragglers.section import MOST_COLUMNS, MOST_ROWS, bin_lateness, draw_arrivals, lateness
 from allreduce_bench.stragglers.sentences import judge_arrivals
 
 
@@ -27,7 +27,7 @@ def test_many_ranks_and_steps_are_put_together_and_it_is_said():
     assert len(drawing.numbers) == 100 * 300 <= MOST_ROWS * MOST_COLUMNS
     assert "neighbouring steps" in drawing.caption.lower()
     assert "neighbouring ranks" in drawing.caption
-    shown = binned(lateness(one.arrivals))
+    shown = bin_lateness(lateness(one.arrivals))
     assert np.nanmedian(shown[-1]) > np.nanmedian(shown[0])
 
 

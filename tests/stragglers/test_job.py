@@ -5,7 +5,7 @@ import pytest
 
 from allreduce_bench.stragglers.arrivals import Arrivals
 from allreduce_bench.stragglers.noise import chance_of_at_least
-from allreduce_bench.stragglers.verdict import job_of, worth
+from allreduce_bench.stragglers.verdict import count_independent, job_of
 
 
 def test_steps_that_cannot_be_compared_are_left_out():
@@ -36,9 +36,9 @@ def test_who_was_last_in_the_step_before_is_seldom_last_by_chance_again():
 
 
 def test_counts_that_are_worth_less_are_not_exaggerated():
-    counts, trials = worth(np.array([0, 29, 200]), 200, 10.0)
+    counts, trials = count_independent(np.array([0, 29, 200]), 200, 10.0)
     assert (counts.tolist(), trials) == ([0, 2, 20], 20)
-    assert worth(np.array([3]), 3, 100.0)[1] == 1
+    assert count_independent(np.array([3]), 3, 100.0)[1] == 1
 
 
 def test_steps_that_are_shorter_than_their_skew_are_taken_as_they_are():

@@ -5,7 +5,7 @@ import shutil
 from made_inspector import Job, write_job
 from made_traces import TORCH, write_traces
 
-from allreduce_bench.stragglers.sources import is_kineto, with_traces_of_folders
+from allreduce_bench.stragglers.sources import expand_trace_folders, is_kineto
 
 
 def test_a_trace_is_told_by_its_content(tmp_path):
@@ -18,6 +18,6 @@ def test_a_trace_is_told_by_its_content(tmp_path):
 def test_a_folder_gives_way_to_its_traces(tmp_path):
     (tmp_path / "none").mkdir()
     write_job(tmp_path / "job", Job(ranks=2, steps=12, slow=1))
-    assert len(with_traces_of_folders([TORCH])) == 8
+    assert len(expand_trace_folders([TORCH])) == 8
     for path in (tmp_path / "none", tmp_path / "job"):
-        assert with_traces_of_folders([path]) == [path]
+        assert expand_trace_folders([path]) == [path]

@@ -8,7 +8,7 @@ from made_runs import build_run
 from allreduce_bench.importers import keep, read
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.run_arrivals import RunArrivals, joined, parts_of_run
+from allreduce_bench.stragglers.run_arrivals import RunArrivals, join_arrivals, parts_of_run
 
 
 def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:
@@ -18,7 +18,7 @@ def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:
 
 
 def test_steps_stand_in_their_order_launch_after_launch():
-    one = joined([part("a", [5.0, 9.0], 1), part("a", [7.0], 2), part("b", [100.0, 101.0], 3)])
+    one = join_arrivals([part("a", [5.0, 9.0], 1), part("a", [7.0], 2), part("b", [100.0, 101.0], 3)])
     assert one.ready_s[:, 0].tolist() == [1, 2, 1, 3, 3]
     assert one.begin_s.tolist() == [0, 2, 4, 5, 6]  # each launch begins where the one before has ended
     assert one.clock_error_s == pytest.approx(2e-6) and len(one.step_s) == 5
@@ -27,7 +27,7 @@ def test_steps_stand_in_their_order_launch_after_launch():
 def test_a_step_of_unknown_length_is_left_out():
     first = part("a", [0.0, 1.0], 1)
     first.arrivals.step_s[0] = np.nan
-    assert len(joined([first]).step_s) == 1
+    assert len(join_arrivals([first]).step_s) == 1
 
 
 def test_an_imported_run_is_one_part_whatever_its_sizes(tmp_path):

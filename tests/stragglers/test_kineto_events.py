@@ -7,12 +7,12 @@ from made_traces import TORCH, of_nccl, without, write_traces
 
 from allreduce_bench.importers import LogError
 from allreduce_bench.importers.lines import head_of
-from allreduce_bench.stragglers.kineto import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
+from allreduce_bench.stragglers.kineto import COMMS, GLOO, KERNEL, NCCL, OP, read_traced_rank, recognises
 
 
 def test_a_trace_that_torch_wrote_over_gloo():
     path = TORCH / "late" / "trace_2.json.gz"
-    part = traced(path)
+    part = read_traced_rank(path)
     assert recognises(head_of(path).decode())
     assert (part.rank, part.ranks, part.host) == (2, 4, "vm") and part.base_ns > 1.7e18
     assert len(part.calls[OP]) == len(part.calls[GLOO]) == 30 and not part.calls[COMMS]
@@ -22,14 +22,14 @@ def test_a_trace_that_torch_wrote_over_gloo():
 
 
 def test_calls_of_nccl_have_numbers_and_groups_and_kernels_are_none(tmp_path):
-    part = traced(write_traces(tmp_path, of_nccl)[1])
+    part = read_traced_rank(write_traces(tmp_path, of_nccl)[1])
     calls = part.calls[COMMS]
     assert [call.number for call in calls] == list(range(7, 37))
     assert {(call.collective, call.size, call.group) for call in calls} == {("all_reduce", "1000 Float", "dp")}
     assert [call.collective for call in part.calls[KERNEL]] == ["all_reduce"] * 30 and not part.calls[NCCL]
 
 
-def _without(name):
+def _leave_out(name):
     return lambda rank, document: document.pop(name)
 
 
@@ -48,8 +48,8 @@ def _only_kernels(rank, document):
 @pytest.mark.parametrize(
     "edit, said",
     [
-        (_without("distributedInfo"), "no distributedInfo"),
-        (_without("traceEvents"), "what export_chrome_trace"),
+        (_leave_out("distributedInfo"), "no distributedInfo"),
+        (_leave_out("traceEvents"), "what export_chrome_trace"),
         (without("c10d", "gloo"), "no collective call that all ranks meet in"),
         (_only_kernels, "a kernel waits in its stream and is no entry of the host"),
         (_with_event(ts="soon"), "dur 0"),
@@ -61,7 +61,7 @@ def _only_kernels(rank, document):
 )
 def test_what_is_no_trace_of_a_rank_is_one_sentence(tmp_path, edit, said):
     with pytest.raises(LogError, match=said):
-        traced(write_traces(tmp_path, edit)[0])
+        read_traced_rank(write_traces(tmp_path, edit)[0])
 
 
 def test_other_traces_of_chrome_are_told_and_refused(tmp_path):
@@ -69,5 +69,5 @@ def test_other_traces_of_chrome_are_told_and_refused(tmp_path):
     path.write_text(json.dumps([{"ph": "X", "name": "gloo:all_reduce", "ts": 1, "dur": 2}]))
     assert recognises(path.read_text())
     with pytest.raises(LogError, match="what export_chrome_trace"):
-        traced(path)
+        read_traced_rank(path)
     assert not recognises('{"entries": []}') and not recognises("step,rank,late_s")

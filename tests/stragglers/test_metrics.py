@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from allreduce_bench.stragglers.monitor.output import MOST_RANKS, Metrics, escaped, metrics_text
+from allreduce_bench.stragglers.monitor.output import MOST_RANKS, Metrics, escape_label, metrics_text
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (\S+)')
 
@@ -51,4 +51,4 @@ def test_of_many_ranks_those_that_are_late_most():
 
 
 def test_labels_are_escaped():
-    assert escaped('a"b\\c\nd') == r"a\"b\\c\nd"
+    assert escape_label('a"b\\c\nd') == r"a\"b\\c\nd"

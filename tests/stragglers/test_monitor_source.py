@@ -8,11 +8,11 @@ import pytest
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
-from allreduce_bench.stragglers.monitor_log import recognises, sessions
+from allreduce_bench.stragglers.monitor_log import read_sessions, recognises
 
 
 def read(path):
-    return sessions(path, path.read_text())
+    return read_sessions(path, path.read_text())
 
 
 def test_the_steps_are_those_that_were_written(tmp_path):
@@ -26,14 +26,14 @@ def test_the_steps_are_those_that_were_written(tmp_path):
 
 def test_every_start_of_a_program_is_a_session_of_its_own(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=30)).read_text()
-    both = sessions(tmp_path / "s.jsonl", text + text)
+    both = read_sessions(tmp_path / "s.jsonl", text + text)
     assert [len(session.step_s) for session in both] == [30, 30]
 
 
 def test_a_block_that_is_missing_leaves_no_clock(tmp_path):
     lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=60)).read_text().splitlines()
     with pytest.warns(LogWarning, match="line 3: step 40 where step 20 is expected"):
-        (session,) = sessions(tmp_path / "s.jsonl", "\n".join([lines[0], lines[1], lines[3]]))
+        (session,) = read_sessions(tmp_path / "s.jsonl", "\n".join([lines[0], lines[1], lines[3]]))
     assert len(session.step_s) == 40 and session.begin_s is None
 
 
@@ -41,16 +41,18 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
     path = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines[1]["late_s"] = None
-    (session,) = sessions(path, "\n".join(map(json.dumps, lines)))
+    (session,) = read_sessions(path, "\n".join(map(json.dumps, lines)))
     assert np.isnan(session.ready_s).all() and session.ready_s.shape == (20, 8)
 
 
 def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
     with pytest.warns(LogNote, match="line 5.*monitor noticed"):
-        sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
+        read_sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
-        (session,) = sessions(tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90])
+        (session,) = read_sessions(
+            tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90]
+        )
     assert len(session.step_s) == 20
 
 
@@ -69,7 +71,7 @@ def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
     lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
     with pytest.raises(LogError, match="line 1.*expected a line of allreduce-bench-steps-1"):
-        sessions(tmp_path / "s.jsonl", "\n".join([json.dumps({**json.loads(lines[0]), **change}), *lines[1:]]))
+        read_sessions(tmp_path / "s.jsonl", "\n".join([json.dumps({**json.loads(lines[0]), **change}), *lines[1:]]))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -79,7 +81,7 @@ def test_damage_anywhere_ends_in_steps_or_in_one_line(tmp_path):
         place = dice.randrange(len(text))
         other = text[:place] + dice.choice(["", "[", "}", '"', "9" * 400, "\n", "null", "x"]) + text[place + 2 :]
         try:
-            assert sessions(tmp_path / "s.jsonl", other)
+            assert read_sessions(tmp_path / "s.jsonl", other)
         except LogError as error:
             assert "\n" not in str(error)
 
@@ -92,11 +94,11 @@ def test_two_jobs_in_one_file_are_read_apart(tmp_path):
     ]
     text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
     with pytest.warns(LogWarning, match="line 3.*jobs wrote"):
-        mixed = sessions(tmp_path / "mixed.jsonl", text)
+        mixed = read_sessions(tmp_path / "mixed.jsonl", text)
     for session, file in zip(mixed, files):
         assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
     with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
-        sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
+        read_sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
 
 
 @pytest.mark.parametrize(("name", "value"), [("late_s", -1.0), ("late_s", 1e7), ("step_s", 10**400), ("step_s", 1e300)])
@@ -106,11 +108,11 @@ def test_times_that_cannot_be_are_one_sentence(tmp_path, name, value):
     ]
     (lines[1][name] if name == "step_s" else lines[1][name][2])[4] = value
     with pytest.raises(LogError, match="line 2: "):
-        sessions(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
+        read_sessions(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
 
 
 def test_ranks_that_are_claimed_without_times_are_bounded(tmp_path):
     head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6}
     steps = {"kind": "steps", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
     with pytest.raises(LogError, match="line 2: 1000000 ranks are claimed"):
-        sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")
+        read_sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")

@@ -7,7 +7,7 @@ import pytest
 
 from allreduce_bench.stragglers.monitor import observer
 from allreduce_bench.stragglers.monitor.blocks import Block
-from allreduce_bench.stragglers.monitor.observer import Job, Observer
+from allreduce_bench.stragglers.monitor.observer import MonitoredJob, Observer
 from allreduce_bench.stragglers.monitor.output import too_little_sentence
 from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
@@ -42,7 +42,7 @@ def played(monkeypatch):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_alerts_reach_the_program_on_each_rank_and_files_on_rank_0(played, rank, tmp_path, capfd):
     alerts: list = []
-    job = Job(rank, (0, 1), ("n1", "n2"), 10, devices=("", "CUDA 3"))
+    job = MonitoredJob(rank, (0, 1), ("n1", "n2"), 10, devices=("", "CUDA 3"))
     watching = Observer(job, tmp_path / "a.jsonl", tmp_path / "a.prom", alerts.append)
     watching.take(block(0))
     assert watching.metrics.slow == ({1} if rank == 0 else set())
@@ -65,7 +65,7 @@ def test_alerts_reach_the_program_on_each_rank_and_files_on_rank_0(played, rank,
 
 
 def test_without_ready_times_nobody_is_judged_and_that_is_told_once(played, capfd):
-    watching = Observer(Job(0, (0, 0), ("n1",), 10), None, None, None)
+    watching = Observer(MonitoredJob(0, (0, 0), ("n1",), 10), None, None, None)
     watching.take(block(0, np.nan))
     watching.take(block(10, np.nan))
     assert capfd.readouterr().err.count("no rank calls ready()") == 1 and watching.alarm.steps == 0
@@ -73,7 +73,7 @@ def test_without_ready_times_nobody_is_judged_and_that_is_told_once(played, capf
 
 @pytest.mark.parametrize("least_told", [None, 0.35])
 def test_too_little_to_judge_by_is_told_once_at_the_end(played, least_told, tmp_path, capfd):
-    watching = Observer(Job(0, (0, 0), ("n1",), 10), tmp_path / "a.jsonl", None, None)
+    watching = Observer(MonitoredJob(0, (0, 0), ("n1",), 10), tmp_path / "a.jsonl", None, None)
     watching.alarm.least_told = least_told
     watching.take(block(0))
     capfd.readouterr()
@@ -90,7 +90,7 @@ def test_two_groups_are_no_slow_rank(monkeypatch):
             return [Alert("groups", 1, 10, 0.6, 9.0, 0, ranks=(1,))]
 
     monkeypatch.setattr(observer, "StepAlarm", Divided)
-    watching = Observer(Job(0, (0, 0), ("n1",), 10), None, None, None)
+    watching = Observer(MonitoredJob(0, (0, 0), ("n1",), 10), None, None, None)
     watching.take(block(0))
     assert not watching.metrics.slow and watching.metrics.alerts["groups"] == 1
 
@@ -99,7 +99,7 @@ def test_a_function_of_the_program_that_raises_ends_no_thread(capfd):
     def raising(fact):
         raise KeyError("mine")
 
-    watching = Observer(Job(0, (0, 0), ("n1",), 10), None, None, raising)
+    watching = Observer(MonitoredJob(0, (0, 0), ("n1",), 10), None, None, raising)
     watching.tell(Stall(7, 61.0, behind=(1,)))
     assert watching.metrics.stalled and watching.metrics.alerts["stall"] == 1
     watching.tell(Stall(7, 71.0, behind=(1,), is_over=True))
@@ -110,7 +110,7 @@ def test_a_function_of_the_program_that_raises_ends_no_thread(capfd):
 
 
 def test_an_end_without_all_ranks_is_told(capfd):
-    Observer(Job(0, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="")
-    Observer(Job(0, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="KeyError")
-    Observer(Job(1, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="")
+    Observer(MonitoredJob(0, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="")
+    Observer(MonitoredJob(0, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="KeyError")
+    Observer(MonitoredJob(1, (0, 0), ("n1",), 10), None, None, None).close(complete=False, raised="")
     assert len(capfd.readouterr().err.splitlines()) == 1

@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from allreduce_bench.stragglers.monitor.output import Metrics, Output, json_line
+from allreduce_bench.stragglers.monitor.output import Metrics, OutputThread, json_line
 
 
 def test_a_line_is_json_that_others_read():
@@ -17,7 +17,7 @@ def test_a_line_is_json_that_others_read():
 def test_lines_are_appended_and_the_textfile_is_replaced(tmp_path):
     log, textfile = tmp_path / "steps.jsonl", tmp_path / "a.prom"
     log.write_text('{"kind": "before"}\n')
-    output = Output(log, textfile, Metrics(("n1",), deque(), steps=3))
+    output = OutputThread(log, textfile, Metrics(("n1",), deque(), steps=3))
     for number in range(100):
         output.line(number=number)
     output.news()
@@ -29,7 +29,7 @@ def test_lines_are_appended_and_the_textfile_is_replaced(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_told_once_and_leaves_nothing(tmp_path, capfd):
     (tmp_path / "a.prom").mkdir()
-    output = Output(tmp_path, tmp_path / "a.prom", Metrics(("n1",), deque()))
+    output = OutputThread(tmp_path, tmp_path / "a.prom", Metrics(("n1",), deque()))
     output.line(number=1)
     output.line(number=2)
     output.news()

@@ -8,14 +8,14 @@ from allreduce_bench.stragglers.monitor.watchdog import (
     ANSWER,
     LOOPBACK,
     MESSAGE,
-    Message,
     SideLine,
+    SideMessage,
     State,
     new_key,
     own_addresses,
 )
 
-SAID = Message(ANSWER, 5, State(2**40, True, False, 1.5))
+SAID = SideMessage(ANSWER, 5, State(2**40, True, False, 1.5))
 
 
 @pytest.fixture

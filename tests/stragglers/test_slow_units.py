@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.slow_units import nobody, number_of_blocks, standing
+from allreduce_bench.stragglers.slow_units import measure_standing, number_of_blocks, unknown_standing
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def found(units, steps, seed, slow=(), noise=0.2, clock_error_s=0.0):
     ready_s = synthetic_arrivals(units, steps, seed, slow, noise=noise).ready_s
-    return standing(ready_s, 1.0, clock_error_s)
+    return measure_standing(ready_s, 1.0, clock_error_s)
 
 
 @pytest.mark.parametrize("units", [2, 3, 8, 32])
@@ -39,19 +39,19 @@ def test_less_than_three_clock_errors_is_not_claimed():
 def test_a_noisy_rank_is_not_a_slow_one():
     ready_s = synthetic_arrivals(8, 100, 1, noise=0.01, spikes=0.0).ready_s
     ready_s[:, 2] += np.random.default_rng(1).normal(0, 1.0, 100)
-    assert not standing(ready_s, 1.0, 0.0).slow
+    assert not measure_standing(ready_s, 1.0, 0.0).slow
 
 
 def test_a_rank_that_is_known_in_few_steps_is_held_against_their_noise():
     for seed in range(40):
         ready_s = synthetic_arrivals(8, 200, seed, noise=0.1).ready_s
         ready_s[15:, 3] = np.nan
-        assert not standing(ready_s, 1.0, 0.0).slow
+        assert not measure_standing(ready_s, 1.0, 0.0).slow
     ready_s[:9, 3] += 5.0
     ready_s[9:, 3] = np.nan
-    assert not standing(ready_s, 1.0, 0.0).slow
+    assert not measure_standing(ready_s, 1.0, 0.0).slow
 
 
 def test_blocks_hold_ten_steps_where_there_are_neither_few_nor_very_many():
     assert [number_of_blocks(steps) for steps in (10, 49, 200, 500, 10**6)] == [5, 5, 20, 50, 50]
-    assert nobody(3).slow == () and np.isnan(nobody(3).late_s).all()
+    assert unknown_standing(3).slow == () and np.isnan(unknown_standing(3).late_s).all()

@@ -17,7 +17,7 @@ from allreduce_bench.stragglers.sources import (
     KINETO,
     MONITOR,
     TRACE,
-    sources_of,
+    find_sources,
     trace_text,
 )
 
@@ -25,30 +25,30 @@ from allreduce_bench.stragglers.sources import (
 def test_files_of_one_job_are_one_source(tmp_path):
     paths = write_job(tmp_path / "job", Job(ranks=2, steps=12, slow=1))
     steps = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
-    found = sources_of([paths[0], steps, paths[1]])
+    found = find_sources([paths[0], steps, paths[1]])
     assert [source.kind for source in found] == [INSPECTOR, MONITOR]
     assert found[0].what.startswith("communicator 0xe62dedaa97644a (DP Group 0), 2 ranks")
-    (folder,) = sources_of([tmp_path / "job"], "DP Group 0")
+    (folder,) = find_sources([tmp_path / "job"], "DP Group 0")
     assert folder.arrivals.ready_s.shape == (11, 2)
 
 
 def test_a_trace_needs_the_length_of_a_step(tmp_path):
     path = log(tmp_path, trace_text(arrivals(steps=20)), "t.csv")
     with pytest.raises(LogError, match="arrival trace"):
-        sources_of([path])
-    (source,) = sources_of([path], step_s=1.0)
+        find_sources([path])
+    (source,) = find_sources([path], step_s=1.0)
     assert source.kind == TRACE and source.arrivals.step_s.sum() == 20
 
 
 def test_starts_of_a_program_are_sources(tmp_path):
     path = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
     path.write_text(path.read_text() * 2)
-    assert [source.what for source in sources_of([path])] == ["start 1", "start 2"]
+    assert [source.what for source in find_sources([path])] == ["start 1", "start 2"]
 
 
 def test_a_plain_run_has_none(tmp_path):
     build_run(tmp_path / "run")
-    assert sources_of([tmp_path / "run"]) == []
+    assert find_sources([tmp_path / "run"]) == []
 
 
 def test_anything_else_is_one_sentence(tmp_path):
@@ -59,14 +59,14 @@ def test_anything_else_is_one_sentence(tmp_path):
         tmp_path / "none.csv": "no such file",
     }.items():
         with pytest.raises(LogError, match=said):
-            sources_of([path])
+            find_sources([path])
     with pytest.raises(LogError, match="--communicator chooses"):
-        sources_of([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")
+        find_sources([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")
 
 
 def test_traces_of_a_job_are_one_source(tmp_path):
     write_traces(tmp_path / "job")
-    (source,) = sources_of([tmp_path / "job"])
+    (source,) = find_sources([tmp_path / "job"])
     assert (source.kind, source.what) == (KINETO, "4 ranks, 30 all_reduce")
 
 
@@ -77,7 +77,7 @@ def test_odd_values_are_read_or_refused_in_one_line(tmp_path):
     for _ in range(100):
         paths[0].write_text(json.dumps(damaged(whole, draw)))
         try:
-            sources_of(paths)
+            find_sources(paths)
         except LogError as error:
             assert str(error).isprintable()
 
@@ -86,7 +86,7 @@ def test_a_pickle_is_never_unpickled(tmp_path):
     path = tmp_path / "rank_0"
     path.write_bytes(pickle.dumps(Exploding(), protocol=2))
     with pytest.raises(LogError, match="runs what"):
-        sources_of([path])
+        find_sources([path])
     with pytest.raises(ZeroDivisionError):
         pickle.loads(path.read_bytes())
 

@@ -7,7 +7,7 @@ from time import monotonic, sleep
 import pytest
 
 from allreduce_bench.stragglers.monitor import watchdog
-from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, Progress, SideLine, Stall, Unasked, new_key
+from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, SideLine, Stall, StepProgress, Unasked, new_key
 
 PATIENCE_S = 60.0
 
@@ -24,7 +24,7 @@ class Job:
     def __init__(self, size: int, stall_after_s: float = 0.2, begun: Callable[[int], bool] = lambda rank: True):
         key = new_key()
         self.told: list = []
-        self.progress = [Progress(stall_after_s, steps=7, says_ready=True, is_ready=True) for _ in range(size)]
+        self.progress = [StepProgress(stall_after_s, steps=7, says_ready=True, is_ready=True) for _ in range(size)]
         line = SideLine(0, key, local=True)
         address = line.address(local=True)
         self.dogs: list = [Asker(line, size, self.progress[0], self.told.append)]
@@ -96,14 +96,17 @@ def test_a_rank_that_is_not_asked_speaks_for_itself(jobs):
 
 def test_ranks_without_a_line_are_watched_too(jobs):
     told: list = []
-    for dog in (Asker(None, 2, Progress(0.0), told.append), Answerer(None, 1, None, Progress(0.0), told.append)):
+    for dog in (
+        Asker(None, 2, StepProgress(0.0), told.append),
+        Answerer(None, 1, None, StepProgress(0.0), told.append),
+    ):
         dog.progress.since -= 10
         dog.look(monotonic())
     assert isinstance(told[0], Stall) and told[0].unreached == (1,) and isinstance(told[1], Unasked)
 
 
 def test_what_counts_as_a_stall():
-    progress = Progress()
+    progress = StepProgress()
     assert progress.limit_s() == watchdog.FIRST_STEP_S
     progress.next_step()
     assert progress.limit_s() == watchdog.LEAST_STALL_S

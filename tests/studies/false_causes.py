@@ -24,7 +24,7 @@ import numpy as np
 from places import ROOT
 
 from allreduce_bench.stragglers.localise import GROUP
-from allreduce_bench.stragglers.synthetic import arrivals_of, correlated
+from allreduce_bench.stragglers.synthetic import arrivals_of_work, correlate
 from allreduce_bench.stragglers.verdict import StragglerReport, straggler_report
 
 RANKS = (8, 64, 512)
@@ -121,7 +121,7 @@ def work_of(kind: str, lag1: float, ranks: int, seed: int) -> np.ndarray:
     random = np.random.default_rng((seed, ranks))
     shape = (STEPS, ranks)
     values = random.standard_t(2, shape) if kind == TAILS else random.standard_normal(shape)
-    work = np.exp(np.clip(NOISE * correlated(values, lag1), -2.0, 3.0))
+    work = np.exp(np.clip(NOISE * correlate(values, lag1), -2.0, 3.0))
     for change in {**CLEAN, **SLOW}[kind]:
         change(work, random)
     return work
@@ -141,7 +141,7 @@ def cell(kind: str, lag1: float, ranks: int, jobs: int) -> Cell:
     found = cause = named = told = 0
     worth = []
     for seed in range(jobs):
-        report = straggler_report(arrivals_of(work_of(kind, lag1, ranks, seed)))
+        report = straggler_report(arrivals_of_work(work_of(kind, lag1, ranks, seed)))
         found += kind in SLOW and is_found(kind, report)
         cause += bool(report.causes)
         named += any(suspect.stands_out for suspect in report.suspects)

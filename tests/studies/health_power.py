@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allreduce_bench.health.judgement import PairTable, judged
+from allreduce_bench.health.judgement import PairTable, judge_table
 
 LINK_SPREAD = 0.03
 REPETITIONS = 5  # of a large message, in each direction
@@ -87,7 +87,7 @@ def rates(nodes: int, noise: float, fault: Fault, directions: int, tables: int, 
     slow_nodes = {node for node, times in ((BAD[0], fault.node), (BESIDE, fault.beside)) if times > 1}
     slow_links = {BAD} if fault.link > 1 else set()
     for _ in range(tables):
-        result = judged(made_table(nodes, noise, fault, directions, random), THRESHOLD)
+        result = judge_table(made_table(nodes, noise, fault, directions, random), THRESHOLD)
         named_nodes, named_links = set(result.slow_nodes), set(result.slow_links)
         found += slow_nodes <= named_nodes and slow_links <= named_links and fault.name != "clean"
         false += bool(named_nodes - slow_nodes or named_links - slow_links)

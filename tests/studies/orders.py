@@ -30,8 +30,8 @@ from scipy.stats import t as student
 from allreduce_bench.algorithms import find
 from allreduce_bench.lab.lab import Room, room, variables_in, why_no_lab
 from allreduce_bench.machine.virtual_hosts import bucket_nbytes
-from allreduce_bench.order.command import orders
-from allreduce_bench.order.lockstep import Costs, measured_costs
+from allreduce_bench.order.command import predict_orders
+from allreduce_bench.order.lockstep import MessageCosts, measured_costs
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut
 from allreduce_bench.schedule.price import border
@@ -107,11 +107,18 @@ def say_burst(rates: Sequence[float]) -> None:
 
 
 def measured_orders(
-    made: Room, costs: Costs, algorithm: str, size_bytes: int, per_node: int, turns: int, iters: int, folder: Path
+    made: Room,
+    costs: MessageCosts,
+    algorithm: str,
+    size_bytes: int,
+    per_node: int,
+    turns: int,
+    iters: int,
+    folder: Path,
 ) -> None:
     """Print the orders of one algorithm: predicted, measured, and over the first one."""
     (chosen,) = find([algorithm]).values()
-    found = {each.name: each for each in orders(chosen, costs, size_bytes, per_node)}
+    found = {each.name: each for each in predict_orders(chosen, costs, size_bytes, per_node)}
     first = next(iter(found))
     words = {
         name: ["-a", algorithm, "--sizes", size_bytes, "--iters", iters, "--ranks-per-node", per_node]
@@ -171,7 +178,7 @@ def two_racks(turns: int, folder: Path) -> None:
         in_room(made, "health", "-o", folder / "health")
         costs = measured_costs(folder / "health", "", "")
         swapped = [0, 2, 1, 3]
-        mixed = Costs(
+        mixed = MessageCosts(
             tuple(costs.hosts[host] for host in swapped),
             costs.latency_s[np.ix_(swapped, swapped)],
             costs.time_per_byte[np.ix_(swapped, swapped)],

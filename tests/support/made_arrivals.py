@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.sentences import Judged, judge_arrivals
+from allreduce_bench.stragglers.sentences import JudgedArrivals, judge_arrivals
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
@@ -17,7 +17,7 @@ def arrivals(ranks: int = 8, steps: int = 200, slow: int | None = 5, by: float =
     return synthetic_arrivals(ranks, steps, slow=slows, **settings)
 
 
-def judgement(**choices) -> Judged:
+def judgement(**choices) -> JudgedArrivals:
     """The same with what it says."""
     made = arrivals(**choices)
     return judge_arrivals(f"{made.ready_s.shape[1]} ranks", made)

@@ -20,7 +20,7 @@ DRIFT = 1e-3  # seconds a second between two clocks at most: NTP adjusts a clock
 EXCHANGES, MOST_WINDOWS = 10, 16
 
 
-class Line(NamedTuple):
+class ClockLine(NamedTuple):
     """The common time as a linear function of a clock: reading + offset + slope * (reading - origin); seconds."""
 
     origin: float = 0.0
@@ -38,7 +38,7 @@ class Line(NamedTuple):
         return self.error_s + self.slope_error * abs(reading - self.origin)
 
 
-class Window(NamedTuple):
+class ClockWindow(NamedTuple):
     """Bounds `low` and `high` of the lead of the common clock at `time` of the own clock; seconds."""
 
     time: float
@@ -61,8 +61,8 @@ class CommonClock:
     def __init__(self, transport: Transport, leaders: Sequence[int], now: Callable[[], float] = perf_counter):
         """Compare for the first time; called on all ranks."""
         self.transport, self.leaders, self.now = transport, leaders, now
-        self.line = Line()
-        self._windows: deque[Window] = deque(maxlen=MOST_WINDOWS)
+        self.line = ClockLine()
+        self._windows: deque[ClockWindow] = deque(maxlen=MOST_WINDOWS)
         self.compare()
 
     def compare(self) -> None:
@@ -76,10 +76,10 @@ class CommonClock:
             if index + (1 << bit) < len(self.leaders):
                 self._answer(self.leaders[index + (1 << bit)])
 
-    def _ask(self, parent: int) -> Window:
+    def _ask(self, parent: int) -> ClockWindow:
         """Return the tightest window."""
         question, answer = np.zeros(1), np.zeros(2)
-        best, width = Window(self.now(), -inf, inf), inf
+        best, width = ClockWindow(self.now(), -inf, inf), inf
         for _ in range(EXCHANGES):
             asked = self.now()
             self.transport.send(question, parent)
@@ -88,7 +88,7 @@ class CommonClock:
             common, error_s = answer.tolist()
             low, high = common - error_s - answered, common + error_s - asked
             if high - low < width:
-                best, width = Window((asked + answered) / 2, low, high), high - low
+                best, width = ClockWindow((asked + answered) / 2, low, high), high - low
         return best
 
     def _answer(self, child: int) -> None:
@@ -99,7 +99,7 @@ class CommonClock:
             answer[:] = self.line.common(reading), self.line.error_at(reading)
             self.transport.send(answer, child)
 
-    def _take(self, window: Window) -> None:
+    def _take(self, window: ClockWindow) -> None:
         """Update the line by a new window; drop earlier windows that no straight line connects to it."""
         least, most = self._slopes(window)
         if least > most:  # a clock jumped
@@ -108,9 +108,9 @@ class CommonClock:
         self._windows.append(window)
         slope = min(max(least, 0.0), most)  # 0 until the windows exclude it
         middle, half = (window.low + window.high) / 2, (window.high - window.low) / 2
-        self.line = Line(window.time, middle, slope, half, max(most - slope, slope - least))
+        self.line = ClockLine(window.time, middle, slope, half, max(most - slope, slope - least))
 
-    def _slopes(self, window: Window) -> tuple[float, float]:
+    def _slopes(self, window: ClockWindow) -> tuple[float, float]:
         """Return the least and the greatest drift compatible with the earlier windows and this one."""
         spans = [(window.time - time, low, high) for time, low, high in self._windows if window.time > time]
         least = max([(window.low - high) / span for span, _, high in spans], default=-DRIFT)
@@ -126,7 +126,7 @@ def error_of_two(leader_of: Sequence[int], errors_s: Sequence[float]) -> float:
     return sum(sorted(error_of.values())[-2:]) if len(error_of) > 1 else 0.0
 
 
-START = len(Line._fields)  # index in a row; before it the line, behind it ready times, then ends
+START = len(ClockLine._fields)  # index in a row; before it the line, behind it ready times, then ends
 HEAD = START + 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
 from . import output
 from .blocks import Block
-from .output import Metrics, Output, now, warn
+from .output import Metrics, OutputThread, now, warn
 from .watchdog import Stall, Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
@@ -20,7 +20,7 @@ TOLD = 0.2  # of a step: if no smaller lateness was detectable, that is reported
 SHARE_BLOCKS = 10  # last blocks by which the metrics name the last rank
 
 
-class Job(NamedTuple):
+class MonitoredJob(NamedTuple):
     """The ranks of a program, as known to all of them."""
 
     rank: int
@@ -36,13 +36,15 @@ class Observer:
     rank 0.
     """
 
-    def __init__(self, job: Job, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None):
+    def __init__(
+        self, job: MonitoredJob, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None
+    ):
         self.job, self.on_alert = job, on_alert
         self.name = output.namer(job.node_of, job.nodes, job.devices)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
         last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
-        self._output = Output(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
+        self._output = OutputThread(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
         self._says_ready = True
         if self._output:
             facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
@@ -57,7 +59,7 @@ class Observer:
         alerts: list[Alert] = []
         if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody needs it
             self.alarm.clock_error_s = block.clock_error_s
-            alerts = [self._placed(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
+            alerts = [self._place_alert(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
         if self.job.rank == 0:
             if self._says_ready and not has_ready and len(self.job.node_of) > 1:
                 warn(output.NO_READY)
@@ -105,7 +107,7 @@ class Observer:
             self._output.news()
             self._output.close()
 
-    def _placed(self, alert: Alert) -> Alert:
+    def _place_alert(self, alert: Alert) -> Alert:
         """Add the host and the device of its rank."""
         device = self.job.devices[alert.rank] if self.job.devices else ""
         return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)

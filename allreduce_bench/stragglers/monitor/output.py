@@ -57,8 +57,8 @@ def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
     since, share = f"since step {alert.since_step}", f"{alert.slower_by * 100:.0f} %"
     if alert.kind == GROUPS:
         return (
-            f"step {alert.step}: the ranks are two groups: {_listed(alert.ranks, name)} {_is(alert.ranks)} {share} "
-            f"slower than the others {since} (z {alert.z:.1f}); which of them is as it should be is not known"
+            f"step {alert.step}: the ranks are two groups: {_name_ranks(alert.ranks, name)} {_verb(alert.ranks)} "
+            f"{share} slower than the others {since} (z {alert.z:.1f}); which of them is as it should be is not known"
         )
     who = f"step {alert.step}: {name(alert.rank)} is"
     if alert.kind == RECOVERED:
@@ -68,7 +68,7 @@ def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
 
 
 def _joint_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
-    who = f"step {alerts[0].step}: {_listed([alert.rank for alert in alerts], name)} are"
+    who = f"step {alerts[0].step}: {_name_ranks([alert.rank for alert in alerts], name)} are"
     since = f"since step {min(alert.since_step for alert in alerts)}"
     if alerts[0].kind == RECOVERED:
         return f"{who} as fast as the others again {since}"
@@ -97,17 +97,17 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
         return f"step {stall.step} has ended after {stall.stall_s:.0f} s: the stall is over"
     causes = []
     if stall.behind:
-        causes.append(f"{_listed(stall.behind, name)} {_is(stall.behind)} not ready")
+        causes.append(f"{_name_ranks(stall.behind, name)} {_verb(stall.behind)} not ready")
     if stall.silent:
         either = "do" if len(stall.silent) > 1 else "does"
         causes.append(
-            f"{_listed(stall.silent, name)} {either} not answer (stopped, ended, or busy in a call that holds "
+            f"{_name_ranks(stall.silent, name)} {either} not answer (stopped, ended, or busy in a call that holds "
             "Python's lock)"
         )
     if not causes:
-        causes.append(_nobody(stall))
+        causes.append(_nobody_words(stall))
     if stall.unreached:
-        causes.append(f"{_listed(stall.unreached, name)} cannot be asked: no connection to rank 0 since the start")
+        causes.append(f"{_name_ranks(stall.unreached, name)} cannot be asked: no connection to rank 0 since the start")
     return f"no step has ended for {stall.stall_s:.0f} s, step {stall.step} is in progress: {'; '.join(causes)}"
 
 
@@ -131,7 +131,7 @@ def unwritten_sentence(path: object, error: OSError) -> str:
     return f"cannot write '{path}': {error.strerror or error}; the program goes on without this file"
 
 
-def _nobody(stall: Stall) -> str:
+def _nobody_words(stall: Stall) -> str:
     if not stall.says_ready:
         return "which rank is late is not known, the program does not call ready()"
     if stall.all_ready and stall.unreached:
@@ -141,11 +141,11 @@ def _nobody(stall: Stall) -> str:
     return "no rank is ready"
 
 
-def _is(ranks: Sequence[int]) -> str:
+def _verb(ranks: Sequence[int]) -> str:
     return "are" if len(ranks) > 1 else "is"
 
 
-def _listed(ranks: Sequence[int], name: Callable[[int], str]) -> str:
+def _name_ranks(ranks: Sequence[int], name: Callable[[int], str]) -> str:
     named = [name(rank) for rank in ranks[:MOST_NAMED]]
     if len(ranks) > MOST_NAMED:
         named.append(counted(len(ranks) - MOST_NAMED, "more rank"))
@@ -184,7 +184,7 @@ class Metrics:
     last_step_time: float = 0.0  # seconds since 1970; 0: no step has ended
 
 
-class Output(threading.Thread):
+class OutputThread(threading.Thread):
     """The writer thread of both files; None: not written. `metrics` are read whenever the textfile is written."""
 
     def __init__(self, log: Path | None, textfile: Path | None, metrics: Metrics):
@@ -218,10 +218,10 @@ class Output(threading.Thread):
             with contextlib.suppress(Empty):
                 values = self._lines.get(timeout=TEXTFILE_S)
             if values:
-                self._log = _tried(_append, self._log, json_line(values))
+                self._log = _try_write(_append, self._log, json_line(values))
             if self._has_news and (values is None or monotonic() - self._written > TEXTFILE_S):
                 self._has_news, self._written = False, monotonic()
-                self._textfile = _tried(_replace, self._textfile, metrics_text(self._metrics))
+                self._textfile = _try_write(_replace, self._textfile, metrics_text(self._metrics))
 
 
 def now() -> str:
@@ -257,7 +257,7 @@ def metrics_text(metrics: Metrics) -> str:
     last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
     median_s = np.median(blocks[-1], axis=0)
     ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
-    labels = {rank: f'{{rank="{rank}",node="{escaped(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
+    labels = {rank: f'{{rank="{rank}",node="{escape_label(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
     families: list[tuple[str, str, Iterable[float]]] = [
         ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
         ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
@@ -268,7 +268,7 @@ def metrics_text(metrics: Metrics) -> str:
     return "\n".join(lines) + "\n"
 
 
-def escaped(label: str) -> str:
+def escape_label(label: str) -> str:
     """Escape a label's value for the format."""
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -293,7 +293,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _tried(write: Callable[[Path, str], None], path: Path | None, text: str) -> Path | None:
+def _try_write(write: Callable[[Path, str], None], path: Path | None, text: str) -> Path | None:
     """Write; return the path, or None once it cannot be written."""
     if path is None:
         return None

@@ -22,11 +22,11 @@ import numpy as np
 from ...units import parse_duration, printable
 from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
-from .observer import Job, Observer
+from .observer import MonitoredJob, Observer
 from .output import warn
 from .transport import Gathering, Lost, StepMonitorError, Transport
 from .transport_of_comm import transport_of
-from .watchdog import Progress, watchdog_of
+from .watchdog import StepProgress, watchdog_of
 
 # Blocks of unspecified length: as many steps as take so long
 FEWEST_OF_BLOCK, MOST_OF_BLOCK, BLOCK_S = 10, 100, 1.0
@@ -80,9 +80,9 @@ class StepMonitor:
         stall_after: str | float | None = None,
         on_alert: Callable[..., object] | None = None,
     ):
-        self._comm, self._given_every, self._on_alert = comm, checked_every(every), checked_function(on_alert)
-        self._log, self._textfile = checked_path("log", log), checked_path("textfile", textfile, ".prom")
-        self._progress = Progress(checked_duration(stall_after))
+        self._comm, self._given_every, self._on_alert = comm, check_every(every), check_function(on_alert)
+        self._log, self._textfile = check_path("log", log), check_path("textfile", textfile, ".prom")
+        self._progress = StepProgress(check_duration(stall_after))
         self._transport: Transport | None = None
         self._ended = ""  # the code of the reason why `step` is no longer valid
         self._is_twice_told = False
@@ -123,7 +123,9 @@ class StepMonitor:
     def _begin(self, transport: Transport) -> None:
         """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
         progress = self._progress
-        own = _Rank(_short(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s)
+        own = _Rank(
+            _shorten(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s
+        )
         ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
@@ -136,7 +138,7 @@ class StepMonitor:
         self._clock = CommonClock(transport, sorted(set(self._leader_of)))
         error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
         hosts, devices = tuple(host for host, _ in nodes), tuple(its.device for its in ranks)
-        job = Job(transport.rank, node_of, hosts, self._given_every, error_s, devices)
+        job = MonitoredJob(transport.rank, node_of, hosts, self._given_every, error_s, devices)
         self._observer = Observer(job, self._log, self._textfile, self._on_alert)
         progress.median_step_s = max(its.median_step_s for its in ranks)  # not all may have had the last block
         self._watchdog = watchdog_of(transport, len(nodes) == 1, progress, self._observer.tell)
@@ -289,7 +291,7 @@ def _kernel() -> str:
         return ""
 
 
-def checked_every(every: int | None) -> int | None:
+def check_every(every: int | None) -> int | None:
     """Return the validated steps of a block. Raises ValueError."""
     if every is None:
         return None
@@ -298,7 +300,7 @@ def checked_every(every: int | None) -> int | None:
     return every
 
 
-def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
+def check_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
     """Return the absolute path: the program may change its working directory. Raises ValueError."""
     if path is None:
         return None
@@ -313,14 +315,14 @@ def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Pa
     return Path(path).absolute()
 
 
-def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
+def check_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
     """Return the validated callback. Raises TypeError."""
     if on_alert is not None and not callable(on_alert):
         raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
     return on_alert
 
 
-def checked_duration(stall_after: str | float | None) -> float | None:
+def check_duration(stall_after: str | float | None) -> float | None:
     """Return seconds. Raises ValueError."""
     if stall_after is None:
         return None
@@ -338,30 +340,30 @@ def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modul
     A device that torch already uses comes first; then the visible device with index LOCAL_RANK. Of the environment only
     these variables are read.
     """
-    if found := _of_torch(modules.get("torch")):
+    if found := _torch_device(modules.get("torch")):
         return found
     local = environ.get(LOCAL_RANK, "")
     for kind, variable in VISIBLE_DEVICES.items():
         visible = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
         if len(visible) == 1:
-            return _short(f"{kind} {visible[0]}")
+            return _shorten(f"{kind} {visible[0]}")
         if local.isdecimal() and int(local) < len(visible):
-            return _short(f"{kind} {visible[int(local)]}")
+            return _shorten(f"{kind} {visible[int(local)]}")
     return ""
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return so much of a name as is kept, printable."""
     return printable(text[:LONGEST_NAME])
 
 
-def _of_torch(torch: Any) -> str:
+def _torch_device(torch: Any) -> str:
     cuda = getattr(torch, "cuda", None)
     try:
         if cuda is None or not cuda.is_initialized():
             return ""
         index = cuda.current_device()
         identity = getattr(cuda.get_device_properties(index), "uuid", "")
-        return _short(f"cuda:{index} {identity}".strip())
+        return _shorten(f"cuda:{index} {identity}".strip())
     except (AttributeError, RuntimeError, AssertionError):  # another torch, or an unresponsive device
         return ""

@@ -88,7 +88,7 @@ class Address(NamedTuple):
     key: bytes
 
 
-class Message(NamedTuple):
+class SideMessage(NamedTuple):
     """A message from one rank to another."""
 
     kind: int  # HELLO, WELCOME, QUESTION or ANSWER
@@ -112,13 +112,13 @@ class SideLine:
         """Return its address: for this node only, or the addresses of its interfaces."""
         return Address((LOOPBACK,) if local else own_addresses(), self.socket.getsockname()[1], self._key)
 
-    def send(self, message: Message, to: tuple[str, int]) -> None:
+    def send(self, message: SideMessage, to: tuple[str, int]) -> None:
         """Send a message; failures are ignored, since UDP may lose it anyway."""
         body = MESSAGE.pack(message.kind, message.rank, *message.state)
         with suppress(OSError):
             self.socket.sendto(self._hash(body) + body, to)
 
-    def receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
+    def receive(self, patience_s: float) -> tuple[SideMessage, tuple[str, int]] | None:
         """Return the next authentic message and its source; None after `patience_s`, or for a foreign message."""
         self.socket.settimeout(patience_s)
         try:
@@ -129,7 +129,7 @@ class SideLine:
         if len(body) != MESSAGE.size or not hmac.compare_digest(found, self._hash(body)):
             return None
         kind, rank, *state = MESSAGE.unpack(body)
-        return Message(kind, rank, State(*state)), source
+        return SideMessage(kind, rank, State(*state)), source
 
     def wake(self) -> None:
         """Make `receive`, in another thread, return at once."""
@@ -159,7 +159,7 @@ def own_addresses() -> tuple[str, ...]:
 
 
 @dataclass
-class Progress:
+class StepProgress:
     """The progress of the program: written by its thread, read by the watchdog. Each value is stored atomically."""
 
     stall_after_s: float | None = None  # as given by the user; None: by the steps seen so far
@@ -204,7 +204,7 @@ class Watchdog(threading.Thread):
     `line` None: no rank can be queried.
     """
 
-    def __init__(self, line: SideLine | None, progress: Progress, tell: Callable[[Stall | Unasked], object]):
+    def __init__(self, line: SideLine | None, progress: StepProgress, tell: Callable[[Stall | Unasked], object]):
         super().__init__(name="StepMonitor watchdog", daemon=True)
         self.line, self.progress, self.tell = line, progress, tell
         self._closing = threading.Event()
@@ -233,13 +233,13 @@ class Watchdog(threading.Thread):
         if self.line is not None and not self.is_alive():
             self.line.close()
 
-    def hear(self, message: Message, source: tuple[str, int]) -> None:
+    def hear(self, message: SideMessage, source: tuple[str, int]) -> None:
         """Process a message of another rank."""
 
     def look(self, now: float) -> None:
         """Do periodic work, at `now` of the monotonic clock."""
 
-    def _receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
+    def _receive(self, patience_s: float) -> tuple[SideMessage, tuple[str, int]] | None:
         if self.line is None:
             self._closing.wait(patience_s)
             return None
@@ -263,20 +263,22 @@ class Watchdog(threading.Thread):
 class Asker(Watchdog):
     """The watchdog of rank 0, for `size` ranks."""
 
-    def __init__(self, line: SideLine | None, size: int, progress: Progress, tell: Callable[[Stall | Unasked], object]):
+    def __init__(
+        self, line: SideLine | None, size: int, progress: StepProgress, tell: Callable[[Stall | Unasked], object]
+    ):
         super().__init__(line, progress, tell)
         self.size = size
         self._address_of: dict[int, tuple[str, int]] = {}  # of the ranks that said hello
         self._answers: dict[int, State] = {}
         self._next_s = 0.0
 
-    def hear(self, message: Message, source: tuple[str, int]) -> None:
+    def hear(self, message: SideMessage, source: tuple[str, int]) -> None:
         """Process a hello or an answer."""
         if not 0 < message.rank < self.size or self.line is None:
             return
         if message.kind == HELLO:
             self._address_of[message.rank] = source
-            self.line.send(Message(WELCOME, 0), source)
+            self.line.send(SideMessage(WELCOME, 0), source)
         if message.kind == ANSWER:
             self._answers[message.rank] = message.state
 
@@ -304,7 +306,7 @@ class Asker(Watchdog):
             and not self._closing.is_set()
         ):
             for rank in missing:
-                self.line.send(Message(QUESTION, 0), self._address_of[rank])
+                self.line.send(SideMessage(QUESTION, 0), self._address_of[rank])
             again = min(monotonic() + ASK_AGAIN_S, deadline)
             while (left_s := again - monotonic()) > 0 and self._address_of.keys() - self._answers.keys():
                 if found := self._receive(left_s):
@@ -315,7 +317,12 @@ class Answerer(Watchdog):
     """The watchdog of another rank; `address` is where rank 0 listens."""
 
     def __init__(
-        self, line: SideLine | None, rank: int, address: Address | None, progress: Progress, tell: Callable[..., object]
+        self,
+        line: SideLine | None,
+        rank: int,
+        address: Address | None,
+        progress: StepProgress,
+        tell: Callable[..., object],
     ):
         super().__init__(line, progress, tell)
         self.rank, self.address = rank, address
@@ -323,20 +330,20 @@ class Answerer(Watchdog):
         self._hello_at, self._pause_s = 0.0, HELLO_S
         self._asked_at = -1.0
 
-    def hear(self, message: Message, source: tuple[str, int]) -> None:
+    def hear(self, message: SideMessage, source: tuple[str, int]) -> None:
         """Process a welcome or a query of rank 0."""
         if message.rank or self.line is None:
             return
         self._is_welcome |= message.kind == WELCOME
         if message.kind == QUESTION:
             self._asked_at = monotonic()
-            self.line.send(Message(ANSWER, self.rank, self.progress.state()), source)
+            self.line.send(SideMessage(ANSWER, self.rank, self.progress.state()), source)
 
     def look(self, now: float) -> None:
         """Send hellos until welcomed; report a stall that rank 0 does not query."""
         if self.line is not None and self.address and not self._is_welcome and now >= self._hello_at:
             for host in self.address.hosts:
-                self.line.send(Message(HELLO, self.rank), (host, self.address.port))
+                self.line.send(SideMessage(HELLO, self.rank), (host, self.address.port))
             self._hello_at, self._pause_s = now + self._pause_s, min(2 * self._pause_s, LAST_HELLO_S)
         self._tell_end()
         state = self.progress.state()
@@ -346,7 +353,7 @@ class Answerer(Watchdog):
 
 
 def watchdog_of(
-    transport: Transport, local: bool, progress: Progress, tell: Callable[[Stall | Unasked], object]
+    transport: Transport, local: bool, progress: StepProgress, tell: Callable[[Stall | Unasked], object]
 ) -> Watchdog:
     """Return the thread of this rank; called on all ranks, since rank 0 distributes its address. `local`: one node."""
     rank, line = transport.rank, None
