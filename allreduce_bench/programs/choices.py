@@ -7,7 +7,7 @@ if the program itself names that file, and its content is unchanged since the ch
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from math import log2
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..runs.competitor import NATIVE, PIPELINED, WAYS, Competitor
 from ..runs.dtypes import DTYPES
 from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
-from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
+from ..runs.typed_json import JsonError, Rule, at_least, one_of, read_as
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import counted, shell_word
 from .agreement import Shape
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 KIND, VERSION = "allreduce-bench choices", 3
-READ_VERSIONS = (1, 2, 3)  # 1: without placement, 2: without the files of own algorithms
 UNKNOWN, PROGRAM = "unknown", "program"  # PROGRAM: `Allreduce` tried it on the arrays of its calls
 LONGEST_FILE = 16 * 2**20  # bytes
 MOST_RANKS, MOST_ELEMENTS = 2**31, 2**48  # above any realistic value
@@ -82,8 +81,8 @@ class Choice:
     segment: Elements | None = None
     window: Annotated[int, at_least(1, MOST_AHEAD)] | None = None  # messages posted ahead
     placement: Placement = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart; or PROGRAM
-    file: str = field(default="", metadata=LATER)  # that of an algorithm of the user's own
-    sha256: str = field(default="", metadata=LATER)  # of that file
+    file: str = ""  # that of an algorithm of the user's own
+    sha256: str = ""  # of that file
 
     @property
     def size_bytes(self) -> int:
@@ -148,13 +147,9 @@ def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
 
 
 def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Choice]:
-    if (version := content.get("schema_version")) not in READ_VERSIONS or type(version) is not int:
-        readable = ", ".join(map(str, READ_VERSIONS))
-        raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {readable}")
-    found = content.get("choices")
-    if version == 1 and isinstance(found, list):
-        found = [{"placement": UNKNOWN, **one} if isinstance(one, dict) else one for one in found]
-    choices = _checked(path, {"choices": found})
+    if (version := content.get("schema_version")) != VERSION or type(version) is not int:
+        raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {VERSION}: save them again")
+    choices = _checked(path, {"choices": content.get("choices")})
     for choice in choices:
         _refuse_code(path, choice, own)
     return choices

@@ -60,7 +60,7 @@ from .schema import (
     WORKS,
 )
 from .start import Start, slots_of
-from .typed_json import LATER, JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
+from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
 # choices
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
@@ -299,8 +299,7 @@ class Plan:
             help="Also count the joules of a call, in a loop of 1 s of each cell, where nodes count energy and are "
             "this job's alone.",
             condition=True,
-        )
-        | LATER,
+        ),
     )
     cache: Annotated[str, one_of(*CACHES)] = field(
         default="warm",
@@ -657,7 +656,7 @@ class Plan:
 class ImportedPlan(Plan):
     """The plan of imported logs. Logs are ragged: its cells are those of the marks, and none is planned."""
 
-    definitions: dict[str, str] = field(default_factory=dict, metadata=LATER)  # time_definition -> what such a time is
+    definitions: dict[str, str] = field(default_factory=dict)  # time_definition -> what such a time is
 
     def _refuse_ways(self) -> None:
         """Accept any name, as in the logs."""

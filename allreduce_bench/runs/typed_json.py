@@ -17,7 +17,6 @@ from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
-LATER: dict[str, Any] = {"later": True}  # metadata of a field that older files lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")
@@ -73,8 +72,8 @@ NotNegative = Annotated[float, at_least(0)]
 def read_as(kind: type[Kind], value: Any, exact: bool = False) -> Kind:
     """Return the parsed JSON `value` as `kind`.
 
-    Objects may lack fields with a default, and unknown fields are ignored; `exact` objects allow neither, except to
-    lack dataclass fields with the metadata LATER. Raises JsonError, or the ValueError of the outermost object itself.
+    Objects may lack fields with a default, and unknown fields are ignored; `exact` objects allow neither. Raises
+    JsonError, or the ValueError of the outermost object itself.
     """
     return _read(kind, value, exact)
 
@@ -117,7 +116,7 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
-    if missing := sorted(set(all_names if exact else required_names) - set(value) - _later_names(kind)):
+    if missing := sorted(set(all_names if exact else required_names) - set(value)):
         raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
@@ -127,13 +126,6 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
-
-
-def _later_names(kind: Any) -> set[str]:
-    """Return the fields of a dataclass that older files lack; of a named tuple none."""
-    return (
-        {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
-    )
 
 
 def _field_names(kind: Any) -> tuple[list[str], list[str]]:

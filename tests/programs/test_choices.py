@@ -44,7 +44,7 @@ def test_saved_choices_come_back_and_the_nearest_size_counts(saved):
     assert lookup(shape(8), Topology.filled(4, 2)) is None
 
 
-def test_choices_carry_where_vectors_lay_and_those_of_before_do_not_know(tmp_path):
+def test_choices_carry_where_vectors_lay(tmp_path):
     path = tmp_path / "choices.json"
     write_choices(path, [Choice(4, "1x4", 2, "float32", "sum", "ring", "sendrecv", placement="page")])
     content = json.loads(path.read_text())
@@ -55,9 +55,6 @@ def test_choices_carry_where_vectors_lay_and_those_of_before_do_not_know(tmp_pat
     path.write_text(json.dumps(content))
     with pytest.raises(ChoiceError, match="damaged: .*placement"):
         lookup_of(path)
-    former = lookup_of(ROOT / "tests" / "data" / "former" / "choices_1.json")
-    assert former(shape(8), FOUR).candidate.name == "recursive_doubling"
-    assert former(shape(2**24), FOUR).candidate.segment == 4096
 
 
 def test_a_machine_file_predicts(tmp_path):
@@ -82,8 +79,8 @@ def test_the_example_run_says_who_was_the_fastest():
         ("{", "not JSON"),
         ("[]", "holds no choices"),
         (json.dumps({"kind": "allreduce-bench choices", "schema_version": 9, "choices": []}), "of schema 9"),
-        (json.dumps({"kind": "allreduce-bench choices", "schema_version": 1, "choices": [{"ranks": 0}]}), "damaged"),
-        (json.dumps({"kind": "allreduce-bench choices", "schema_version": 1}), "damaged"),
+        (json.dumps({"kind": "allreduce-bench choices", "schema_version": 3, "choices": [{"ranks": 0}]}), "damaged"),
+        (json.dumps({"kind": "allreduce-bench choices", "schema_version": 3}), "damaged"),
     ],
 )
 def test_what_says_nothing_is_refused(tmp_path, content, words):
@@ -115,22 +112,20 @@ def mine(rank, size, topology, count, segment):
 """
 
 
-def saved_own(tmp_path, version: int, **fields: object):
+def saved_own(tmp_path, **fields: object):
     """A choice of `mine`, written by an author of files."""
     path = tmp_path / "own.json"
     one = {**vars(Choice(4, "1x4", 2, "float32", "sum", "mine", "sendrecv")), **fields}
-    if version < 3:
-        del one["file"], one["sha256"]
-    path.write_text(json.dumps({"kind": KIND, "schema_version": version, "choices": [one]}))
+    path.write_text(json.dumps({"kind": KIND, "schema_version": 3, "choices": [one]}))
     return path
 
 
-@pytest.mark.parametrize(("version", "how"), [(2, "algorithm"), (3, "algorithm"), (3, "file")])
-def test_files_of_code_are_never_run(tmp_path, version, how):
+@pytest.mark.parametrize("how", ["algorithm", "file"])
+def test_files_of_code_are_never_run(tmp_path, how):
     code = tmp_path / "mine.py"
     code.write_text(MINE)
     with pytest.raises(ChoiceError, match="choices never"):
-        lookup_of(saved_own(tmp_path, version, **{how: str(code)}))
+        lookup_of(saved_own(tmp_path, **{how: str(code)}))
     assert not (tmp_path / "was_run").exists()
 
 
@@ -140,13 +135,13 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
     own = own_files(algorithms_of([str(code)]).values())
     assert own["mine"].path == str(code) and len(own["mine"].sha256) == 64
     kept = {"file": own["mine"].path, "sha256": own["mine"].sha256}
-    for path in (saved_own(tmp_path, 3, **kept), saved_own(tmp_path, 2)):
+    for path in (saved_own(tmp_path, **kept), saved_own(tmp_path)):
         assert lookup_of(path, own)(shape(8), FOUR).candidate.name == "mine"
         with pytest.raises(ChoiceError, match="is none"):
             lookup_of(path)
     code.write_text(MINE + "# changed")
     with pytest.raises(ChoiceError, match="'mine' was chosen"):
-        lookup_of(saved_own(tmp_path, 3, **kept), own_files(algorithms_of([str(code)]).values()))
+        lookup_of(saved_own(tmp_path, **kept), own_files(algorithms_of([str(code)]).values()))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +164,7 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
 )
 def test_every_field_is_looked_at(tmp_path, fields, words):
     with pytest.raises(ChoiceError, match=words):
-        lookup_of(saved_own(tmp_path, 3, **fields))
+        lookup_of(saved_own(tmp_path, **fields))
 
 
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path):

@@ -51,8 +51,8 @@ def placement(comm: MPI.Comm, place: Path) -> None:
     """That of the file is saved again, and not that of the program."""
     path = place / "choices.json"
     one = {"ranks": comm.size, "layout": "", "count": 100, "dtype": "float64", "op": "sum", "algorithm": "ring"}
-    one |= {"executor": PYTHON, "segment": None, "window": None, "placement": "page"}
-    content = {"kind": "allreduce-bench choices", "schema_version": 2, "choices": [one]}
+    one |= {"executor": PYTHON, "segment": None, "window": None, "placement": "page", "file": "", "sha256": ""}
+    content = {"kind": "allreduce-bench choices", "schema_version": 3, "choices": [one]}
     in_turn(comm, lambda: path.write_text(json.dumps(content)))
     check([choice.placement for choice in settled(comm, path, "auto")] == ["page"], "placement")
 

@@ -139,7 +139,7 @@ def readers(path):
 
     return {
         "plan": (PLAN, Plan.from_json, PlanError),
-        "imported": (PLAN, ImportedPlan.from_json, PlanError),
+        "imported": (PLAN | {"definitions": {}}, ImportedPlan.from_json, PlanError),
         "submission": (SUBMISSION, written("submission.json", lambda: read_submissions(path)), RunError),
         "record": (RECORD, lambda value: read_as(StartRecord, value), JsonError),
         "ended": (

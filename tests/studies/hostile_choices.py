@@ -38,16 +38,14 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def good_choices(version: int = VERSION) -> dict[str, Any]:
-    """What `save` wrote in this or a former version."""
+def good_choices() -> dict[str, Any]:
+    """What `save` writes."""
     choices = [
         Choice(2, "1x2", 2, "float32", "sum", "recursive_doubling", "sendrecv"),
         Choice(2, "1x2", 5_000, "float32", "sum", "ring", "pipelined", 512, 4),
         Choice(2, "1x2", 100_000, "int64", "sum", "native", "native", placement="page"),
     ]
-    lacking = {1: ("placement", "file", "sha256"), 2: ("file", "sha256")}.get(version, ())
-    kept = [{name: value for name, value in asdict(one).items() if name not in lacking} for one in choices]
-    return {"kind": KIND, "schema_version": version, "choices": kept}
+    return {"kind": KIND, "schema_version": VERSION, "choices": list(map(asdict, choices))}
 
 
 def good_machine(place: Path) -> dict[str, Any]:
@@ -79,12 +77,11 @@ def naming_code(place: Path) -> Iterator[bytes]:
         "evil.py\0",
         "~",
     ]
-    for version in (1, 2, VERSION):
-        for name in (*paths, *names):
-            content = good_choices(version)
-            for one in content["choices"]:
-                one |= {"algorithm": name, "executor": "sendrecv"}
-            yield json.dumps(content).encode()
+    for name in (*paths, *names):
+        content = good_choices()
+        for one in content["choices"]:
+            one |= {"algorithm": name, "executor": "sendrecv"}
+        yield json.dumps(content).encode()
     for path in paths:
         for fields in ({"file": path}, {"file": path, "sha256": "0" * 64}, {"file": path, "algorithm": "evil"}):
             content = good_choices()
@@ -96,7 +93,7 @@ def naming_code(place: Path) -> Iterator[bytes]:
 
 def with_other_fields(draw: random.Random, place: Path) -> bytes:
     """Good ones of either kind, of which some value is another one."""
-    content = draw.choice([good_choices(), good_choices(2), good_choices(1), good_machine(place)])
+    content = draw.choice([good_choices(), good_machine(place)])
     here: Any = content
     while True:
         key = draw.choice([*here] if isinstance(here, dict) else range(len(here)))
@@ -109,7 +106,7 @@ def with_other_fields(draw: random.Random, place: Path) -> bytes:
 
 def damaged(draw: random.Random, place: Path) -> bytes:
     """Good ones of either kind, with other bytes."""
-    content = json.dumps(draw.choice([good_choices(), good_choices(1), good_machine(place)])).encode()
+    content = json.dumps(draw.choice([good_choices(), good_machine(place)])).encode()
     for damage in draw.choices(OF_A_FILE, k=draw.randint(1, 3)):
         content = damage(draw, content) if content else content
     return content
@@ -123,7 +120,7 @@ def odd() -> Iterator[bytes]:
     yield from (good.replace("1x2", "[" * 3000).encode(), json.dumps({"kind": KIND}).encode())
     for other in ("allreduce-bench report", ["allreduce-bench choices"], None, "allreduce-bench machine"):
         yield json.dumps(good_choices() | {"kind": other}).encode()
-    for version in (0, 4, 10**300, "2", 2.0, True, [2], None):
+    for version in (0, 2, 4, 10**300, "2", 2.0, True, [2], None):
         yield json.dumps(good_choices() | {"schema_version": version}).encode()
     yield json.dumps(good_choices() | {"choices": [good_choices()["choices"][0]] * 20_000}).encode()
     yield Path(__file__).read_bytes()
