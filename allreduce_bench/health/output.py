@@ -9,11 +9,11 @@ import numpy as np
 
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import counted, three_digits
+from ..units import counted, few, three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, JudgedTable, SettingColumn
 
 # Sentences
-MOST_IN_GROUP = 8  # groups in a sentence
+MOST_NAMED = 8  # nodes or groups in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, unless all are requested
 OF_TOO_FEW = {
     TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
@@ -40,18 +40,17 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     """
     lines = [sentence for result in health.results for sentence in _slow_nodes(result)]
     lines += [_failing_sentence(health, one) for one in health.failing]
-    lines += _cut_lines(_slow_links(health), "slow", every_link) + _cut_lines(
-        _lone_failures(health), "failed", every_link
-    )
+    lines += _cut_lines(_slow_links(health), "slow", every_link)
+    lines += _cut_lines(_lone_failures(health), "failed", every_link)
     lines += [_group_sentence(result) for result in health.results if result.group]
     lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
     can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
     summary = [_summary(health)] if can_tell else []
     if health.cleared:
-        suspects = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
-        lines.append(f"{suspects} slow beside other pairs only, not when measured alone: pairs may share uplinks")
+        suspects = counted(health.cleared, "suspect")
+        lines.append(f"slow beside other pairs only, not when measured alone: {suspects}; pairs may share uplinks")
     if health.left:
-        lines.append(f"{_pairs(health.left)} not measured")
+        lines.append(f"not measured: {counted(health.left, 'pair')}")
     return [*summary, *lines, *([OF_TOO_FEW[health.unknown]] if health.unknown else [])]
 
 
@@ -60,7 +59,7 @@ def _summary(health: Health) -> str:
     bad, links, failed = health.bad_nodes, len(slow_links(health)), len(health.lone_failures)
     parts = []
     if bad:
-        parts.append(f"{_counted(len(bad), 'bad node')}: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}")
+        parts.append(f"{counted(len(bad), 'bad node')}: {few(bad, MOST_NAMED)}")
     parts += [
         f"{len(result.group)} nodes form a slow group in {result.table.name}"
         for result in health.results
@@ -69,7 +68,7 @@ def _summary(health: Health) -> str:
     if not links and not any(result.slow_nodes or result.group for result in health.results):
         scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
         parts.append(f"{scope} node and no link is slower than its peers by {health.threshold:.0%} or more")
-    if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
+    if counts := [counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
         parts.append(", ".join(counts))
     return ". ".join(parts)
 
@@ -89,10 +88,6 @@ def _cut_lines(lines: list[str], kind: str, every_link: bool) -> list[str]:
     if every_link or more <= 0:
         return lines
     return [*lines[:MOST_LINKS], f"{more} more {kind} link{'s' * (more > 1)}; --all names every link"]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _slow_nodes(result: JudgedTable) -> list[str]:
@@ -152,9 +147,9 @@ def _lone_failures(health: Health) -> list[str]:
 
 def _group_sentence(result: JudgedTable) -> str:
     names = [result.table.nodes[node] for node in result.group]
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return (
-        f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others ({shown}); "
+        f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others "
+        f"({few(names, MOST_NAMED)}); "
         "so many are rather a group, such as the nodes below one switch, so no node or link is named"
     )
 
@@ -168,11 +163,11 @@ def _block_sentences(health: Health) -> list[str]:
     lines = []
     for (members, alone), results in tests_of.items():
         nodes, names = results[0].table.nodes, ", ".join(result.table.name for result in results)
-        groups = "; ".join(f"{compress([nodes[node] for node in of])} ({len(of)})" for of in members[:MOST_IN_GROUP])
-        more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
+        named = (f"{compress([nodes[node] for node in of])} ({len(of)})" for of in members)
+        groups = few(named, MOST_NAMED, comma="; ", more="; {more} more")
         ratios = [result.blocks.far_ratio for result in results]
         lines.append(
-            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take "
+            f"{names}: {len(members)} groups of nodes: {groups}; pairs between groups take "
             f"{_range_words(ratios)} times as long as those within: racks or switches, not nodes; each pair is judged "
             "by the pairs of its groups"
         )
@@ -198,10 +193,6 @@ def _setting_sentence(setting: SettingColumn) -> str:
 def _range_words(values: Sequence[float]) -> str:
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
-
-
-def _pairs(number: int) -> str:
-    return "1 pair is" if number == 1 else f"{number} pairs are"
 
 
 def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:

@@ -311,10 +311,8 @@ def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ
 
 def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
     """Open an interactive shell on host h1 of a new lab and return its exit status. Raises as `run_in_lab`."""
-    with (
-        room(rates_bytes_per_s) as made,
-        _handle_signals(lambda number: None),
-    ):  # the terminal also interrupts the shell
+    # the terminal also interrupts the shell
+    with room(rates_bytes_per_s) as made, _handle_signals(lambda number: None):
         process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
         return _exit_status(process.wait(), made)
 

@@ -184,7 +184,7 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
         f"{len(costs.hosts)} hosts"
     )
     click.echo("\n".join([title, *_table(found, costs), ""]))
-    echo_wrapped([*_sentences(found[-1], costs, map_ is not None)])
+    echo_wrapped(_sentences(found[-1], costs, map_ is not None))
     _write(found, output, format_, title)
 
 
@@ -227,41 +227,21 @@ def _ratio(order: PredictedOrder, first: PredictedOrder) -> float:
 
 
 def _sentences(chosen: PredictedOrder, costs: MessageCosts, is_map: bool) -> list[str]:
-    broken = int(np.count_nonzero(costs.broken)) // 2
-    pairs = few((f"{one} and {other}" for one, other in chosen.broken), MOST_NAMED, comma="; ")
-    return [
-        "Predicted in lockstep: a round ends with its last message, and messages of one host share its link.",
-        *(
-            [
-                (
-                    f"Nothing was measured: for each level of switches a message is assumed to take {PER_LEVEL:g} "
-                    "times as long."
-                )
-            ]
-            if is_map
-            else []
-        ),
-        *(
-            [f"The unit of {costs.of} is not known: times are compared only."]
-            if not costs.in_seconds and not is_map
-            else []
-        ),
-        *(
-            [f"{costs.estimated} pairs were not measured: each is taken to be as slow as its slower host."]
-            if costs.estimated
-            else []
-        ),
-        *(
-            [f"In this order messages go between hosts that cannot talk: {pairs}. No order without them was found."]
-            if chosen.broken
-            else []
-        ),
-        *(
-            [f"No message goes between hosts that cannot talk (pairs: {broken})."]
-            if broken and not chosen.broken
-            else []
-        ),
-    ]
+    """Return what the costs lack, and which hosts cannot talk."""
+    said = []
+    if is_map:
+        said.append(f"Nothing was measured: a message is taken to need {PER_LEVEL:g} times as long for each level.")
+    elif not costs.in_seconds:
+        said.append(f"The unit of {costs.of} is not known: times are compared only.")
+    if costs.estimated:
+        said.append(f"{costs.estimated} pairs were not measured: each is taken to be as slow as its slower host.")
+    if chosen.broken:
+        pairs = few((f"{one} and {other}" for one, other in chosen.broken), MOST_NAMED, comma="; ")
+        said.append(f"In this order hosts that cannot talk exchange messages: {pairs}. No order without was found.")
+    elif costs.broken.any():
+        broken = int(np.count_nonzero(costs.broken)) // 2
+        said.append(f"No message goes between hosts that cannot talk (pairs: {broken}).")
+    return said
 
 
 def _write(found: Sequence[PredictedOrder], output: Path | None, format_: str, title: str) -> None:

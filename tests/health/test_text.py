@@ -84,8 +84,8 @@ def test_a_group_and_what_is_left_or_cleared():
     assert "3 nodes" in told and "group in latency" in told
     assert "latency: 3 of 9 nodes" in said[0] and "others (n0, n1, n2)" in said[0]
     assert said[1:] == [
-        "2 suspects were slow beside other pairs only, not when measured alone: pairs may share uplinks",
-        "1 pair is not measured",
+        "slow beside other pairs only, not when measured alone: 2 suspects; pairs may share uplinks",
+        "not measured: 1 pair",
     ]
 
 
