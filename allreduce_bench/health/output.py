@@ -10,7 +10,8 @@ import numpy as np
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, few, three_digits
-from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, JudgedTable, SettingColumn
+from .failed_pairs import FailingNode
+from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, Health, JudgedTable, SettingColumn
 
 # Sentences
 MOST_NAMED = 8  # nodes or groups in a sentence

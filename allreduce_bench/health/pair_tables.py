@@ -22,8 +22,9 @@ from ..importers.row import LogError
 from ..runs.files import read_given
 from ..runs.start import HOST, compress, expand
 from ..units import counted, printable
-from .judgement import PairTable, SettingColumn, robust_sd, tables_of_rows
-from .pairs import PairFolder, PairRow, failed_pairs
+from .judgement import PairTable, SettingColumn, tables_of_rows
+from .pair_folder import PairFolder, PairRow, failed_pairs
+from .polish import robust_sd
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096

@@ -25,7 +25,8 @@ from ..runs.rows import RunError
 from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing
-from .pairs import ROUND_TRIPS, WARM_UPS, CheckSettings, Order, PairFolder, PairRow, second_round
+from .pair_folder import CheckSettings, PairFolder, PairRow
+from .rounds import ROUND_TRIPS, WARM_UPS, Order, second_round
 
 # Tags of messages
 READY, DATA = 1, 2  # between partners

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.judgement import chance_of_failures, failing_nodes, unexplained_failures
+from allreduce_bench.health.failed_pairs import chance_of_failures, failing_nodes, unexplained_failures
 
 
 def pairs_of(nodes: int) -> set[frozenset[str]]:

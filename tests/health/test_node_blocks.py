@@ -6,7 +6,8 @@ import health_power
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import NO_BLOCKS, PairTable, find_blocks, judge_table, levels
+from allreduce_bench.health.blocks import NO_BLOCKS, find_blocks, levels
+from allreduce_bench.health.judgement import PairTable, judge_table
 
 NOISE = 0.05
 CLEAN = health_power.Fault("clean")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.health.judgement import PairTable, confirm_suspects, judge_table, pairs_to_repeat, tables_of_rows
-from allreduce_bench.health.pairs import PairRow
+from allreduce_bench.health.pair_folder import PairRow
 
 NODES = tuple(f"n{number}" for number in range(1, 10))
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from allreduce_bench.health.check import judge_folder, judge_rows
-from allreduce_bench.health.pairs import CheckSettings, PairFolder, PairRow
+from allreduce_bench.health.pair_folder import CheckSettings, PairFolder, PairRow
 
 NODES = tuple(f"n{number}" for number in range(1, 9))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.health.pairs import CheckSettings, PairFolder, PairRow, failed_pairs, whole_pairs
+from allreduce_bench.health.pair_folder import CheckSettings, PairFolder, PairRow, failed_pairs, whole_pairs
 from allreduce_bench.runs.rows import RunError
 
 ASKED = CheckSettings(("n1", "n2", "n3"), small_repetitions=1, large_repetitions=1)

@@ -11,7 +11,7 @@ from interpreters import FULL, in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
+from allreduce_bench.health.pair_folder import PairFolder, failed_pairs, whole_pairs
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 RANK_VARIABLES = (b"OMPI_COMM_WORLD_RANK=2", b"PMI_RANK=2")
@@ -72,8 +72,8 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
 TWO_ROUNDS = """
 import sys
 from allreduce_bench.cli import main
-from allreduce_bench.health import check, pairs
-pairs.MOST_FOR_ALL = check.MOST_FOR_ALL = 3
+from allreduce_bench.health import check, pair_launch, rounds
+rounds.MOST_FOR_ALL = pair_launch.MOST_FOR_ALL = check.MOST_FOR_ALL = 3
 main(sys.argv[1:])
 """
 

@@ -4,11 +4,10 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.pairs import (
+from allreduce_bench.health.pair_folder import CheckSettings, PairRow
+from allreduce_bench.health.rounds import (
     MOST_FOR_ALL,
-    CheckSettings,
     Order,
-    PairRow,
     circle_rounds,
     estimate_s,
     neighbour_round,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from places import DATA
 
-from allreduce_bench.health.judgement import failing_nodes, judge_table
+from allreduce_bench.health.failed_pairs import failing_nodes
+from allreduce_bench.health.judgement import judge_table
 from allreduce_bench.health.pair_tables import read_failed_pairs, read_pair_tables
 from allreduce_bench.importers.row import LogError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import (
+from allreduce_bench.health.polish import (
     LEAST_SD,
     link_z,
     median_polish,

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from places import DATA
 
 from allreduce_bench.cli import main
-from allreduce_bench.health.pairs import Asked, PairFolder, PairRow
+from allreduce_bench.health.pair_folder import CheckSettings, PairFolder, PairRow
 from allreduce_bench.runs.rank_order import parse_order
 
 NODES = ("h1", "h2", "h3", "h4")
@@ -18,7 +18,7 @@ RACKS = "h1 left\nh2 right\nh3 left\nh4 right\n"
 def check(tmp_path):
     """A check of four nodes in two racks, of which h1 and h4 cannot talk."""
     folder = PairFolder(tmp_path / "check")
-    folder.begin(Asked(NODES, small_repetitions=1, large_repetitions=1))
+    folder.begin(CheckSettings(NODES, small_repetitions=1, large_repetitions=1))
     number = 0
     for place, one in enumerate(NODES):
         for other in NODES[place + 1 :]:

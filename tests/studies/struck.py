@@ -18,7 +18,7 @@ from places import RANK_PROGRAMS
 from read_calls import calls_of
 from striking import Way
 
-from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
+from allreduce_bench.health.pair_folder import PairFolder, failed_pairs, whole_pairs
 from allreduce_bench.programs.choices import KIND as CHOICES
 from allreduce_bench.runs.folder import RunFolder, alternated_names, key_of
 from allreduce_bench.runs.rows import RunError
