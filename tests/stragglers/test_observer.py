@@ -8,8 +8,8 @@ import pytest
 from allreduce_bench.stragglers.monitor import observer
 from allreduce_bench.stragglers.monitor.blocks import Block
 from allreduce_bench.stragglers.monitor.observer import MonitoredJob, Observer
-from allreduce_bench.stragglers.monitor.output import too_little_sentence
 from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
+from allreduce_bench.stragglers.monitor.words import too_little_sentence
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
 SLOW = Alert("slow", 1, 10, 0.12, 9.0, np.int64(0))

@@ -16,9 +16,9 @@ from shown_commands import blocks
 
 import allreduce_bench
 from allreduce_bench.stragglers.monitor import step_monitor
-from allreduce_bench.stragglers.monitor.output import UNFINISHED, too_little_sentence
 from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
 from allreduce_bench.stragglers.monitor.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.words import UNFINISHED, too_little_sentence
 from allreduce_bench.stragglers.step_alarm import TooLittle
 
 RANKS = (1, 2, 3, 4, 5, 8)

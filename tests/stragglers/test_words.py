@@ -1,6 +1,7 @@
 """What is said, word for word."""
 
-from allreduce_bench.stragglers.monitor.output import (
+from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
+from allreduce_bench.stragglers.monitor.words import (
     alert_sentence,
     alert_sentences,
     namer,
@@ -8,7 +9,6 @@ from allreduce_bench.stragglers.monitor.output import (
     too_little_sentence,
     unasked_sentence,
 )
-from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
 SINCE = "since step "

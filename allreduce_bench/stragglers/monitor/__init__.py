@@ -2,5 +2,5 @@
 
 In: calls of `ready()` and `step()` on each rank. Out: alerts, sentences, lines of JSON and a textfile for Prometheus.
 Read in this order: `step_monitor`, `transport` (carries rows; `mpi_transport`, `torch_transport`, `transport_of_comm`),
-`blocks` (clocks and steps), `observer` (judges them), `output` (sentences and files), `watchdog` (detects stalls).
+`blocks` (clocks and steps), `observer` (judges them), `words` (what it says), `output` (files), `watchdog` (stalls).
 """

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
-from . import output
+from . import words
 from .blocks import Block
 from .output import Metrics, OutputThread, now, warn
 from .watchdog import Stall, Unasked
@@ -40,7 +40,7 @@ class Observer:
         self, job: MonitoredJob, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None
     ):
         self.job, self.on_alert = job, on_alert
-        self.name = output.namer(job.node_of, job.nodes, job.devices)
+        self.name = words.namer(job.node_of, job.nodes, job.devices)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
         last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
@@ -62,10 +62,10 @@ class Observer:
             alerts = [self._place_alert(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
         if self.job.rank == 0:
             if self._says_ready and not has_ready and len(self.job.node_of) > 1:
-                warn(output.NO_READY)
+                warn(words.NO_READY)
             self._says_ready = has_ready
             self._count(block, has_ready, alerts)
-            for sentence in output.alert_sentences(alerts, self.name):
+            for sentence in words.alert_sentences(alerts, self.name):
                 warn(sentence)
             self._write(block, has_ready, alerts)
         for alert in alerts if self.on_alert else ():
@@ -74,8 +74,8 @@ class Observer:
     def tell(self, fact: Stall | Unasked) -> None:
         """Report a fact of a watchdog, in its thread; an exception of `on_alert` is reported in one line."""
         if isinstance(fact, Unasked):
-            return warn(output.unasked_sentence(fact, self.name))
-        warn(output.stall_sentence(fact, self.name))
+            return warn(words.unasked_sentence(fact, self.name))
+        warn(words.stall_sentence(fact, self.name))
         self.metrics.stalled = not fact.is_over
         self.metrics.alerts["stall"] += not fact.is_over
         if self._output:
@@ -90,10 +90,10 @@ class Observer:
     def close(self, *, complete: bool, raised: str) -> None:
         """Finish. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or empty."""
         if self.job.rank == 0 and not complete and not raised:
-            warn(output.UNFINISHED)
+            warn(words.UNFINISHED)
         little = self._too_little() if self.job.rank == 0 and complete else None
         if little:
-            warn(output.too_little_sentence(little))
+            warn(words.too_little_sentence(little))
         if self._output:
             end: dict[str, object] = {
                 "steps": self.metrics.steps,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...units import parse_duration, printable
-from . import output
+from . import words
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import MonitoredJob, Observer
 from .output import warn
@@ -118,7 +118,7 @@ class StepMonitor:
         if self._is_watching:
             self._is_watching = False
             self._watchdog.close()
-            self._observer.close(complete=False, raised=output.LOST)
+            self._observer.close(complete=False, raised=words.LOST)
 
     def _begin(self, transport: Transport) -> None:
         """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
@@ -129,7 +129,7 @@ class StepMonitor:
         ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
-            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: output.MOST_NAMED]))
+            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
             raise StepMonitorError(f"StepMonitor: every must be the same on all ranks, and is {values}")
         kernels = [its.kernel or f"rank {rank}" for rank, its in enumerate(ranks)]
         self._leader_of = [kernels.index(kernel) for kernel in kernels]
@@ -158,7 +158,7 @@ class StepMonitor:
         progress = self._progress
         if progress.is_ready and not self._is_twice_told:
             self._is_twice_told = True
-            warn(output.twice_sentence(progress.steps, self._transport.rank))
+            warn(words.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
             raise StepMonitorError(
                 f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"
