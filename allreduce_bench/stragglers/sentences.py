@@ -37,9 +37,9 @@ from .verdict import (
 MOST_NAMED = 4  # suspects in a sentence
 MOST_ROWS = 16  # suspects in the table
 MOST_NODES = 4  # of a group that are named
-TABLE_HEAD = ("suspect", "late", "of a step", "when", "costs", "in all", "cause")
+TABLE_HEAD = ("suspect", "late", "of a step", "costs", "in all", "cause", "when")
 ALWAYS = "in all steps"
-LEFT_OUT_COLUMNS = (5, 2, 6)  # columns, in this order, where a screen is narrow
+LEFT_OUT_COLUMNS = (4, 2, 5)  # columns, in this order, where a screen is narrow
 MINUTE_S, HOUR_S = 60.0, 3600.0
 
 # Why nobody is named
@@ -425,10 +425,10 @@ def suspect_rows(judged: JudgedArrivals) -> list[list[str]]:
             name_of(suspect, judged.arrivals),
             format_time(suspect.slower_by * judged.report.undisturbed_s),
             percent(suspect.slower_by),
-            when_words(suspect, judged),
             percent(suspect.cost_share),
             _duration(suspect.saved_s) if suspect.saved_s else "0",
             "yes" if suspect.is_cause else "no",
+            when_words(suspect, judged),
         ]
         for suspect in judged.report.suspects[:MOST_ROWS]
     ]
@@ -445,6 +445,6 @@ def suspect_table(judged: JudgedArrivals, screen: Screen) -> list[str]:
     rows = suspect_rows(judged)
     if not rows:
         return []
-    columns: list[Column] = columns_of([list(TABLE_HEAD), *rows], left=(0, 3, 6), left_out=LEFT_OUT_COLUMNS)
+    columns: list[Column] = columns_of([list(TABLE_HEAD), *rows], left=(0, 5, 6), text=6, left_out=LEFT_OUT_COLUMNS)
     left = left_words(judged)
     return [*fitted(columns, screen, "--format json"), *([f"and {left}; --format json has every one"] if left else [])]

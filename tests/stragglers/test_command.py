@@ -88,7 +88,7 @@ def test_bad_traces_are_one_sentence(tmp_path):
 
 def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
     def edit(rank, document):
-        document["host_name"] = "n\x1b[31m\n<b>"
+        document["host_name"] = f"n\x1b[31m\n<b>{rank % 2}"
         document["traceEvents"][0]["name"] = "\x1b"
 
     said = run(*write_traces(tmp_path, edit)).output

@@ -150,7 +150,7 @@ def test_groups_are_told_by_their_nodes():
         "(ranks 32-63), which costs "
     )
     (row,) = suspect_rows(one)
-    assert row[:4] == ["nodes n0, n1, n2, n3 (ranks 0-31)", "299 ms", "29.9 %", "in all steps"]
+    assert row[:3] == ["nodes n0, n1, n2, n3 (ranks 0-31)", "299 ms", "29.9 %"] and row[-1] == "in all steps"
     many = judge_arrivals("", synthetic_arrivals(64, 300, 1, slow=slow, ranks_per_node=4))
     assert "groups: nodes n0, n1, n2, n3, 4 more (ranks 0-31) are" in verdict_sentences(many)[0]
 
@@ -173,7 +173,7 @@ def test_a_rank_that_is_late_at_times_is_told_as_such():
         "in every 23rd step",
     ]
     (row,) = suspect_rows(one)
-    assert row[1] == "285 ms" and row[3] == "in every 10th step"
+    assert row[1] == "285 ms" and row[-1] == "in every 10th step"
 
 
 def test_the_last_of_a_wide_field_is_told_as_such():
@@ -201,7 +201,7 @@ def test_at_most_four_suspects_are_named_and_the_rest_counted():
     eight = tuple(suspect._replace(ranks=(rank,)) for rank in range(8))
     one = one._replace(report=one.report._replace(suspects=eight, silence=""))
     assert len(one.report.suspects) == 8 and not one.report.causes
-    assert "rank 3 on node n0 and 4 more are late, but not called causes" in verdict_sentences(one)[0]
+    assert "rank 3 on node n1 and 4 more are late, but not called causes" in verdict_sentences(one)[0]
 
 
 def test_of_two_ranks_the_other_one_is_the_reference():

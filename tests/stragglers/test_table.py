@@ -10,7 +10,7 @@ from allreduce_bench.tables import Screen
 def test_a_row_shows_the_figures_of_its_suspect():
     one = judgement(steps=400, from_step=240, by=0.2)
     (suspect,), (row,) = one.report.suspects, suspect_rows(one)
-    who, late, share, when, cost, _, cause = row
+    who, late, share, cost, _, cause, when = row
     assert len(row) == len(TABLE_HEAD) and who == "rank 5 on node n1" and cause == "yes"
     assert late.endswith(" ms") and share == f"{100 * suspect.slower_by:.3g} %" and when.startswith("since step 24")
     assert cost == f"{100 * suspect.cost_share:.3g} %"
