@@ -56,7 +56,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _command_of(context: click.Context | None) -> str:
-    """Return the command, such as `lab ping`; empty: none."""
+    """Return the command, such as `lab run`; empty: none."""
     names: list[str] = []
     while context is not None and context.parent is not None:
         names.insert(0, context.command.name or "")

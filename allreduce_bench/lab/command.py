@@ -1,33 +1,24 @@
 """`lab`: commands over virtual hosts in this machine; and the part of the demo that measures their links."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from ..cli.sections import examples
 from ..cli.types import RATES, OneLineError, errors_in_one_line, talk
-from ..launching.find import find_launcher, mpirun_command
-from ..launching.layout import ranks_on_same_cores
-from ..machine.virtual_hosts import bucket_nbytes, describe
-from ..measuring.startup import thread_level
+from ..machine.virtual_hosts import describe
 from ..models.alpha_beta import BETA, BETWEEN
 from ..models.model import Model, price_of
 from ..runs.folder import RunFolder
-from ..runs.start import Start
-from ..units import format_time
 from .lab import (
     DEFAULT_RATE,
     MOST_HOSTS,
     PAYLOAD_SHARE,
-    add_lab,
     enter_lab,
-    lab_around,
     rates_of_hosts,
     refuse_lab_in_lab,
     shell_in_lab,
@@ -55,7 +46,6 @@ def measure_lab(folder: Path) -> RunFolder | None:
     if status or not (folder / "run.json").exists():
         talk("the run over virtual hosts failed; the rest of the demo is complete")
         return None
-    _run("lab", "ping", "--rate", RATE)
     _run("fit", str(folder))
     return RunFolder(folder)
 
@@ -91,52 +81,6 @@ def _name(model: Model) -> str:
     return model.competitor + (f" as {model.priced_as}" if model.priced_as != model.algorithm else "")
 
 
-# Commands `lab run`, `lab shell` and `lab ping`; `ping` measures the latency and the rate of a link
-
-
-PATIENCE_S = 120.0
-
-
-class Ping(NamedTuple):
-    """Times of a ping-pong in seconds: half the round trip of a short and of a long message, and a short exchange."""
-
-    short_s: float
-    exchange_s: float
-    long_s: float
-    long_nbytes: int
-
-
-def measure() -> Ping:
-    """Send messages to and fro between the first two hosts of the lab around this process.
-
-    Raises LaunchError, OneLineError where the launcher fails.
-    """
-    start = add_lab(Start(ranks_per_node=1), os.environ)
-    command = mpirun_command(find_launcher(start), 2, start, [sys.executable, "-m", "allreduce_bench.lab.pingpong"])
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": thread_level("auto", ranks_on_same_cores(2, start))}
-    result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
-    if result.returncode or not lines:
-        said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
-        raise OneLineError(f"lab ping: the launcher failed: {said}", exit_code=1)
-    found = json.loads(lines[-1])
-    (_, short_s), (long_nbytes, long_s) = sorted(
-        (int(size_bytes), time_s) for size_bytes, time_s in found["message"].items()
-    )
-    (exchange_s,) = found["exchange"].values()
-    return Ping(short_s=short_s, exchange_s=exchange_s, long_s=long_s, long_nbytes=long_nbytes)
-
-
-def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
-    """Return `ping-pong: 8 B take 31.0 us one way, …`; the rate excludes the token bucket's initial burst."""
-    rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
-    return (
-        f"ping-pong: 8 B take {format_time(found.short_s)} one way, {format_time(found.exchange_s)} both ways at once "
-        f"(a step, alpha); 1 MiB goes at {rate * 8e-06:.4g} Mbit/s, {rate / rate_bytes_per_s:.1%} of the link's rate "
-        f"(headers leave {PAYLOAD_SHARE:.1%})"
-    )
-
-
 # Commands of the lab
 
 
@@ -161,7 +105,6 @@ def _host_options(command: Callable) -> Callable:
     epilog=examples(
         "lab run -- run -a ring,native --sizes 8,64K,8M",
         "lab shell --hosts 3 --rate 50mbit",
-        "lab ping --rate 100mbit",
     )
 )
 def lab() -> None:
@@ -210,22 +153,3 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
     refuse_lab_in_lab()
     talk(f"a shell on h1 of {describe(rates)}; 'exit' ends them")
     context.exit(shell_in_lab(rates, [os.environ.get("SHELL", "bash")], os.environ))
-
-
-@lab.command(epilog=examples("lab ping --rate 100mbit"))
-@click.option("--rate", type=RATES, default=DEFAULT_RATE, show_default=True, help="Rate of each host's link.")
-@click.pass_context
-@errors_in_one_line
-def ping(context: click.Context, rate: tuple[float, ...]) -> None:
-    """Measure the time of a message between two virtual hosts by a ping-pong over MPI.
-
-    8 B are sent one way (half a round trip) and both ways at once, as in a step of an algorithm: the latency alpha to
-    compare with that of `fit`. 1 MiB shows the rate of the link.
-    """
-
-    around = lab_around(os.environ)
-    if around is None:
-        context.exit(enter_lab(rates_of_hosts(2, rate), ["lab", "ping"]))
-    else:
-        slowest = min(each for each in around.rates_bytes_per_s[:2] if each)
-        click.echo(ping_sentence(measure(), slowest))

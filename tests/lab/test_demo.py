@@ -23,13 +23,10 @@ def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
 @pytest.mark.usefixtures("needs_lab")
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, tmp_path):
-    """The ping-pong between them is that of `test_ping.py`."""
-    run, asked = command._run, []
-    monkeypatch.setattr(command, "_run", lambda *words: asked.append(words) or (words[0] != "lab" and run(*words)))
     monkeypatch.setattr(command, "HOSTS", 3)
     monkeypatch.setattr(command, "RUN_OPTIONS", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
     monkeypatch.setattr(command, "REPETITIONS", ("--launches", "1", "--iters", "3"))
     folder = command.measure_lab(tmp_path / "lab")
     said = capfd.readouterr()
     assert folder is not None and len(folder.plan().start.virtual_rates_bytes_per_s) == 3
-    assert ("lab", "ping", "--rate", command.RATE) in asked and "80590 ps/byte" in said.err
+    assert "80590 ps/byte" in said.err

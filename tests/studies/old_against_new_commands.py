@@ -12,7 +12,7 @@ STEP = "resnet50 --compute 100ms --alpha 20us --bandwidth 10Gbit"
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 
 HELP = """
-doctor, demo, run, lab, lab run, lab ping, lab shell, exec, show, report, compare, stragglers, import,
+doctor, demo, run, lab, lab run, lab shell, exec, show, report, compare, stragglers, import,
 fit, predict, workload, submit, status, collect, health, list, explain, verify
 """
 GOOD = f"""
@@ -206,7 +206,6 @@ run --resume -o runs/half_plan
 run -n 100000
 run --withn 2m
 lab run --hosts 99 -- run
-lab ping --rate fast
 exec -n 1 -- nosuchprogram
 exec -- true
 doctor --slurm --no-launch
