@@ -12,7 +12,7 @@ from ..robust import NORMAL_MAD
 from .polish import LEAST_SD, pairs_of
 
 FEWEST_FOR_BLOCKS = 8  # with fewer, blocks are not looked for
-LEAST_KNOWN = 0.5  # of the pairs, likewise
+LEAST_KNOWN = 0.5  # of the pairs: with fewer, too
 FEWEST_IN_BLOCK = 4  # two or three nodes may be near each other by chance, as beside a neighbour's load
 LEAST_NEAR = float(np.log(1.1))  # least step between near and far pairs, a logarithm
 SEPARATED = 5.0  # robust standard deviations / sqrt(s - 1) by which the pairs of a block of s nodes are near
@@ -157,7 +157,7 @@ def _levels(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _step(table: np.ndarray, of_node: np.ndarray) -> float:
-    """Return the step from the median of near pairs to that of far ones, a logarithm; NaN: either has no known pair."""
+    """Return the step from the median near pair to the median far pair, a logarithm; NaN: none is known."""
     is_near = (of_node[:, None] == of_node) & (of_node >= 0)
     is_far = (of_node[:, None] != of_node) & (of_node >= 0) & (of_node[:, None] >= 0)
     far, near = (table[pairs] for pairs in (is_far, is_near & ~np.eye(len(table), dtype=bool)))

@@ -135,7 +135,7 @@ def _prepare_check(
 def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     """Return two nodes or more: of --hosts, else of the check in `output`, else of the lab or the job around this.
 
-    In a lab or a job that lacks nodes of the check, those that are there. Raises OneLineError, RunError, ValueError.
+    In a lab or a job that lacks nodes of the check, the nodes there. Raises OneLineError, RunError, ValueError.
     """
     folder = PairFolder(output)
     kept = [*folder.asked().nodes] if not hosts and folder.asked_json.exists() else []
@@ -182,7 +182,7 @@ def _judge_check(check: "PairCheck", silent: dict[str, str], threshold: float) -
 
 
 def _repeat_suspects(check: "PairCheck", found: Health) -> Health:
-    """Measure the suspects again, each pair alone, and clear those that are not slow then."""
+    """Measure the suspects again, each pair alone, and clear who is not slow then."""
 
     repeated = pairs_to_repeat(found.results)
     if not repeated:

@@ -37,7 +37,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
         "health --print-exclude",
     ),
 )
-@click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n[1-4] [default: those of the Slurm job].")
+@click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n[1-4] [default: the nodes of the Slurm job].")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder of the check [default: results/DATE_health]."
 )
@@ -105,7 +105,7 @@ def health(
 
 
 def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) -> None:
-    """Raise OneLineError for options of measuring beside those of tables, and for two results on stdout."""
+    """Raise OneLineError for options of measuring beside options of tables, and for two results on stdout."""
     if has_two_results:
         raise OneLineError("--print-exclude prints names only; leave it or --format json out")
     names = OF_MEASURING if table else OF_TABLES

@@ -1,4 +1,4 @@
-"""Failed pairs of nodes: the nodes that are in more of them than chance explains."""
+"""Failed pairs of nodes: the nodes that have more than chance explains."""
 
 from collections.abc import Iterable, Mapping
 from math import comb
@@ -11,10 +11,10 @@ class FailingNode(NamedTuple):
     """A node that is in too many failed pairs."""
 
     node: str
-    failed: int  # pairs of it that failed
-    tried: int  # pairs of it that were tried
+    failed: int  # its pairs that failed
+    tried: int  # its pairs that were tried
     all_failed: int  # failed pairs of all nodes
-    expected: float  # failed pairs of it by chance
+    expected: float  # its failed pairs by chance
     p_value: float  # probability that as many or more fail by chance, times the nodes; at most 1
 
 

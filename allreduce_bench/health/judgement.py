@@ -44,7 +44,7 @@ class PairTable(NamedTuple):
     name: str  # latency, bandwidth, or what a foreign table calls it
     nodes: tuple[str, ...]
     log_time: np.ndarray  # float64 [source, dest]: natural logarithm of seconds, or of 1 over a rate; NaN: missing
-    unit: str  # of the values for people: us, GB/s, or that of a foreign table
+    unit: str  # of the values for people: us, GB/s, or the unit of a foreign table
     is_rate: bool  # values are rates
     factor: float = 1.0  # from seconds, or a rate, to the unit
     log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: unknown
@@ -78,7 +78,7 @@ class JudgedTable(NamedTuple):
     is_judged: bool = True  # False: too few nodes, or the test is not judged
 
     def node_ratio(self, node: int) -> float:
-        """Return the times of its pairs over those of the other nodes."""
+        """Return the times of its pairs over the times of the other nodes."""
         return exp(self.polished.node_effect[node])
 
     def link_ratio(self, pair: tuple[int, int]) -> float:
@@ -132,7 +132,7 @@ class _Parts(NamedTuple):
 def _find_slow_nodes(
     symmetric: np.ndarray, least: np.ndarray, known: np.ndarray, threshold: float
 ) -> tuple[_Parts, list[int]]:
-    """Return the slow nodes: those of the whole table, then those that appear once these are left out, and so on.
+    """Return the slow nodes of the whole table, then the nodes that are slow once these are left out, and so on.
 
     The nodes left out stay a minority.
     """
@@ -155,7 +155,7 @@ def _slow_nodes_of(parts: _Parts, known: np.ndarray, threshold: float) -> list[i
 
 
 def _alike_nodes(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
-    """Return those that are as slow as their median, within the threshold: a switch slows its nodes alike."""
+    """Return the slow nodes near their median, within the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
 
@@ -164,7 +164,7 @@ def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tu
     """Find so many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
 
     By the quartile of a node's pairs, which is slow only if hardly any partner is fast with it: two levels of
-    quartiles, and pairs of slow nodes with each other as slow as those with fast ones, unlike those of a rack.
+    quartiles, and pairs of slow nodes with each other as slow as pairs with fast ones, unlike the pairs of a rack.
     """
     known = np.count_nonzero(~np.isnan(symmetric), axis=1)
     present = np.flatnonzero(known)

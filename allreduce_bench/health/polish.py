@@ -58,7 +58,7 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
 def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
     """Polish a table without the nodes `left_out`, whose effects then follow from their pairs with the others.
 
-    So slow nodes do not mask one that is slightly slow: the spread of effects is that of the others.
+    So slow nodes do not mask one that is slightly slow: the spread is of the effects of the others.
     """
     table = np.array(log_matrix, dtype=np.float64)
     np.fill_diagonal(table, np.nan)
@@ -110,10 +110,10 @@ def residual_sd(polished: Polished) -> float:
 
 
 def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
-    """Return a node's effect over those of the others, float64 [node], in standard deviations.
+    """Return a node's effect over the effects of the others, float64 [node], in standard deviations.
 
-    The standard deviation is that of the effects, without the nodes `left_out`, but at least that of medians of
-    residuals of equal nodes: few nodes may agree by chance.
+    The standard deviation is of the effects without the nodes `left_out`, but at least of the medians of residuals of
+    equal nodes: few nodes may agree by chance.
     """
     pairs = np.count_nonzero(~np.isnan(polished.residual), axis=1)
     by_chance = np.sqrt(np.pi / 2) * residual_sd(polished) / np.sqrt(np.maximum(pairs, 1))
@@ -121,7 +121,7 @@ def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
 
 
 def link_z(polished: Polished) -> np.ndarray:
-    """Return a pair's residual over those of the others, float64 [node, node], in standard deviations."""
+    """Return a pair's residual over the other residuals, float64 [node, node], in standard deviations."""
     return polished.residual / residual_sd(polished)
 
 

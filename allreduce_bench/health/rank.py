@@ -229,7 +229,7 @@ def gather_all(comm: MPI.Comm, value: Any) -> list[Any]:
 def rows_to_keep(
     number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[PairReport], order: Order, rank_of
 ) -> list:
-    """Return the rows of a round for the file: those of complete pairs, and one row for each pair that failed."""
+    """Return the rows of a round for the file: all of complete pairs, and one for each pair that failed."""
     report_of = {report.rank: report for report in reports}
     rows: list[PairRow] = []
     for source, dest in pairs:

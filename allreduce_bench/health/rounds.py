@@ -90,7 +90,7 @@ def pack_pairs(pairs: Iterable[Pair]) -> list[Round]:
 
 
 def rounds_left(rounds: Iterable[Round], done: Collection[frozenset[str]], postponed: Collection[str]) -> list[Round]:
-    """Return the rounds without the pairs that are done; those of `postponed` nodes, which failed before, come last."""
+    """Return the rounds without the pairs that are done; pairs of `postponed` nodes, which failed before, come last."""
     left = [[pair for pair in pairs if frozenset(pair) not in done] for pairs in rounds]
     sound = [[pair for pair in pairs if not set(pair) & set(postponed)] for pairs in left]
     late = pack_pairs(pair for pairs in left for pair in pairs if set(pair) & set(postponed))

@@ -289,7 +289,7 @@ TCP_ONLY = {"UCX_TLS": "tcp,self"}  # otherwise UCX sees shared memory, and bypa
 
 
 class LabEnded(LabError):
-    """Error: the command in a lab was killed, alone or with the lab; `exit_code` is that of the command."""
+    """Error: the command in a lab was killed, alone or with the lab; `exit_code` is the command's."""
 
     def __init__(self, sentence: str, exit_code: int = 1):
         super().__init__(sentence)

@@ -205,7 +205,7 @@ def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Mes
 
 
 def _table(found: Sequence[PredictedOrder], costs: MessageCosts) -> list[str]:
-    """Return a line for each order: its time if that is known, and over that of the first one."""
+    """Return a line for each order: its time if it is known, and its ratio to the first order."""
     head = ["order of ranks", *(["predicted"] if costs.in_seconds else []), f"over {found[0].name}"]
     rows = [
         [each.name, *([_time_text(each)] if costs.in_seconds else []), _ratio_text(each, found[0])] for each in found
@@ -222,7 +222,7 @@ def _ratio_text(order: PredictedOrder, first: PredictedOrder) -> str:
 
 
 def _ratio(order: PredictedOrder, first: PredictedOrder) -> float:
-    """Return the time of an order over that of the first one; 1 where no order takes time, as of 0 bytes."""
+    """Return the time of an order over the time of the first; 1 where no order takes time, as of 0 bytes."""
     return order.time / first.time if first.time else 1.0
 
 

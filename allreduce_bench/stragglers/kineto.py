@@ -47,7 +47,7 @@ KERNEL = "kernel"  # a category, and the kind of its calls
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_(\w+)")
 
 # Clocks
-HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
+HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before the wall clock of the host
 FEWEST_SYNCS = 2  # one determines neither its error nor drift
 MOST_AHEAD = 0.05  # of a step, by which hosts may run ahead of their GPUs
 
@@ -58,7 +58,7 @@ ONLY_KERNELS = (
 )
 NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
 
-Key = tuple[int, int]  # number of a call, and its index among those of that number
+Key = tuple[int, int]  # number of a call, and its index among the calls with that number
 
 
 def meeting_of(name: str) -> str:
@@ -77,7 +77,7 @@ class TracedCall(NamedTuple):
     group: str  # name of its process group; empty: not said
     number: int | None  # that counts the calls of the group; None: not said
     entry_us: float  # since the base of its file
-    end_us: float  # of the event; only of GLOO also that of the call
+    end_us: float  # end of the event; of GLOO also the end of the call
 
 
 class TracedRank(NamedTuple):
@@ -287,7 +287,7 @@ def _kind(parts: Sequence[TracedRank]) -> str:
 
 
 def _are_the_same(part: TracedRank) -> bool:
-    """Return whether the calls of the program and those that Gloo carried out are the same, one by one."""
+    """Return whether the program's calls are the calls that Gloo carried out, one by one."""
     return [call.collective for call in part.calls[OP]] == [call.collective for call in part.calls[GLOO]]
 
 

@@ -228,7 +228,7 @@ def expected_beyond(z: float, units: int) -> float:
 class NoiseOfMeans(NamedTuple):
     """The noise of means over so many blocks."""
 
-    deviation: np.ndarray  # float64 [column]; at least that of the median column
+    deviation: np.ndarray  # float64 [column]; at least the deviation of the median column
     number: int  # number of differences behind it
     between: float  # deviation of lasting differences between columns
 

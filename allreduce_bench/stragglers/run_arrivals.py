@@ -1,7 +1,7 @@
 """Arrivals of the ranks of a run at its calls, from the stamps of --compute and --arrival, and the state of its nodes.
 
-Cells and launches with the same ranks are joined. The counters of the nodes' kernels (throttling,
-clocks, other processes) are those of `machine.core_load`.
+Cells and launches with the same ranks are joined. `machine.core_load` explains the counters of the nodes' kernels
+(throttling, clocks, other processes).
 """
 
 import csv
@@ -62,7 +62,7 @@ class JoinedArrivals(NamedTuple):
 
 
 def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
-    """Return the arrivals of a run; of an imported run those of its communicator. Raises RunError.
+    """Return the arrivals of a run; of an imported run the arrivals of its communicator. Raises RunError.
 
     Empty: the run was measured without --compute and --arrival.
     """

@@ -5,7 +5,7 @@ time behind the median of all other units in that step, so that neither the leng
 scale. A unit is slow if its mean lateness
 
 * is significant: at least `critical_z` standard deviations of a mean under the noise of the steps. The noise is the
-  larger of that of blocks of steps, and that of single steps with their correlation time (`noise.correlation_time`).
+  larger of two: from blocks of steps, and from single steps with their correlation time (`noise.correlation_time`).
   Nobody is named if the steps are worth fewer than FEWEST_WORTH independent ones;
 * stands out: from the lasting differences between units, and for a stretch from those in the same stretch
   (`noise.z_above_others`). Or it is CLEARLY_SLOWER, and at most one of so many units is expected so far out by these
@@ -108,17 +108,17 @@ class _NoiseOfBlocks(NamedTuple):
         return np.maximum(self.of_block_s / np.sqrt(blocks), 1e-15)
 
     def beyond_others(self, means_s: np.ndarray, blocks: float) -> np.ndarray:
-        """Return how far means over so many blocks are above those of the other units, as a z: float64 [row, unit]."""
+        """Return how far means over so many blocks are above the other units, as a z: float64 [row, unit]."""
         if means_s.shape[1] < FEWEST_UNLIKE:
             return np.full(means_s.shape, np.inf)
         return z_above_others(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
 
 
 class TwoGroups(NamedTuple):
-    """A cut of units into those that are slower and the rest."""
+    """A cut of units into the slower ones and the rest."""
 
     slow: np.ndarray  # bool [unit]
-    late_s: float  # mean of the slow ones minus that of the others
+    late_s: float  # mean of the slow units minus the mean of the others
     distance: float  # the same in standard deviations within the groups
 
 
@@ -370,7 +370,7 @@ def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
     phase = int(np.bincount(np.flatnonzero(is_late) % period).argmax())
     if (others_are & ~is_late)[phase::period].any():
         return 1.0
-    # The second of them is free; each further one falls on its place with probability of about `late / steps`
+    # The second late step is free; each further one falls on its place with probability of about `late / steps`
     return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
 
 

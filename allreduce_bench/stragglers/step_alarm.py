@@ -8,8 +8,8 @@ is slow if the mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
 * lasts: most of the blocks, or nearly all steps of the only one, are at least half as late as that;
 * exceeds the noise of such means by so many standard deviations that noise alone gives less than one alert in
   STEPS_OF_A_DAY steps, of all ranks together; at least LEAST_Z;
-* likewise exceeds the lasting differences between ranks (their robust deviation), or its own earlier blocks, in which
-  it was not late: then its own steps have become longer, too.
+* exceeds, by as many, the lasting differences between ranks (their robust deviation), or its own earlier blocks, in
+  which it was not late: then its own steps have become longer, too.
 
 If at least half of the ranks are later than the rest, the others are no reference. The ranks are two groups if the
 widest gap between them, with at least a SMALLER_GROUP below it, exceeds the noise and half of the difference of the
@@ -53,7 +53,7 @@ class Alert(NamedTuple):
     kind: str  # SLOW, RECOVERED or GROUPS
     rank: int  # for GROUPS the first of the later group
     step: int  # number of steps seen
-    slower_by: float  # how much longer its steps are than those of the median of the others, as a share
+    slower_by: float  # how much longer its steps are than the steps of the median other rank, as a share
     z: float  # the same, in standard deviations (robust)
     since_step: int  # first step (from 0) of the condition, within the kept blocks
     node: int = -1  # its node, if at least two, and more than half, of its ranks are slow; -1: the rank alone
@@ -105,10 +105,10 @@ class StepAlarm:
         self._node_of = np.array(node_of, dtype=int)
         self._ready_s, self._step_s = np.empty((0, ranks)), np.empty(0)  # not yet a block
         self._late = np.full((MOST_BLOCKS, ranks), np.nan)  # the last blocks, as shares of a step, the newest last
-        self._most_late = np.full((MOST_BLOCKS, ranks), np.nan)  # likewise of all but FEW_STEPS of a block
+        self._most_late = np.full((MOST_BLOCKS, ranks), np.nan)  # as `_late`, of all but FEW_STEPS of a block
         self._own_s = np.full(
             (MOST_BLOCKS, ranks), np.nan
-        )  # likewise how long a step takes where this rank is the last
+        )  # as `_late`, how long a step takes where this rank is the last
         self._noise = BlockNoise(ranks)  # of `_late`
         self._groups: _Gap | None = None  # reported and still present
         self._blocks, self._changed_at = 0, np.zeros(ranks, dtype=int)  # blocks seen, now and at each rank's last alert

@@ -9,7 +9,7 @@ from .arrivals import Arrivals
 
 
 class Slow(NamedTuple):
-    """Ranks whose work takes longer, by a share of it, from a step on."""
+    """Ranks whose work takes longer by a share, from a step on."""
 
     ranks: tuple[int, ...]
     slower_by: float

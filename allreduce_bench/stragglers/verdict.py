@@ -114,7 +114,7 @@ class UsedSteps(NamedTuple):
     def p_values(self) -> np.ndarray:
         """Return p-values of being last so often by chance, float64 [rank]; NaN: never known.
 
-        The number of trials is that of independent steps.
+        The trials are independent steps.
         """
         known = ~np.isnan(self.ready_s)
         chances = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
@@ -161,11 +161,11 @@ class Suspect(NamedTuple):
     """A rank, a node or a group of ranks that is slow."""
 
     kind: str  # RANK, NODE or GROUP
-    ranks: tuple[int, ...]  # the rank, those of the node that are late, or those of the slower one of two groups
+    ranks: tuple[int, ...]  # the rank, the late ranks of the node, or the slower of two groups
     node: int  # number of the node, as in nodes; -1: of several
     slower_by: float  # its lateness behind the median of the others in its late steps, of undisturbed_s; 0.1 is 10 %
     z: float  # the same in standard deviations of the noise; of a group in those within the groups
-    last_share: float  # steps in which it, or one of them, arrived last; 0.1 is 10 %
+    last_share: float  # steps in which it, or one of its ranks, arrived last; 0.1 is 10 %
     p_value: float  # probability that it arrives last so often by chance
     explains_share: float  # what it explains of the lasting wait; 0.1 is 10 %
     # share of the time of all steps that is saved if its arrivals are replaced by the others' median
@@ -176,13 +176,13 @@ class Suspect(NamedTuple):
     caused_s: float  # over the steps in which it was slow and last: its distance to the second last
     from_step: int  # first step in which it was slow
     to_step: int  # step after the last one
-    waiting_share: float  # waiting_share of the steps in which it was slow, of the time of these steps; 0.1 is 10 %
+    waiting_share: float  # mean wait in the steps in which it was slow, of their time; 0.1 is 10 %
     # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
     is_cause: bool
     # if not it may be the last of a wide field
     stands_out: bool  # whether it stands out from the differences that ranks have anyway
     expected: float  # how many of so many ranks that differ as the others do are so late by chance
-    late_share: float  # steps of its period in which it is late; 1: all of them
+    late_share: float  # steps of its period in which it is late; 1: all
     every: int  # distance of its late steps where they are regular, in steps; 0: they are not
 
 
@@ -439,7 +439,7 @@ def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: 
     `alike_steps`: steps worth an independent one.
 
     Each of several suspects is credited with the mean of two replays: the gain without it alone, and the loss with it
-    alone (Shapley's value for two suspects); scaled so that they add up to the gain without all of them.
+    alone (Shapley's value for two suspects); scaled so that they add up to the gain without all suspects.
     """
     wait_s, without_s = mean_wait_s(ready_s), move_earlier(ready_s, suspects)
     left_s = mean_wait_s(without_s)

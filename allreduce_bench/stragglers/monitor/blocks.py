@@ -47,7 +47,7 @@ class ClockWindow(NamedTuple):
 
 
 class CommonClock:
-    """The line of this rank's clock: its offset from that of rank 0, and the error bound.
+    """The line of this rank's clock: its offset from rank 0's clock, and the error bound.
 
     Ranks that read the clock of one kernel need one comparison, made by the first of them, its leader. The leaders
     query each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question sent at `asked`

@@ -24,7 +24,7 @@ class Gathering(Protocol):
 
 
 class Transport(Protocol):
-    """The ranks of one communicator, with messages separate from those of the program.
+    """The ranks of one communicator, with messages apart from the program's.
 
     Where ranks can be outlived (ULFM), all that needs other ranks raises Lost once one is gone.
     """

@@ -1,4 +1,4 @@
-"""Stall detection: a thread of each rank notices when no step ends; that of rank 0 queries all others.
+"""Stall detection: a thread of each rank notices when no step ends; the thread of rank 0 queries all others.
 
 Nothing here makes an MPI call: messages are UDP, so that a stuck rank can be queried. Other ranks send hellos until
 rank 0 has welcomed them; from then on rank 0 can query them. A rank that waits for long and is not queried reports that
@@ -150,7 +150,7 @@ def new_key() -> bytes:
 
 
 def own_addresses() -> tuple[str, ...]:
-    """Return the numeric addresses of this node, those of hardware first; loopback only if there is no other."""
+    """Return the numeric addresses of this node, hardware first; loopback only if there is no other."""
     from ...machine.interfaces import interfaces  # late: one node needs none
 
     ordered = sorted(interfaces(), key=lambda port: port.virtual)
