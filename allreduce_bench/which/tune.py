@@ -1,5 +1,6 @@
 """`tune`: write what the library is to use, from runs, and prove what was written."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -13,6 +14,7 @@ from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import OneLineError, errors_in_one_line, talk
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher
+from ..measuring.startup import under_launcher
 from ..runs.start import Start
 from ..tables import columns_of, fitted
 from ..units import counted, format_size, format_time, in_ranks, shell_word, significant
@@ -51,6 +53,8 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
     if bool(runs) == bool(verify):
         raise OneLineError("expected RUNS, or --verify FILE; such as: allreduce-bench tune results/RUN -o FILE")
     if verify:
+        if under_launcher(os.environ):
+            raise OneLineError("--verify starts its own ranks; run it without mpirun or srun")
         if output:
             raise OneLineError("--verify writes into its own file; leave out -o")
         raise click.exceptions.Exit(_verify(verify, wait_idle_s))
