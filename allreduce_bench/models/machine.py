@@ -77,6 +77,14 @@ def write_machine(machine: Machine, path: Path) -> None:
     write_given(path, NUMBERS.sub(lambda found: f"[{' '.join(found.group()[1:-1].split())}]", text) + "\n")
 
 
+def is_machine_file(path: Path) -> bool:
+    """Return whether the file begins as `write_machine` has it, whatever follows. Raises OSError."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return KIND.encode() in file.read(100)
+
+
 def read_machine(path: Path) -> Machine:
     """Read a file of `write_machine`. Raises MachineError if it is absent, no machine file, or of another schema."""
     try:

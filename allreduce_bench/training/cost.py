@@ -132,19 +132,13 @@ class ModelledCosts:
 
 
 def modelled_costs(
-    machine: Machine,
-    algorithms: Iterable[str] = (),
-    ranks_per_node: int | None = None,
-    itemsize: int = 4,
-    nic_bytes_per_s: float | None = None,
-    extrapolate: bool = False,
+    machine: Machine, algorithms: Iterable[str] = (), itemsize: int = 4, extrapolate: bool = False
 ) -> ModelledCosts:
-    """Return the first of the competing models of `machine`; with the best segments if nothing was measured.
+    """Return the competing models of `machine`; with the best segments if nothing was measured.
 
-    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. `extrapolate`: far beyond
-    what was measured, too. Raises AlgorithmError, MachineError.
+    `extrapolate`: far beyond what was measured, too. Raises AlgorithmError, MachineError, also for several groups.
     """
-    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s, extrapolate)
+    layout = Layout(segment=BEST if machine.bare else None, itemsize=itemsize, extrapolate=extrapolate)
     groups = competing_models(machine, algorithms, layout)
     if len(groups) > 1:
         named = "; ".join(group.where for group in groups)
@@ -215,7 +209,7 @@ class LoggedCosts:
             measured = ", ".join(map(str, self.ranks))
             raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
         line = self._lines.get((algorithm, ranks))
-        return interpolated(line, size_bytes) if line else None
+        return interpolate(line, size_bytes) if line else None
 
 
 def _too_long(size_bytes: int, longest: int) -> str:
@@ -224,8 +218,8 @@ def _too_long(size_bytes: int, longest: int) -> str:
     return words if size_bytes > LONGER * longest else ""
 
 
-def interpolated(line: Sequence[tuple[int, float]], size_bytes: int) -> float:
-    """Return the time at `size_bytes`, interpolated linearly between ascending (bytes, seconds)."""
+def interpolate(line: Sequence[tuple[int, float]], size_bytes: int) -> float:
+    """Return the time at `size_bytes`, interpolate linearly between ascending (bytes, seconds)."""
     place = bisect_left(line, (size_bytes, 0.0))
     if place == 0:
         return line[0][1]

@@ -1,9 +1,12 @@
-"""Input files of a user: the tensors of a model, and recorded all-reduces.
+"""What is sent: the gradients of a known model, or what a file holds, tensors of a model or recorded all-reduces.
 
 Tensors are a line each, `name shape`, `name,shape,dtype,ready`, or JSON. A shape is its lengths with an x between them,
 such as 64x3x7x7; empty, or in JSON [], is a scalar. `dtype` and `ready`, the tensor's place in the order of readiness,
 are optional. JSON is a list of objects with these names, or an object of shapes by name. Files of weights, by their
 suffix, are read by `model_files`. Nothing in a file is run.
+
+All-reduces that any program made are a CSV with the columns `size` (of the vector, such as 4194304 or 4M), `dtype`
+(optional) and `gap` (between the end of the former call and the beginning of this one, such as 0.004 s or 4ms).
 """
 
 import csv
@@ -16,15 +19,77 @@ from typing import Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_given_text
-from ..units import parse_duration, parse_size
+from ..units import counted, parse_duration, parse_size
+from .architectures import known_model
 from .model_files import READERS
 from .tensors import Gradient, Model, ModelError
 from .time_line import COMPUTE, Phase, TimeLine, Transfer
 
-LONGEST_SHAPE_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors
+LONGEST_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors, or half a million calls
 MOST_COUNT = 10**13  # elements of a tensor
-HEADER = ("name", "shape", "dtype", "ready")
+SHAPE_COLUMNS = ("name", "shape", "dtype", "ready")
 EXPECTED_SHAPES = "expected NAME SHAPE, such as 'conv1.weight 64x3x7x7'"
+CALL_COLUMNS = ("size", "dtype", "gap")
+EXPECTED_CALLS = "expected a CSV with the columns size, dtype and gap, such as '4M,float32,10ms'"
+
+
+class CallError(ValueError):
+    """A file that holds no calls, with its line."""
+
+
+class Call(NamedTuple):
+    """A recorded all-reduce."""
+
+    size_bytes: int
+    gap_s: float  # time of the program before it
+    dtype: str = ""
+
+
+class Recording(NamedTuple):
+    """The recorded all-reduces of a file, in order."""
+
+    path: Path
+    calls: list[Call]
+
+    @property
+    def title(self) -> str:
+        """The file, and how many calls it has."""
+        return f"{self.path}, {counted(len(self.calls), 'call')}"
+
+
+def find_subject(word: str) -> Model | Recording:
+    """Return the model of this name, else what the file of this name holds.
+
+    Raises ModelError, CallError, OSError.
+    """
+    path = Path(word)
+    try:
+        return known_model(word)
+    except ModelError:
+        if not (path.suffix or path.exists() or "/" in word):
+            raise
+    return read_subject(path)
+
+
+def read_subject(path: Path) -> Model | Recording:
+    """Return the recorded calls of a CSV with their columns, of any other file the model with its tensors.
+
+    Their order is taken for the order of registration. Raises ModelError, CallError, with the line; OSError.
+    """
+    if reader := READERS.get(path.suffix):
+        rows = [_row(f"{path}, tensor {name[:40]!r}", name, shape, dtype, None) for name, shape, dtype in reader(path)]
+    else:
+        try:
+            text = read_given_text(path, LONGEST_FILE)
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
+        if {"size", "gap"} & {name.strip() for name in text.partition("\n")[0].split(",")}:
+            return Recording(path, _calls(text, path))
+        rows = [*(_rows_of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _rows_of_lines(text, path))]
+    if not rows:
+        raise ModelError(f"{path}: contains no tensor; {EXPECTED_SHAPES} in each line")
+    gradients = tuple(Gradient(row.name, row.shape, dtype=row.dtype) for row in rows)
+    return Model(path.name, path.stem, gradients, ready=_ready_order(rows, path))
 
 
 class Row(NamedTuple):
@@ -36,46 +101,22 @@ class Row(NamedTuple):
     ready: int | None
 
 
-def read_shapes(path: Path) -> Model:
-    """Return the model with the tensors of `path`, in the order of the file, which is that of registration.
-
-    Raises ModelError: no shapes, with the line; OSError.
-    """
-    rows = list(_rows(path))
-    if not rows:
-        raise ModelError(f"{path}: contains no tensor; {EXPECTED_SHAPES} in each line")
-    gradients = tuple(Gradient(row.name, row.shape, dtype=row.dtype) for row in rows)
-    return Model(path.name, path.stem, gradients, ready=_ready_order(rows, path))
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    if reader := READERS.get(path.suffix):
-        for name, shape, dtype in reader(path):
-            yield _row(f"{path}, tensor {name[:40]!r}", name, shape, dtype, None)
-        return
-    try:
-        text = read_given_text(path, LONGEST_SHAPE_FILE)
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
-    yield from _of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _of_lines(text, path)
-
-
-def _of_lines(text: str, path: Path) -> Iterator[Row]:
+def _rows_of_lines(text: str, path: Path) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
         if not words or words.startswith("#"):
             continue
         fields = [word.strip() for word in words.split(",")] if "," in words else words.split()
-        if tuple(fields) == HEADER[: len(fields)]:
+        if tuple(fields) == SHAPE_COLUMNS[: len(fields)]:
             continue
         place = f"{path}, line {number}"
-        if not 2 <= len(fields) <= len(HEADER):
+        if not 2 <= len(fields) <= len(SHAPE_COLUMNS):
             raise ModelError(f"{place}: {EXPECTED_SHAPES}, found {line.strip()[:60]!r}")
-        name, shape, dtype, ready = (*fields, *("",) * (len(HEADER) - len(fields)))
+        name, shape, dtype, ready = (*fields, *("",) * (len(SHAPE_COLUMNS) - len(fields)))
         yield _row(place, name, shape.split("x") if shape else [], dtype, ready or None)
 
 
-def _of_json(text: str, path: Path) -> Iterator[Row]:
+def _rows_of_json(text: str, path: Path) -> Iterator[Row]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -117,38 +158,11 @@ def _ready_order(rows: list[Row], path: Path) -> tuple[int, ...]:
     return tuple(sorted(range(len(rows)), key=lambda index: rows[index].ready or 0))
 
 
-# The all-reduces of a program, recorded by any tool: size, type and the gap before each.
-#
-# A CSV with the columns `size` (of the vector, such as 4194304 or 4M), `dtype` (optional) and `gap` (between the end of
-# the former call and the beginning of this one, such as 0.004 s or 4ms). Nothing overlaps: a call blocks.
-
-
-LONGEST_CALL_FILE = 16 * 2**20  # bytes: of half a million calls
-COLUMNS = ("size", "dtype", "gap")
-EXPECTED_CALLS = "expected a CSV with the columns size, dtype and gap, such as '4M,float32,10ms'"
-
-
-class CallError(ValueError):
-    """A file that holds no calls, with its line."""
-
-
-class Call(NamedTuple):
-    """A recorded all-reduce."""
-
-    size_bytes: int
-    gap_s: float  # time of the program before it
-    dtype: str = ""
-
-
-def read_calls(path: Path) -> list[Call]:
-    """Return the calls of `path` in order. Raises CallError with the line, OSError."""
-    try:
-        text = read_given_text(path, LONGEST_CALL_FILE)
-    except UnicodeDecodeError as error:
-        raise CallError(f"{path}: not text; {EXPECTED_CALLS}") from error
+def _calls(text: str, path: Path) -> list[Call]:
+    """Return the calls of a CSV, in order. Raises CallError with the line."""
     reader = csv.DictReader(io.StringIO(text))
     names = [name.strip() for name in reader.fieldnames or ()]
-    if not {"size", "gap"} <= {*names} <= {*COLUMNS}:
+    if not {"size", "gap"} <= {*names} <= {*CALL_COLUMNS}:
         raise CallError(f"{path}, line 1: {EXPECTED_CALLS}; found {','.join(names)[:60]!r}")
     calls = [_call(dict(zip(names, row.values())), f"{path}, line {reader.line_num}") for row in reader]
     if not calls:
@@ -170,7 +184,7 @@ def _call(row: dict, place: str) -> Call:
     return call
 
 
-def replayed(calls: Sequence[Call], cost: Callable[[int], float]) -> TimeLine:
+def replay_line(calls: Sequence[Call], cost: Callable[[int], float]) -> TimeLine:
     """Return the calls one after the other, each behind its gap, if an all-reduce of n bytes takes `cost(n)`
     seconds.
     """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from .buckets import Bucket
 from .cost import LoggedCosts, Timed, choose
-from .input_files import Call, CallError, replayed
+from .input_files import Call, CallError, replay_line
 from .measuring.request import BUCKET
 from .step import Outcome, Setup, buckets_of, outcome
 from .time_line import COMPUTE, Phase, TimeLine, Transfer, phases_of, ready_shares
@@ -30,7 +30,7 @@ def step_request(setup: Setup) -> dict[str, Any]:
 
 
 def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
-    """Ask for recorded calls: each gap is computed, then the call blocks. `dtype` is that of calls that name none.
+    """Ask for recorded calls: each gap is computed, then the call blocks. Calls that name no type have `dtype`.
 
     Raises ValueError for calls of several types, CallError for one that is no whole number of elements.
     """
@@ -169,7 +169,7 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
         size_bytes: choose(costs, measured.ranks, size_bytes).time_s
         for size_bytes in {call.size_bytes for call in calls}
     }
-    line = replayed(computed, known.__getitem__)
+    line = replay_line(computed, known.__getitem__)
     named = line._replace(transfers=tuple(one._replace(algorithm=measured.algorithm) for one in line.transfers))
     return Outcome(measured.ranks, named, (measured.algorithm,), measured.compute_alone_s)
 

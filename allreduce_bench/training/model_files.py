@@ -1,7 +1,7 @@
 """The tensors of files that hold the weights of a model: safetensors, and state dicts of torch.
 
 Only names, shapes and types are read, and nothing in a file is run. Buffers and integers have no gradient, and are left
-out. A safetensors file is sorted by names, so its order is not that of registration.
+out. A safetensors file is sorted by names, so its order is not the order of registration.
 """
 
 import json

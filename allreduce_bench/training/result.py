@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..units import format_size
-from .buckets import Bucket
+from .buckets import TORCH, Bucket
 from .measured import ALONE_SOURCE, Measured
 from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import TimeLine, Transfer
@@ -84,9 +84,8 @@ def model_facts(setup: Setup) -> dict[str, Any]:
 def packing_facts(setup: Setup) -> dict[str, Any]:
     """Return how gradients are packed, and when they are ready."""
     facts = {"overlapped": setup.overlapped, "ready_by": setup.proxy_used, "backward_share": setup.backward_share}
-    first, cap = setup.packing.limits
-    version = ".".join(map(str, setup.packing.torch))
-    return {**facts, "torch": version, "first_cap_nbytes": first, "cap_nbytes": cap}
+    first, cap = setup.packing
+    return {**facts, "torch": TORCH, "first_cap_nbytes": first, "cap_nbytes": cap}
 
 
 def bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .buckets import BY_DEFAULT, MIB, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
 from .tensors import DEFAULT_DTYPE, Model
-from .time_line import BACKWARD_SHARE, BYTES, FLOPS, TimeLine, in_order, phases_of, ready_shares, ready_times
+from .time_line import BACKWARD_SHARE, BYTES, FLOPS, TimeLine, line_up, phases_of, ready_shares, ready_times
 
 TRIED_CAPS = (1 * MIB, 5 * MIB, 25 * MIB, 100 * MIB)
 
@@ -59,7 +59,7 @@ class Variant(NamedTuple):
 
 def buckets_of(setup: Setup) -> list[Bucket]:
     """Return the all-reduces of the step."""
-    return ddp_buckets(setup.model, setup.packing, dtype=setup.dtype)
+    return ddp_buckets(setup.model, setup.packing, setup.dtype)
 
 
 def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
@@ -67,7 +67,7 @@ def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
     phases = phases_of(setup.compute_s, setup.backward_share)
     ready = ready_times(ready_shares(setup.model, setup.proxy_used, setup.dtype), phases[-1])
     earliest_s = 0.0 if setup.overlapped else phases[-1].end_s
-    return TimeLine(phases, in_order(buckets_of(setup), ready, cost, earliest_s))
+    return TimeLine(phases, line_up(buckets_of(setup), ready, cost, earliest_s))
 
 
 def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) -> Outcome:
@@ -93,7 +93,7 @@ def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int])
     """Yield the step with each algorithm and each cap, the fastest choice first."""
     for algorithm in (FASTEST, *costs.algorithms) if len(costs.algorithms) > 1 else costs.algorithms:
         for cap in caps_nbytes:
-            changed = setup._replace(packing=_with_cap(setup, cap))
+            changed = setup._replace(packing=_cap_packing(setup, cap))
             found = _outcome_of(changed, costs, ranks, algorithm)
             if found is None:
                 yield Variant(algorithm, cap, len(buckets_of(changed)), None)
@@ -110,15 +110,14 @@ def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str) -> Outco
         return None
 
 
-def _with_cap(setup: Setup, cap_nbytes: int) -> Caps:
+def _cap_packing(setup: Setup, cap_nbytes: int) -> Caps:
     """Return the cap of all buckets but the first, which keeps its own unless one bucket holds all gradients."""
     whole = cap_nbytes >= setup.model.size_bytes(setup.dtype)
-    first = cap_nbytes if whole else min(setup.packing.limits[0], cap_nbytes)
-    return setup.packing._replace(cap_nbytes=cap_nbytes, first_nbytes=first)
+    return Caps(cap_nbytes if whole else min(setup.packing.first_nbytes, cap_nbytes), cap_nbytes)
 
 
 def tried_caps(setup: Setup) -> list[int]:
     """Return the caps for `variants`: TRIED_CAPS below the length of all gradients, the step's own, all."""
     whole = setup.model.size_bytes(setup.dtype)
     tried = {max(1, int(cap * setup.model.scale)) for cap in TRIED_CAPS}
-    return sorted({cap for cap in (*tried, setup.packing.limits[1]) if cap < whole} | {whole})
+    return sorted({cap for cap in (*tried, setup.packing.cap_nbytes) if cap < whole} | {whole})

@@ -3,7 +3,7 @@
 from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
-from .buckets import FIRST, MIB, Bucket, ddp_buckets
+from .buckets import MIB, TORCH, Bucket
 from .measured import Measured, overlap_share
 from .result import Result
 from .step import Outcome, Setup, Variant, buckets_of
@@ -21,7 +21,7 @@ OR_MORE_NOTE = (
 )
 
 # How a step was measured: its computation, and where its all-reduces ran
-WORK = {"spin": "spinning", "matmul": "a matrix product", "sleep": "sleeping, which takes no core"}
+WORK = {"spin": "spinning", "sleep": "sleeping, which takes no core"}
 OVERLAP = {
     "blocking": "behind the computation",
     "thread": "in a thread beside the computation",
@@ -54,12 +54,9 @@ def model_sentence(setup: Setup) -> str:
 def packing_sentence(setup: Setup) -> str:
     """Say whose buckets these are, and how many."""
     buckets = counted(len(buckets_of(setup)), "bucket")
-    first, cap = map(format_size, setup.packing.limits)
-    version = "torch " + ".".join(map(str, setup.packing.torch))
-    now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
-    return (
-        f"PyTorch DDP ({version}), caps {first} and {cap}, {buckets} from the second step on; {now} in the first step"
-    )
+    first, cap = map(format_size, setup.packing)
+    now = len(setup.model.dtypes(setup.dtype))  # one for each type
+    return f"PyTorch DDP (torch {TORCH}), caps {first} and {cap}, {buckets} from the second step on; {now} in the first"
 
 
 def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
@@ -115,7 +112,7 @@ def doubt_sentences(result: Result) -> list[str]:
     told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
     where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
     return [
-        f"warning, {ranks}: {doubt}; their times, and so that of the step, are speculative"
+        f"warning, {ranks}: {doubt}; their times, and so the time of the step, are speculative"
         for doubt, ranks in where.items()
     ]
 

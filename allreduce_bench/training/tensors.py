@@ -18,7 +18,7 @@ class Gradient(NamedTuple):
     name: str
     shape: tuple[int, ...]
     flops: float = 0.0  # per sample, of the forward operations of its layer that are told apart by this tensor
-    dtype: str = ""  # empty: that of the step
+    dtype: str = ""  # empty: the step's
 
     @property
     def elements(self) -> int:
@@ -31,7 +31,7 @@ class Gradient(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The gradients of a model, in the order of registration, which is taken for that of the forward pass.
+    """The gradients of a model, in the order of registration, which is taken for the order of the forward pass.
 
     `flops_without_gradient` (per sample, forward) are those whose backward pass comes before the first gradient: an
     output layer that shares its weights with the embedding, whose gradient is ready last.
@@ -40,7 +40,6 @@ class Model(NamedTuple):
     name: str
     title: str
     gradients: tuple[Gradient, ...]
-    sample: str = "a sample"  # what a batch counts
     flops_without_gradient: float = 0.0
     ready: tuple[int, ...] = ()  # indices in the order in which gradients become ready; empty: backwards
     scale: float = 1.0
@@ -66,7 +65,7 @@ class Model(NamedTuple):
         return self.ready or tuple(reversed(range(len(self.gradients))))
 
     def dtypes(self, dtype: str = DEFAULT_DTYPE) -> tuple[str, ...]:
-        """Return the types of the gradients in a step of `dtype`, that of most bytes first."""
+        """Return the types of the gradients in a step of `dtype`, the one of most bytes first."""
         size_bytes: dict[str, int] = {}
         for gradient in self.gradients:
             own = gradient.dtype or dtype

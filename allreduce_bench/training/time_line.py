@@ -2,7 +2,7 @@
 
 The forward pass, then the backward pass, which makes one gradient after the other; an all-reduce begins when all of its
 gradients are ready and the former one has ended, as on one stream. The share of the backward pass after which a
-gradient is ready is that of the floating-point operations until then, or that of the bytes: a proxy, which is named.
+gradient is ready is its share of the floating-point operations until then, or of the bytes: a proxy, which is named.
 Overlap is computation beside communication over communication (as HolisticTraceAnalysis defines it).
 """
 
@@ -111,13 +111,13 @@ def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:
     return [backward.start_s + share * (backward.end_s - backward.start_s) for share in shares]
 
 
-def in_order(
+def line_up(
     buckets: Iterable[Bucket], ready_s: Sequence[float], cost: Callable[[int], float], earliest_s: float = 0.0
 ) -> tuple[Transfer, ...]:
     """Return the all-reduces of buckets, one after the other, each when its gradients are ready, none before
     `earliest_s`.
 
-    `ready_s` is that of each gradient, `cost(bytes)` the time of an all-reduce, seconds.
+    `ready_s`: of each gradient; `cost(bytes)`: the time of an all-reduce, seconds.
     """
     transfers: list[Transfer] = []
     free_s = earliest_s

@@ -27,7 +27,7 @@ for words in json.load(sys.stdin):
 """
 UNREADABLE = [f"{command} {path}" for command in ("report", "show") for path in ("none", "empty")]
 ABSENT = ["compare absent", "fit absent", "import absent", "report absent", "show absent", "stragglers absent"]
-ABSENT += ["workload --log absent"]
+ABSENT += ["workload gpt2 --compute 1ms -m absent"]
 WRONG = ["predict", "predict -n 4 -m absent", "workload absent", "explain absent", "fit . --format xml"]
 WRONG += ["report . --figures pdf --width 84"]
 

@@ -1,8 +1,8 @@
 """Is a step of a real DistributedDataParallel predicted from a log of all-reduces? Gloo over virtual hosts.
 
 On 2 and on 4 virtual hosts Gloo's all-reduces are timed and kept as a log; then a network whose layers sleep is trained
-by PyTorch's DistributedDataParallel, and `workload --shapes --log` predicts its steps. Computation sleeps, since all
-hosts share two cores. Exit status 1: a prediction is more than LARGEST_ERROR off. Needs torch and virtual hosts.
+by PyTorch's DistributedDataParallel, and `workload shapes.csv -m gloo.csv` predicts its steps. Computation sleeps:
+all hosts share two cores. Exit status 1: a prediction is more than LARGEST_ERROR off. Needs torch and virtual hosts.
 """
 
 import argparse
@@ -44,10 +44,9 @@ def predicted_s(folder: Path, hosts: int) -> float:
     """What `workload` says of the step."""
     from gloo_ddp import BACKWARD_S, CAP_MIB, FORWARD_S, LAYERS  # late: it needs torch
 
-    compute = f"{(FORWARD_S + BACKWARD_S) * LAYERS * 1000:g}ms"
-    words = ["workload", "--shapes", folder / "shapes.csv", "--bucket-cap", f"{CAP_MIB}M", "-n", hosts]
-    words += ["--compute", compute, "--backward", BACKWARD_S / (FORWARD_S + BACKWARD_S)]
-    words += ["--log", folder / "gloo.csv", "--format", "json"]
+    compute = "+".join(f"{pass_s * LAYERS * 1000:g}ms" for pass_s in (FORWARD_S, BACKWARD_S))
+    words = ["workload", folder / "shapes.csv", "--bucket-cap", f"{CAP_MIB}M", "-n", hosts, "--compute", compute]
+    words += ["-m", folder / "gloo.csv", "--format", "json"]
     found = CliRunner().invoke(command, [str(word) for word in words])
     if found.exit_code:
         raise RuntimeError(found.output)

@@ -70,15 +70,15 @@ predict -n 8,64 {PRICES} --format json
 predict -n 16 {PRICES} --ranks-per-node 4 --alpha-within 1us --bandwidth-within 100GB/s --format csv
 predict -n 100 {PRICES} --gamma 1e-10 --segment 64K -a ring,two_tree -o times.txt
 
-workload resnet50 --buckets
+workload resnet50
 workload {STEP} -n 4 --format json
 workload {STEP} -n 4 -o step.json -o step.png
 workload gpt2 -n 8 --compute 120ms --dtype bfloat16 -m machine.json
-workload bert-base --compute 100ms -n 8 {PRICES} --blocking
-workload --shapes texts/shapes.csv --compute 10ms -n 4 {PRICES}
-workload --calls texts/calls.csv -n 4 {PRICES}
-workload resnet50 --compute 10ms --scale 1/64 --log runs/example -a ring
-workload resnet50 --compute 10ms --log logs/nccl_cscs_alps_8xGH200_ofi_hook_good.txt -n 8
+workload bert-base --compute 40ms+60ms -n 8 {PRICES}
+workload texts/shapes.csv --compute 10ms -n 4 {PRICES}
+workload texts/calls.csv -n 4 {PRICES}
+workload resnet50 --compute 10ms --scale 1/64 -m runs/example -a ring
+workload resnet50 --compute 10ms -m logs/nccl_cscs_alps_8xGH200_ofi_hook_good.txt -n 8
 
 submit {DRAFT} --dry-run --system one_machine
 submit {DRAFT} --dry-run --system workstation
@@ -112,7 +112,7 @@ exec -n 2 -- python -c "print('said by a rank')"
 exec -n 1 -- python -c "raise SystemExit(3)"
 run -n 2 -a native,ring --sizes 8,1K --launches 1 --iters 5 --format csv -o new :: \\A.*
 run -n 2 -a native,ring --sizes 8,1K --launches 1 --iters 5 --format json -o new :: (?m)^ {{0,2}}"(\\w+)":
-workload --calls texts/calls.csv -n 2 -a ring --measure --steps 1 --format json :: "(\\w+)":
+workload texts/calls.csv -n 2 -a ring --measure --format json :: "(\\w+)":
 doctor --no-launch :: (?m)^(?:ok|info|caution|severe|missing) +(\\w[\\w ]*?) {{2}}
 """
 MISUSES = f"""
@@ -168,8 +168,8 @@ predict -n 4 {PRICES} -a ring,rign
 workload
 workload alexnet
 workload resnet50 --compute 1 --alpha 1us --bandwidth 1Gbit
-workload --shapes texts/bad_shapes.csv --buckets
-workload resnet50 --compute 1ms --log texts/hello.txt
+workload texts/bad_shapes.csv
+workload resnet50 --compute 1ms -m texts/hello.txt
 
 submit
 submit {DRAFT} --dry-run --system nosuch

@@ -17,10 +17,10 @@ def said(*words: str):
 def result_at(bandwidth: float):
     """The result of the step with links of this rate."""
     from allreduce_bench.training.command import workload
-    from allreduce_bench.training.request import request_of
+    from allreduce_bench.training.request import make_request
 
     options = workload.make_context("workload", [*STEP[1:]]).params
-    return request_of({**options, "bandwidth": bandwidth}, only_buckets=False).result()
+    return make_request({**options, "bandwidth": bandwidth}, ["compute"]).result()
 
 
 def test_steps_at_two_bandwidths_stand_side_by_side():

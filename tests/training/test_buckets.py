@@ -11,8 +11,8 @@ from interpreters import FULL
 from places import ROOT
 
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import FIRST, MIB, REBUILT, Caps, assign_by_size, ddp_buckets
-from allreduce_bench.training.input_files import read_shapes
+from allreduce_bench.training.buckets import MIB, Caps, assign_by_size, ddp_buckets
+from allreduce_bench.training.input_files import read_subject
 from allreduce_bench.training.tensors import Gradient, Model
 
 ALONE = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
@@ -32,33 +32,16 @@ def test_buckets_are_those_of_the_well_known_models():
     assert [len(in_mib(name)) for name in ("vgg16", "bert-large", "gpt2-xl", "llama3-8b")] == [6, 38, 145, 194]
 
 
-@pytest.mark.parametrize("stage", [FIRST, REBUILT])
-def test_every_gradient_is_in_one_bucket_and_bytes_halve_with_the_type(stage):
+def test_every_gradient_is_in_one_bucket_and_bytes_halve_with_the_type():
     model = known_model("bert-base")
-    buckets = ddp_buckets(model, stage=stage, dtype="bfloat16")
+    buckets = ddp_buckets(model, dtype="bfloat16")
     assert sorted(index for bucket in buckets for index in bucket.gradients) == [*range(199)]
     assert sum(bucket.size_bytes for bucket in buckets) == model.size_bytes() // 2
 
 
-def test_the_first_step_has_one_bucket_since_torch_1_12():
-    model = known_model("resnet50")
-    assert [bucket.size_bytes for bucket in ddp_buckets(model, stage=FIRST)] == [model.size_bytes()]
-    before = ddp_buckets(model, Caps(torch=(1, 11)), FIRST)
-    assert before[-1].gradients[0] == 0 and before[-1].size_bytes < 2 * MIB  # the small one comes last
-    assert before == ddp_buckets(model, Caps(finds_unused=True), FIRST)
-    assert before == ddp_buckets(model, Caps(finds_unused=True), REBUILT)
-
-
-def test_a_cap_of_ones_own_is_that_of_the_first_bucket_too_since_torch_2_4():
-    assert Caps(50 * MIB).limits == (50 * MIB, 50 * MIB)
-    assert Caps(50 * MIB, torch=(2, 3)).limits == (MIB, 50 * MIB)
-    assert Caps(50 * MIB, 4 * MIB).limits == (4 * MIB, 50 * MIB)
-    assert Caps().limits == (MIB, 25 * MIB)
-
-
 def test_types_never_share_a_bucket():
     gradients = tuple(Gradient(str(i), (10,), dtype=("float32", "float64")[i % 2]) for i in range(6))
-    buckets = ddp_buckets(Model("m", "M", gradients), Caps(200, 60), REBUILT)
+    buckets = ddp_buckets(Model("m", "M", gradients), Caps(60, 200))
     assert [(bucket.dtype, bucket.gradients) for bucket in buckets] == [
         ("float64", (5,)),
         ("float32", (4, 2)),
@@ -86,16 +69,16 @@ def test_200_random_lists_are_packed_as_torch_does():
         assert ours[:-left_open] == theirs[:-left_open] and sorted(ours) == sorted(theirs)
 
 
-def test_a_model_at_work_has_the_buckets_of_both_stages(tmp_path):
+def test_a_model_at_work_has_these_buckets_from_the_second_step_on(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed here")
     program = [str(ROOT / "tests" / "ranks" / "ddp_buckets.py"), str(tmp_path)]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"] if FULL else []
     done = subprocess.run([sys.executable, *launcher, *program], capture_output=True, text=True, timeout=240, env=ALONE)
     assert done.returncode == 0, done.stderr
-    model = read_shapes(tmp_path / "shapes.csv")
+    model = read_subject(tmp_path / "shapes.csv")
     found = json.loads((tmp_path / "buckets.json").read_text())
     for cap_mib, steps in found.items():
-        caps = Caps(int(cap_mib) * MIB if cap_mib else None)
-        for counts, stage in zip(steps, (FIRST, REBUILT, REBUILT), strict=True):
-            assert [bucket.size_bytes // 4 for bucket in ddp_buckets(model, caps, stage)] == counts
+        caps = Caps(*(int(cap_mib) * MIB,) * 2) if cap_mib else Caps()
+        packed = [bucket.size_bytes // 4 for bucket in ddp_buckets(model, caps)]
+        assert steps == [[model.parameters], packed, packed]
     assert [[len(counts) for counts in steps] for steps in found.values()] == [[1, 2, 2], [1, 3, 3]]

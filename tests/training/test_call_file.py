@@ -2,13 +2,13 @@
 
 import pytest
 
-from allreduce_bench.training.input_files import Call, CallError, read_calls, replayed
+from allreduce_bench.training.input_files import Call, CallError, read_subject, replay_line
 
 
 def calls_of(tmp_path, text: str):
     path = tmp_path / "calls.csv"
     path.write_text(text)
-    return read_calls(path)
+    return read_subject(path).calls
 
 
 def test_calls_are_read_in_any_order_of_columns(tmp_path):
@@ -19,7 +19,7 @@ def test_calls_are_read_in_any_order_of_columns(tmp_path):
 
 
 def test_a_replay_waits_for_each_call():
-    line = replayed([Call(100, 1.0), Call(50, 2.0)], lambda size_bytes: size_bytes / 100)
+    line = replay_line([Call(100, 1.0), Call(50, 2.0)], lambda size_bytes: size_bytes / 100)
     assert (line.step_s, line.compute_s, line.communication_s, line.exposed_s) == (4.5, 3.0, 1.5, 1.5)
     assert line.overlap_share == 0
     assert [transfer.start_s for transfer in line.transfers] == [1.0, 4.0]
@@ -28,7 +28,7 @@ def test_a_replay_waits_for_each_call():
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("", "line 1: expected a CSV"),
+        ("size,dtype\n8,float32\n", "line 1: expected a CSV"),
         ("size,gap\n", "contains no call"),
         ("bytes,gap\n1,1\n", "line 1: expected a CSV with the columns size, dtype and gap, .*; found 'bytes,gap'"),
         ("size,gap\n4M,1\nmany,1\n", "optional K"),

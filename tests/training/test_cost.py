@@ -7,7 +7,7 @@ import pytest
 from hand_models import hand_model
 
 from allreduce_bench.models.machine import Machine, MachineError, bare_machine
-from allreduce_bench.training.cost import CostError, LoggedCosts, Timed, choose, interpolated, modelled_costs
+from allreduce_bench.training.cost import CostError, LoggedCosts, Timed, choose, interpolate, modelled_costs
 
 BARE = bare_machine(1e-5, 1e-9)
 LOG = [Timed("native", 4, 1000, 1.0), Timed("native", 4, 1000, 3.0), Timed("native", 4, 1000, 1.5)]
@@ -39,7 +39,7 @@ def test_a_log_counts_by_the_median_and_by_straight_lines():
 
 def test_beyond_the_log_its_ends_count():
     line = [(1000, 1.0), (3000, 2.0)]
-    assert interpolated(line, 10) == 1.0 and interpolated(line, 6000) == 4.0
+    assert interpolate(line, 10) == 1.0 and interpolate(line, 6000) == 4.0
 
 
 def test_far_beyond_what_was_measured_a_time_is_doubtful():

@@ -9,9 +9,9 @@ from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench, here
 
 from allreduce_bench.cli import main
-from allreduce_bench.training import command
+from allreduce_bench.training import replay
 
-STEP = ("workload", "resnet50", "--scale", "1/256", "--compute", "60ms", "--measure", "-n", 2, "--steps", 3)
+STEP = ("workload", "resnet50", "--scale", "1/256", "--compute", "60ms", "--measure", "-n", 2)
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 
 
@@ -19,14 +19,14 @@ over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: pa
 @over_mpi
 def test_measured_and_modelled_stand_in_one_trace(python, tmp_path):
     in_turn(0, python)
-    done = bench(python, *STEP, "--work", "sleep", "--format", "json", "-o", tmp_path / "step.json")
+    done = bench(python, *STEP, "--format", "json", "-o", tmp_path / "step.json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["kind"] == "measured" and found["title"] == "ResNet-50 scaled by 0.00391"
     times = ["step_s", "compute_alone_s", "compute_beside_s", "communication_alone_s", "exposed_s", "overlap_share"]
     facts = ["slowdown", "steps", "ranks", "algorithm", "alone_s", "alone_nbytes", "work", "overlap"]
     assert list(found["measured"]) == [*times, *facts, "line_overlap_share"]
-    assert found["measured"]["compute_alone_s"] >= 0.06 and len(found["measured"]["alone_s"]) == 5
+    assert found["measured"]["compute_alone_s"] > 0 and len(found["measured"]["alone_s"]) == 5
     events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     assert [name.split(", ")[-1] for name in names] == ["modelled", "measured"]
@@ -38,15 +38,15 @@ def test_measured_and_modelled_stand_in_one_trace(python, tmp_path):
 def test_recorded_calls_are_replayed(python, on_ranks, ranks, tmp_path, monkeypatch):
     in_turn(ranks, python)
 
-    def run_ranks(ranks: int, per_node: int | None, request: dict) -> dict:
+    def run_ranks(ranks: int, request: dict) -> dict:
         return on_ranks(ranks, "training_steps.measure", request)[0]
 
-    monkeypatch.setattr(command, "run_ranks", run_ranks)
+    monkeypatch.setattr(replay, "run_ranks", run_ranks)
     calls = tmp_path / "calls.csv"
     calls.write_text("size,dtype,gap\n64K,float64,20ms\n8,,0\n64K,float64,10ms\n")
-    words = ("--measure", "-n", ranks, "--dtype", "float64", "--steps", 2, "-a", "ring")
+    words = ("--measure", "-n", ranks, "--dtype", "float64", "-a", "ring")
     outputs = ("-o", tmp_path / "calls.json", "-o", tmp_path / "calls.png")
-    done = here("workload", "--calls", calls, *words, *outputs, "--format", "json")
+    done = here("workload", calls, *words, *outputs, "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     own, (step,) = found["measured"], found["steps"]
@@ -56,7 +56,7 @@ def test_recorded_calls_are_replayed(python, on_ranks, ranks, tmp_path, monkeypa
     assert own["compute_alone_s"] > 0 and own["step_s"] > own["compute_beside_s"]
     assert step["compute_s"] == pytest.approx(own["compute_alone_s"]) and step["overlap_share"] == 0
     assert (tmp_path / "calls.png").read_bytes().startswith(b"\x89PNG")
-    text = here("workload", "--calls", calls, *words)
+    text = here("workload", calls, *words)
     assert (
         "128 KiB of each rank are reduced" in text.stdout and "3 calls of 2 lengths from 8 B to 64 KiB" in text.stdout
     ), text.stderr
@@ -69,7 +69,7 @@ def test_recorded_calls_are_replayed(python, on_ranks, ranks, tmp_path, monkeypa
 def test_on_virtual_hosts_communication_hides_behind_computation(python):
     """A 64th of 97.5 MiB takes 0.13 s over 100 Mbit/s: what hides behind 0.3 s of sleep is seen however busy it is."""
     in_turn(1, python)
-    words = ("--scale", "1/64", "--compute", "300ms", "--work", "sleep", "--format", "json")
+    words = ("--scale", "1/64", "--compute", "300ms", "--format", "json")
     start = ("lab", "run", "--hosts", 2, "--rate", "100mbit", "--", *STEP, *words)
     done = bench(python, *start)
     assert done.returncode == 0, done.stderr
@@ -86,12 +86,12 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
         (("-n", "2", "-a", "ring,tree"), "--measure takes.*found 2"),
         (("-n", "2", "-a", "ring@pipelined:64K"), "unknown way 'pipelined:64K'"),
         (
-            ("-n", "2", "-a", "ring", "--overlap", "iallreduce"),
-            "--overlap iallreduce",
+            ("-n", "2", "-a", "ring", "--measure", "iallreduce"),
+            "--measure iallreduce",
         ),
         (
-            ("-n", "2", "--compute", "1s", "--steps", "999"),
-            r"2000 s \(1000 turns.*2 x 1\.00 s",
+            ("-n", "2", "--compute", "51s"),
+            r"612 s \(6 turns.*2 x 51\.0 s",
         ),
     ],
 )
@@ -102,7 +102,7 @@ def test_what_cannot_be_measured_is_one_line(words, said):
 
 
 def test_a_model_that_is_too_large_is_refused_with_what_to_do(monkeypatch):
-    monkeypatch.setattr(command, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(replay, "free_memory", lambda: 10**9)
     words = ["workload", "llama2-7b", "--compute", "1s", "--measure", "-n", "2"]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2 and "; add --scale 1/64" in result.stderr
@@ -121,7 +121,7 @@ def test_a_model_that_is_too_large_is_refused_with_what_to_do(monkeypatch):
 def test_calls_that_cannot_be_measured_are_one_line(text, words, said, tmp_path):
     calls = tmp_path / "calls.csv"
     calls.write_text(f"size,dtype,gap\n{text}\n")
-    result = CliRunner().invoke(main, ["workload", "--calls", str(calls), "--measure", *words])
+    result = CliRunner().invoke(main, ["workload", str(calls), "--measure", *words])
     assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert re.search(said, result.stderr)
 
@@ -129,7 +129,7 @@ def test_calls_that_cannot_be_measured_are_one_line(text, words, said, tmp_path)
 def test_more_calls_than_a_time_line_keeps_are_refused(tmp_path):
     calls = tmp_path / "calls.csv"
     calls.write_text("size,gap\n" + "8,0\n" * 100_001)
-    result = CliRunner().invoke(main, ["workload", "--calls", str(calls), "--measure", "-n", "2"])
+    result = CliRunner().invoke(main, ["workload", str(calls), "--measure", "-n", "2"])
     assert (
         result.exit_code == 2
         and f"{calls}: 100,001 calls, --measure takes" in result.stderr

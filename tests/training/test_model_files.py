@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.training.input_files import read_shapes
+from allreduce_bench.training.input_files import read_subject
 from allreduce_bench.training.tensors import Gradient, ModelError
 
 
@@ -22,7 +22,7 @@ def entry(dtype: str, *shape: object) -> dict:
 def test_the_header_of_a_safetensors_file_has_the_tensors(tmp_path):
     entries = {"__metadata__": {"format": "pt"}, "a.weight": entry("F32", 64, 3), "b": entry("BF16"), "n": entry("I64")}
     entries["bn.running_mean"] = entry("F32", 64)
-    model = read_shapes(write_safetensors(tmp_path / "m.safetensors", entries))
+    model = read_subject(write_safetensors(tmp_path / "m.safetensors", entries))
     assert model.gradients == (Gradient("a.weight", (64, 3), dtype="float32"), Gradient("b", (), dtype="bfloat16"))
 
 
@@ -43,7 +43,7 @@ def test_what_is_no_safetensors_file_is_refused_in_one_line(tmp_path, content, s
     path = tmp_path / "m.safetensors"
     path.write_bytes(content) if isinstance(content, bytes) else write_safetensors(path, content)
     with pytest.raises(ModelError, match=said) as error:
-        read_shapes(path)
+        read_subject(path)
     assert "m.safetensors" in str(error.value) and "\n" not in str(error.value)
 
 
@@ -55,7 +55,7 @@ def test_a_state_dict_has_its_parameters_in_the_order_of_registration_and_shared
     for number, content in enumerate((layers.state_dict(), {"epoch": 3, "model": layers.state_dict()})):
         path = tmp_path / f"{number}.pt"
         torch.save(content, path)
-        model = read_shapes(path)
+        model = read_subject(path)
         assert [(each.name, each.shape) for each in model.gradients] == wanted
         assert {each.dtype for each in model.gradients} == {"float32", "float16"}
 
@@ -71,5 +71,5 @@ def test_code_in_a_state_dict_is_not_run(tmp_path):
     (tmp_path / "damaged.pt").write_bytes((tmp_path / "m.pt").read_bytes()[:100])
     for name in ("m.pt", "damaged.pt"):
         with pytest.raises(ModelError, match="weights_only"):
-            read_shapes(tmp_path / name)
+            read_subject(tmp_path / name)
     assert not Path("was run").exists()

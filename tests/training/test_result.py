@@ -5,7 +5,7 @@ import json
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.cost import modelled_costs
-from allreduce_bench.training.input_files import Call, replayed
+from allreduce_bench.training.input_files import Call, replay_line
 from allreduce_bench.training.result import Result, document
 from allreduce_bench.training.step import Outcome, Setup, outcome
 
@@ -27,6 +27,6 @@ def test_a_step_has_its_facts_in_si_units():
 
 
 def test_recorded_calls_have_their_own():
-    line = replayed([Call(8, 1.0)], lambda size_bytes: 0.5)
+    line = replay_line([Call(8, 1.0)], lambda size_bytes: 0.5)
     calls = document(Result("x", "y", "z", (Outcome(2, line, ("ring",), 1.0),)))
     assert calls["model"] is None and calls["buckets"] == [] and calls["steps"][0]["efficiency"] == 1 / 1.5

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from allreduce_bench.training.input_files import read_shapes
+from allreduce_bench.training.input_files import read_subject
 from allreduce_bench.training.tensors import Gradient, ModelError
 
 
 def model_of(tmp_path, text: str):
     path = tmp_path / "mine.txt"
     path.write_text(text)
-    return read_shapes(path)
+    return read_subject(path)
 
 
 EXPECTED = (Gradient("a.weight", (64, 3, 7, 7)), Gradient("b", (10,), dtype="float16"), Gradient("c", ()))
@@ -69,4 +69,4 @@ def test_bytes_are_no_shapes(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_bytes(b"\x80\x04\xff")
     with pytest.raises(ModelError, match="not text"):
-        read_shapes(path)
+        read_subject(path)

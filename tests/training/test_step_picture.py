@@ -10,7 +10,7 @@ from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training import step_picture as module
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.cost import modelled_costs
-from allreduce_bench.training.input_files import Call, replayed
+from allreduce_bench.training.input_files import Call, replay_line
 from allreduce_bench.training.step import Setup, outcome
 from allreduce_bench.training.step_picture import step_picture
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
@@ -62,7 +62,7 @@ def test_a_long_step_is_told_in_seconds(kept):
 
 @pytest.mark.filterwarnings("error")
 def test_the_computation_stops_for_recorded_calls(kept):
-    line = replayed([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda size_bytes: 0.01)
+    line = replay_line([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda size_bytes: 0.01)
     step_picture({"calls.csv": line})
     (axes,) = kept[0].axes
     assert axes.get_title(loc="left") == "calls.csv: total 50.0 ms, exposed 20.0 ms"

@@ -13,7 +13,7 @@ from allreduce_bench.training.time_line import (
     Phase,
     TimeLine,
     Transfer,
-    in_order,
+    line_up,
     phases_of,
     ready_shares,
     ready_times,
@@ -38,14 +38,14 @@ def test_the_forward_pass_has_a_third_of_the_computation():
 
 
 def test_all_reduces_wait_for_their_gradients_and_for_each_other():
-    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda size_bytes: size_bytes / 100 + 3))
+    line = TimeLine(phases_of(6.0), line_up(BUCKETS, [6.0, 3.0], lambda size_bytes: size_bytes / 100 + 3))
     assert [(one.ready_s, one.start_s, one.end_s) for one in line.transfers] == [(3, 3, 7), (6, 7, 13)]
     assert (line.step_s, line.compute_s, line.communication_s, line.exposed_s) == (13, 6, 10, 7)
     assert line.overlapped_s == 3 and line.overlap_share == pytest.approx(0.3)
 
 
 def test_blocking_all_reduces_overlap_nothing():
-    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda size_bytes: 1.0, earliest_s=6.0))
+    line = TimeLine(phases_of(6.0), line_up(BUCKETS, [6.0, 3.0], lambda size_bytes: 1.0, earliest_s=6.0))
     assert (line.step_s, line.exposed_s, line.overlap_share) == (8, 2, 0)
 
 
@@ -57,5 +57,5 @@ def test_overlap_counts_every_part_of_the_computation():
 
 
 def test_a_step_without_communication_has_no_share():
-    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda size_bytes: 0.0))
+    line = TimeLine(phases_of(6.0), line_up(BUCKETS, [6.0, 3.0], lambda size_bytes: 0.0))
     assert (line.step_s, line.overlap_share) == (6, None)

@@ -3,7 +3,7 @@
 import json
 from numbers import Real
 
-from allreduce_bench.training.input_files import Call, replayed
+from allreduce_bench.training.input_files import Call, replay_line
 from allreduce_bench.training.result import trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
@@ -55,5 +55,5 @@ def test_events_that_follow_each_other_do_not_overlap_by_a_rounding():
 
 
 def test_recorded_calls_are_no_buckets():
-    document = trace({"calls": replayed([Call(8192, 1.0)], lambda size_bytes: 0.5)}, {})
+    document = trace({"calls": replay_line([Call(8192, 1.0)], lambda size_bytes: 0.5)}, {})
     assert [event["name"] for event in document["traceEvents"] if event["ph"] == "X"] == ["compute", "call 0: 8 KiB"]

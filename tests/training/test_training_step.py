@@ -17,7 +17,7 @@ REQUEST = {"counts": [1000, 50_000, 7], "actions": ACTIONS, "steps": 2}
 CASES = [
     ("native", "native", "thread", "sleep", "float32"),
     ("native", "native", "iallreduce", "sleep", "float64"),
-    ("ring", "sendrecv", "blocking", "matmul", "float16"),
+    ("ring", "sendrecv", "blocking", "spin", "float16"),
     ("ring", "pipelined", "thread", "spin", "float32"),
 ]
 COMPILED = [("ring", "compiled-pipelined", "thread"), ("native", "compiled", "blocking")]

@@ -1,45 +1,54 @@
-"""Options of `workload` that would change nothing are refused, defaults are not."""
+"""Options of `workload` that would change nothing are refused, defaults are not; what is gone names what to do."""
 
 import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.types import OneLineError
-from allreduce_bench.training.request import refuse_unused
+from allreduce_bench.training.command import INSTEAD
 
-DEFAULTS = {"calls": None, "shapes": None, "blocking": False, "logs": ()}
+
+def bench(*words: str):
+    return CliRunner().invoke(main, ["workload", *words])
+
+
+@pytest.fixture(name="calls")
+def file_of_calls(tmp_path) -> str:
+    (tmp_path / "calls.csv").write_text("size,gap\n8,1ms\n")
+    return str(tmp_path / "calls.csv")
 
 
 @pytest.mark.parametrize(
-    "given, options, measure, said",
+    "words",
+    [("--measure", "-m", "x"), ("--measure", "--alpha", "1us"), ("--measure", "--bandwidth", "1Gbit,2Gbit")],
+)
+def test_with_measure_no_cost_is_taken(words):
+    found = bench("resnet50", "--compute", "1ms", "-n", "2", *words)
+    assert found.exit_code == 2 and "with --measure all-reduces are taken as they were measured" in found.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
     [
-        ({"work"}, {}, False, "--work: has a meaning with --measure only"),
-        ({"steps", "machine"}, {}, False, "--steps: has a meaning"),
-        ({"alpha_within"}, {}, True, "--alpha-within: with --measure all-reduces are taken as they were measured"),
-        ({"logs", "work"}, {}, True, "--log: with --measure"),
-        ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
-        ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
-        ({"compute"}, {"calls": "x.csv"}, False, "--compute: recorded calls have their own"),
-        ({"overlap"}, {"calls": "x.csv"}, True, "--overlap: recorded calls have their own"),
-        ({"blocking"}, {"calls": "x.csv"}, True, "--blocking: recorded calls have their own"),
-        ({"scale"}, {"calls": "x.csv"}, True, "--scale: recorded calls have their own"),
+        ("--compute", "1ms"),
+        ("--scale", "1"),
+        ("--bucket-cap", "25M"),
+        ("--dtype", "float32"),
+        ("--measure", "-n", "2", "--compute", "1ms"),
+        ("--measure", "blocking"),
     ],
 )
-def test_what_changes_nothing_is_refused(given, options, measure, said):
-    with pytest.raises(OneLineError, match=said):
-        refuse_unused(given, {**DEFAULTS, **options}, measure)
+def test_recorded_calls_have_their_own_sizes_and_gaps(words, calls):
+    found = bench(calls, *words)
+    assert found.exit_code == 2 and "recorded calls" in found.stderr and found.stderr.count("\n") == 1
 
 
-def test_what_counts_is_not():
-    refuse_unused({"work", "steps", "scale"}, DEFAULTS, True)
-    refuse_unused({"alpha", "logs", "bucket_cap"}, DEFAULTS, False)
-    refuse_unused({"calls", "alpha"}, {**DEFAULTS, "calls": "x.csv"}, False)
+def test_a_step_without_its_computation_is_no_list_of_buckets():
+    for words in (("-n", "2"), ("--alpha", "1us"), ("--measure",), ("-o", "x.json"), ("--format", "json")):
+        found = bench("resnet50", *words)
+        assert found.exit_code == 2 and "add --compute" in found.stderr, found.output
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [(("--steps", "5"), "--steps: has a meaning"), (("--measure", "--alpha", "1us"), "--alpha: with --measure")],
-)
-def test_the_command_says_it_in_one_line_though_the_value_is_the_default(words, said):
-    found = CliRunner().invoke(main, ["workload", "resnet50", "--compute", "1ms", "-n", "2", *words])
-    assert found.exit_code == 2 and found.stderr.startswith(f"error: {said}") and found.stderr.count("\n") == 1
+@pytest.mark.parametrize("name", INSTEAD)
+def test_an_option_that_is_gone_says_what_to_do(name):
+    found = bench("resnet50", name, "1")
+    assert found.exit_code == 2 and found.stderr == f"error: workload: no such option: {name}; {INSTEAD[name]}\n"

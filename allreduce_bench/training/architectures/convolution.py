@@ -17,12 +17,12 @@ VGG_HIDDEN, VGG_POOLED = 4096, 7
 
 def resnet50() -> Model:
     """Return the model: 25,557,032 parameters in 161 tensors."""
-    return Model("resnet50", "ResNet-50", tuple(_resnet()), "images")
+    return Model("resnet50", "ResNet-50", tuple(_resnet()))
 
 
 def vgg16() -> Model:
     """Return the model: 138,357,544 parameters in 32 tensors."""
-    return Model("vgg16", "VGG-16", tuple(_vgg()), "images")
+    return Model("vgg16", "VGG-16", tuple(_vgg()))
 
 
 def _resnet() -> Iterator[Gradient]:
@@ -40,7 +40,7 @@ def _resnet() -> Iterator[Gradient]:
 
 
 def _bottleneck(name: str, channels: int, width: int, side: int, stride: int) -> Iterator[Gradient]:
-    """Yield convolutions of 1, 3 and 1, each with its normalisation; `side` is that of the input, in pixels."""
+    """Yield convolutions of 1, 3 and 1, each with its normalisation; `side` is the input's, in pixels."""
     out, end = width * EXPANSION, side // stride
     for number, (inner, outer, kernel, pixels) in enumerate(
         [(channels, width, 1, side), (width, width, 3, end), (width, out, 1, end)], 1

@@ -21,18 +21,18 @@ class Sizes(NamedTuple):
     tokens: int  # of a sequence
 
 
-def llama2_7b(tokens: int = 4096) -> Model:
+def llama2_7b() -> Model:
     """Return the model: 6,738,415,616 parameters in 291 tensors."""
-    return _llama("llama2-7b", "Llama-2-7B", Sizes(32000, 4096, 32, 4096, 11008, tokens))
+    return _llama("llama2-7b", "Llama-2-7B", Sizes(32000, 4096, 32, 4096, 11008, tokens=4096))
 
 
-def llama3_8b(tokens: int = 8192) -> Model:
+def llama3_8b() -> Model:
     """Return the model: 8,030,261,248 parameters in 291 tensors."""
-    return _llama("llama3-8b", "Llama-3-8B", Sizes(128256, 4096, 32, 1024, 14336, tokens))
+    return _llama("llama3-8b", "Llama-3-8B", Sizes(128256, 4096, 32, 1024, 14336, tokens=8192))
 
 
 def _llama(name: str, title: str, sizes: Sizes) -> Model:
-    return Model(name, title, tuple(_tensors(sizes)), f"sequences of {sizes.tokens} tokens")
+    return Model(name, title, tuple(_tensors(sizes)))
 
 
 def _tensors(sizes: Sizes) -> Iterator[Gradient]:

@@ -20,6 +20,8 @@ from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
 from .request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD, Request, result_of_ranks
 
+SEGMENT, WINDOW = 16384, 2  # elements of a segment, where messages are cut; segments posted ahead
+
 
 class Span(NamedTuple):
     """The all-reduce of a bucket, by perf_counter."""
@@ -168,12 +170,12 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
         return NATIVES[way](sendbuf, recvbuf, comm, request.op)
     algorithm, topology = builtin_of(request.algorithm), Topology.one_node(comm.size)
     if not request.executor.endswith("pipelined") or algorithm.segmented:
-        steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, request.segment)
-        window = [request.window] if request.executor.endswith("pipelined") else []
+        steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, SEGMENT)
+        window = [WINDOW] if request.executor.endswith("pipelined") else []
         return EXECUTORS[request.executor](steps, sendbuf, recvbuf, comm, request.op, *window)
-    whole = algorithm.schedules(comm.size, topology, sendbuf.size, request.segment)
-    schedules, why_uncut, _ = cut_schedules(whole, sendbuf.size, request.segment)
-    window = [1 if why_uncut else request.window]  # whole messages posted ahead would take as many vectors of scratch
+    whole = algorithm.schedules(comm.size, topology, sendbuf.size, SEGMENT)
+    schedules, why_uncut, _ = cut_schedules(whole, sendbuf.size, SEGMENT)
+    window = [1 if why_uncut else WINDOW]  # whole messages posted ahead would take as many vectors of scratch
     return EXECUTORS[request.executor](schedules[comm.rank], sendbuf, recvbuf, comm, request.op, *window)
 
 

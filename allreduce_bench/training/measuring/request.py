@@ -9,22 +9,21 @@ AVERAGE = "avg"
 
 BUCKET = "bucket"  # the action that does not compute
 
-# Where all-reduces run
+# Computation, and where all-reduces run
+SPIN, SLEEP = "spin", "sleep"
 BLOCKING, THREAD, IALLREDUCE, BETWEEN = "blocking", "thread", "iallreduce", "between"
 
 
 class Request(NamedTuple):
-    """A measurement. Seconds are those of the computation, the same on every rank."""
+    """A measurement. Every rank computes for the same seconds."""
 
     counts: list[int]  # elements of the buckets, or recorded calls, handed over in order
     actions: list[tuple[str, float]]  # compute for so long; bucket: hand the next one over
     dtype: str = "float32"
     algorithm: str = NATIVE
     executor: str = NATIVE  # of `executing.EXECUTORS`, or native
-    segment: int = 16384  # elements of a segment, where messages are cut
-    window: int = 2
     op: str = AVERAGE  # or sum
-    work: str = "spin"  # or matmul, sleep
+    work: str = SPIN  # or sleep
     overlap: str = THREAD
     steps: int = 5
 

@@ -1,6 +1,6 @@
 """`python -m allreduce_bench.training.measuring.training_step FILE`: measures steps of a training; JSON from rank 0.
 
-FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, a matrix product, or sleep),
+FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, or sleep),
 and all-reduces: each bucket as soon as the computation before it has ended, after the computation, beside it in a
 thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or recorded calls, for which the computation
 stops. Alternating with the steps the computation and the all-reduces are measured alone.
@@ -22,10 +22,10 @@ from ...executing import Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
 from ...schedule.algorithm import AlgorithmError
 from .gradients import Buckets, Stream, make_ready
-from .request import BUCKET, Request
+from .request import BUCKET, SLEEP, Request
 
 # Units of computation, and how long one takes
-SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
+SPIN_ELEMENTS = 16384  # 64 KiB stay in a cache
 CALIBRATION_S, BATCHES = 0.02, 5
 SLICE_S = 5e-4  # between two calls of `poke`, and of a sleep
 SLEEPS = 20  # tried for calibration
@@ -38,8 +38,8 @@ class Work:
     """
 
     def __init__(self, kind: str, comm: MPI.Comm):
-        self.unit = None if kind == "sleep" else _unit(kind)
-        self.unit_s = comm.allreduce(_calibrated(self.unit), MPI.MAX) if self.unit else _lateness_s()
+        self.unit = None if kind == SLEEP else _spin_unit()
+        self.unit_s = comm.allreduce(_calibrate(self.unit), MPI.MAX) if self.unit else _lateness_s()
         self.owed_s = 0.0
 
     def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
@@ -106,7 +106,7 @@ def one_step(actions: Sequence[tuple[str, float]], work: Work, stream: Stream | 
     return Step(step_s, phases, sent)
 
 
-def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
+def time_alone(calls: Iterable[Callable[[], object]]) -> list[float]:
     """Return the times of the all-reduces without any computation, one by one."""
     times_s = []
     for call in calls:
@@ -116,16 +116,13 @@ def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
     return times_s
 
 
-def _unit(kind: str) -> Callable[[], object]:
+def _spin_unit() -> Callable[[], object]:
     """Return a unit of computation: microseconds of arithmetic that releases the GIL in between."""
-    if kind == "matmul":
-        left, right, out = (np.ones((MATRIX, MATRIX), np.float32) for _ in range(3))
-        return lambda: np.matmul(left, right, out)
     values, ones = np.zeros(SPIN_ELEMENTS, np.float32), np.ones(SPIN_ELEMENTS, np.float32)
     return lambda: np.add(values, ones, values)
 
 
-def _calibrated(unit: Callable[[], object]) -> float:
+def _calibrate(unit: Callable[[], object]) -> float:
     """Return the seconds of a unit: the median of batches."""
     times_s = []
     for _ in range(BATCHES):
@@ -147,7 +144,7 @@ def _lateness_s() -> float:
     return max(0.0, min(late_s))
 
 
-def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
+def measure_steps(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     """Return the steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
     teach_numpy(request.dtype)
     make_ready(request, comm)
@@ -155,10 +152,10 @@ def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     work = Work(request.work, comm)
     kept: dict[str, Any] = {"compute_alone_s": [], "alone_s": [], "steps": []}
     for number in range(1 + request.steps):  # the first one warms up
-        computed = _together(comm, lambda: one_step(request.actions, work))
-        times_s = _together(comm, lambda: alone(buckets.alone))
+        computed = _act_together(comm, lambda: one_step(request.actions, work))
+        times_s = _act_together(comm, lambda: time_alone(buckets.alone))
         buckets.prepare()
-        steps = _together(comm, lambda: one_step(request.actions, work, buckets.stream()))
+        steps = _act_together(comm, lambda: one_step(request.actions, work, buckets.stream()))
         _refuse_wrong(comm, buckets.wrong)
         if number and comm.rank == 0:
             kept["compute_alone_s"].append(max(step.step_s for step in computed))
@@ -168,7 +165,7 @@ def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     return kept
 
 
-def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
+def _act_together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
     """Run `act` on all ranks after a barrier, and gather its results on rank 0; elsewhere empty."""
     comm.Barrier()
     return comm.gather(act()) or []
@@ -195,7 +192,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD.Dup()
     try:
         asked = comm.bcast(Path(sys.argv[1]).read_text(encoding="utf-8") if comm.rank == 0 else None)
-        kept = measured(Request(**json.loads(asked)), comm)
+        kept = measure_steps(Request(**json.loads(asked)), comm)
     except (Unsupported, AlgorithmError, DtypeError) as error:
         kept = {"refused": str(error)}
     except Exception:  # of one rank, for which the others would wait for ever

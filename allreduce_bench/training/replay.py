@@ -1,0 +1,178 @@
+"""A step, or recorded calls, measured on ranks that are started here, beside its model from the parts alone."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from subprocess import DEVNULL
+from typing import Any, NamedTuple
+
+from ..algorithms import is_builtin, why_unknown
+from ..cli.plan_of_options import place_on_hosts
+from ..cli.types import OneLineError
+from ..launching.find import find_launcher, mpirun_command
+from ..launching.layout import ranks_on_same_cores
+from ..machine.node import cores, free_memory
+from ..measuring.startup import thread_level, under_launcher
+from ..runs.competitor import COMPILED, WAYS, competitor, split_way
+from ..runs.dtypes import DTYPES
+from ..runs.start import UNASKED
+from ..units import format_size, format_time, unknown_word
+from .input_files import Recording
+from .measured import Measured, calls_request, measured_calls, measured_of, modelled_calls, modelled_of, step_request
+from .measuring.request import BETWEEN, IALLREDUCE, NATIVE, SLEEP, SPIN, THREAD
+from .result import Result, measured_result
+from .step import Setup
+
+STEPS = 5  # measured ones
+PATIENCE_S = 600.0  # until the ranks have ended
+MOST_CALLS = 100_000  # whose events are kept for the time line
+
+
+class Replay(NamedTuple):
+    """A measurement, and its model from computation alone and all-reduces alone."""
+
+    modelled: Result
+    measured: Measured
+    how: tuple[str, str]  # the kind of computation, and where all-reduces run
+
+
+def replay_step(setup: Setup, options: dict[str, Any]) -> Replay:
+    """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
+    measuring = _measuring(options, options["measure"])
+    if setup.compute_s <= 0:
+        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
+    asked = {**step_request(setup), **measuring.request}
+    _refuse_too_large(sum(asked["counts"]), asked["dtype"], measuring.ranks, "add --scale 1/64")
+    _refuse_long_computation(asked, "use a shorter --compute")
+    measured = measured_of(run_ranks(measuring.ranks, asked), setup, measuring.ranks, measuring.name)
+    result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
+    return Replay(result, measured, measuring.how)
+
+
+def replay_calls(recording: Recording, options: dict[str, Any]) -> Replay:
+    """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
+    measuring, (path, calls) = _measuring(options, BETWEEN), recording
+    if len(calls) > MOST_CALLS:
+        raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
+    try:
+        asked = {**calls_request(calls, options["dtype"]), **measuring.request}
+    except ValueError as error:
+        raise OneLineError(f"{path}: {error}") from error
+    _refuse_too_large(sum({*asked["counts"]}), asked["dtype"], measuring.ranks, "leave out the longest calls")
+    _refuse_long_computation(asked, "cut the file")
+    measured = measured_calls(run_ranks(measuring.ranks, asked), calls, measuring.ranks, measuring.name)
+    return Replay(measured_result(recording.title, modelled_calls(measured, calls)), measured, measuring.how)
+
+
+class _Measuring(NamedTuple):
+    """Checked options: the ranks, how they measure, and the algorithm with its way."""
+
+    ranks: int
+    request: dict[str, Any]
+    name: str
+
+    @property
+    def how(self) -> tuple[str, str]:
+        return self.request["work"], self.request["overlap"]
+
+
+def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
+    """Return the checked options. Raises OneLineError."""
+    ranks, (algorithm, executor) = _ranks(options), _algorithm_and_way(options)
+    if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
+        raise OneLineError("--measure iallreduce is the library's own MPI_Iallreduce; use -a native")
+    start = place_on_hosts(UNASKED)
+    is_crowded = bool(start.virtual_rates_bytes_per_s) or ranks_on_same_cores(ranks, start) > cores()
+    name = algorithm if executor == NATIVE else competitor(algorithm, executor)
+    own = {"algorithm": algorithm, "executor": executor, "work": SLEEP if is_crowded else SPIN, "steps": STEPS}
+    return _Measuring(ranks, {**own, "overlap": overlap}, name)
+
+
+def _ranks(options: dict[str, Any]) -> int:
+    if under_launcher(os.environ):
+        raise OneLineError("workload --measure starts its ranks itself; leave out mpirun or srun")
+    if not options["ranks"] or len(options["ranks"]) != 1 or options["ranks"][0] < 2:
+        raise OneLineError("--measure needs one number of ranks, 2 or more, such as -n 2")
+    return options["ranks"][0]
+
+
+def _algorithm_and_way(options: dict[str, Any]) -> tuple[str, str]:
+    """Return the one algorithm, the library's own by default, and its way, as of `ring@compiled`."""
+    names = options["algorithms"] or (NATIVE,)
+    if len(names) > 1:
+        raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
+    algorithm, way = split_way(names[0])
+    if algorithm != NATIVE and not is_builtin(algorithm):
+        raise why_unknown(algorithm, also=(NATIVE,))
+    known = (NATIVE, "compiled") if algorithm == NATIVE else WAYS
+    if way and way not in known:
+        raise OneLineError(f"-a {names[0]}: {unknown_word('way', way, known)}")
+    return algorithm, way or known[0]
+
+
+def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
+    """Raise OneLineError for vectors, an input and an output of each of a node's ranks, that exceed its memory."""
+    size_bytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
+    if free is not None and size_bytes > free:
+        raise OneLineError(
+            f"the vectors need {format_size(size_bytes)} of this node's memory, {format_size(free)} are free; {less}"
+        )
+
+
+def _refuse_long_computation(asked: dict[str, Any], shorter: str) -> None:
+    """Raise OneLineError for what takes longer than PATIENCE_S by its computation alone."""
+    once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
+    if (computed_s := 2 * turns * once_s) > PATIENCE_S:
+        raise OneLineError(
+            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
+            f"is {PATIENCE_S:.0f} s; {shorter}"
+        )
+
+
+def run_ranks(ranks: int, request: dict[str, Any]) -> dict[str, Any]:
+    """Start ranks for a `measuring.request.Request` and return what rank 0 prints.
+
+    Raises LaunchError, OneLineError where it refuses, or fails.
+
+    Rank 0 reads the request from a file: recorded calls are more than a word of a command holds, and more than Hydra's
+    mpirun forwards.
+    """
+    start = place_on_hosts(UNASKED)
+    program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
+    auto = thread_level("auto", ranks_on_same_cores(ranks, start))
+    level = "multiple" if request["overlap"] == THREAD else auto
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(request, file)
+        file.flush()
+        command = mpirun_command(find_launcher(start), ranks, start, [*program, file.name])
+        done = _run_to_end(command, environ)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise OneLineError(f"workload --measure: the ranks failed: {_reason_of_failure(done)}", exit_code=1)
+    found = json.loads(lines[-1])
+    if refused := found.get("refused"):
+        raise OneLineError(f"workload --measure: {refused}", exit_code=1)
+    return found
+
+
+def _run_to_end(command: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. Raises OneLineError after PATIENCE_S."""
+    try:
+        return subprocess.run(
+            command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OneLineError(
+            f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", exit_code=1
+        ) from error
+
+
+def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the last error of Python in the launcher's output, else its last words, else the exit status."""
+    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
+    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]
