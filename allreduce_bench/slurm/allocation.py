@@ -17,7 +17,7 @@ class Allocation(NamedTuple):
     """A job, or a task of a job array, and its present start."""
 
     number: str  # of this job alone, for scontrol
-    job: str  # of an array: that of the array
+    job: str  # of a task: its array's
     task: str | None  # of an array
     restart: int  # how often it was requeued
     nodes: tuple[str, ...]  # their names; empty: not told

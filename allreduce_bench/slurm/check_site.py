@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Thread
@@ -17,7 +16,6 @@ from typing import IO
 from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.checks import Check
-from ..units import counted
 from . import commands
 from .commands import Partition, SlurmError
 
@@ -32,7 +30,7 @@ UNKNOWN = "which launcher works is unknown"
 def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
     """Yield checks of the site and, if `launch`, of each launcher on two nodes: of the present job, else from salloc.
 
-    `arguments` are those of the user for salloc; `node` is what `checks.node_of_this_process` returns.
+    `arguments` are the user's for salloc; `node` is what `checks.node_of_this_process` returns.
     """
     try:
         yield Check("ok", "Slurm", commands.version(ANSWER_S))
@@ -43,8 +41,6 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
         yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
         return
     yield from _check_partitions(partitions)
-    nodes = sorted({name for partition in partitions for name in partition.nodes})
-    yield _check_topology(nodes)
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
@@ -56,6 +52,7 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
     elif "SLURM_JOB_ID" in os.environ:
         yield from launcher_checks()
     else:
+        nodes = {name for partition in partitions for name in partition.nodes}
         yield from _check_launchers(arguments, len(nodes))
 
 
@@ -75,21 +72,6 @@ def _check_partition(partition: Partition) -> Check:
     if partition.is_usable:
         return Check("ok", "partition", text)
     return Check("caution" if partition.default else "info", "partition", text, "jobs wait until its state changes")
-
-
-def _check_topology(nodes: list[str]) -> Check:
-    paths = commands.switches_of_nodes(nodes)
-    if not paths:
-        return Check("info", "topology", "Slurm has no topology here: switches of the nodes unknown")
-    nodes_below = Counter(paths.values())
-    levels = max(path.count("/") for path in paths.values()) + 1
-    least, most = min(nodes_below.values()), max(nodes_below.values())
-    nodes_each = f"{least} to {most}" if least < most else f"{most}"
-    return Check(
-        "ok",
-        "topology",
-        f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches, {counted(levels, 'level')}",
-    )
 
 
 def _check_pmi(mpi: str) -> Check:

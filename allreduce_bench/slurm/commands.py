@@ -109,27 +109,6 @@ def parse_sacct(text: str) -> list[SlurmJob]:
     return [task for job in jobs for task in _tasks(job)]
 
 
-def parse_scontrol(text: str) -> list[SlurmJob]:
-    """Return the jobs that `scontrol --oneliner show job` printed."""
-    return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_job_of_line(line))]
-
-
-def _job_of_line(line: str) -> SlurmJob:
-    head, _, rest = line.partition(" JobName=")
-    name = re.search(r".* UserId=", rest)  # a job's name is free text, and may look like a field
-    fields = dict(re.findall(r"(\S+?)=(\S*)", head + " " + rest[name.end() if name else 0 :]))
-    number = f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}" if "ArrayTaskId" in fields else fields["JobId"]
-    return SlurmJob(
-        id=number,
-        state=_first_word(fields.get("JobState", "")),
-        reason=_word_or_empty(fields.get("Reason", "")),
-        nodelist=_word_or_empty(fields.get("NodeList", "")),
-        elapsed_s=seconds(fields.get("RunTime", "")),
-        limit_s=seconds(fields.get("TimeLimit", "")),
-        exit_code=fields.get("ExitCode", ""),
-    )
-
-
 def id_parts(job_id: str) -> tuple[str, str]:
     """Return the number of a job, or of the array that a task belongs to, and the task's own: `12` and `3` of
     `12_3`.
@@ -276,16 +255,14 @@ def requeue(number: str) -> None:
 def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
     """Return the jobs that Slurm knows, by id; job arrays task by task. Forgotten ones are absent.
 
-    Queried are the accounting, if there is one, the queue, and for the rest the controller's memory.
+    Queried are the accounting, if there is one, and the queue, which for some minutes has jobs that are over.
     """
     ping()  # the commands below also fail for jobs that nobody knows any more
     job_of = {job.id: job for job in _jobs_of_accounting(numbers)}
     for job in _jobs_of_queue(numbers):  # of what is over, the accounts say more; of what is not, they may be late
         if job.queued or job.running or job.id not in job_of or job_of[job.id].queued or job_of[job.id].running:
             job_of[job.id] = job
-    masters = {id_parts(number)[0] for number in job_of}  # the jobs, and the arrays to which the tasks belong
-    unknown = [number for number in numbers if number not in masters]
-    return job_of | {job.id: job for job in _jobs_of_controller(unknown)}
+    return job_of
 
 
 def _jobs_of_accounting(numbers: Sequence[str]) -> list[SlurmJob]:
@@ -308,14 +285,6 @@ def _jobs_of_queue(numbers: Sequence[str]) -> list[SlurmJob]:
     with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
         return parse_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
     return []
-
-
-def _jobs_of_controller(numbers: Sequence[str]) -> list[SlurmJob]:
-    remembered = []
-    for number in numbers:
-        with suppress(SlurmError):
-            remembered += parse_scontrol(_stdout_of(["scontrol", "--oneliner", "show", "job", number]))
-    return remembered
 
 
 def switches_of_nodes(names: Iterable[str]) -> dict[str, str]:

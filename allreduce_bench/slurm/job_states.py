@@ -81,14 +81,11 @@ class Ending(NamedTuple):
         return f"{self.event}: {self.reported}" if self.reported else self.event
 
     @property
-    def sentence(self) -> str:
-        """Predicate after the name of the job: is still queued (Resources)."""
-        return f"is still {self.phrase}" if self.active else self.phrase
-
-    @property
     def reason(self) -> str:
         """Reason why a cell of the job has no time; follows the name of the job."""
-        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
+        if self.kind == DONE:
+            return self._replace(event="ended without measuring it").phrase
+        return f"is still {self.phrase}" if self.active else self.phrase
 
     @property
     def active(self) -> bool:
@@ -148,7 +145,7 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[S
             run=job.run,
             nodes=job.nodes,
             only=only,
-            records=_by_restart(starts.pop((job.run, number), [])),
+            records=_sort_starts(starts.pop((job.run, number), [])),
             submission=submission.number,
             limit_s=job.limit_s,
             output_file=f"{JOBS}/{submission.number}/{job.output(number)}",
@@ -159,11 +156,11 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[S
     ]
     for (run, number), own in starts.items():
         nodes = len(own[-1].nodes)
-        tasks.append(JobTask(number, name_of_job(nodes, run), run, nodes, own[-1].only, _by_restart(own)))
+        tasks.append(JobTask(number, name_of_job(nodes, run), run, nodes, own[-1].only, _sort_starts(own)))
     return sorted(tasks, key=lambda task: _age(task.id))
 
 
-def _by_restart(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
+def _sort_starts(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
     return tuple(sorted(records, key=lambda record: record.restart))
 
 
@@ -177,11 +174,11 @@ def ending(task: JobTask, states: JobStates) -> Ending:
     """Return the outcome of a job or of a task of a job array."""
     job = states.jobs.get(task.id)
     limit_s = job.limit_s if job and job.limit_s else task.limit_s
-    if job is not None and (slurm_ending := by_slurm(job, limit_s)):
+    if job is not None and (slurm_ending := ending_in_slurm(job, limit_s)):
         return slurm_ending
     record = task.record
     if record is None:
-        return _without_record(task, job)
+        return _ending_without_record(task, job)
     if record.requeued:
         return Ending(ENDED if job else UNSURE, "was requeued and has not restarted yet")
     if record.end == "done":
@@ -196,7 +193,7 @@ def ending(task: JobTask, states: JobStates) -> Ending:
     return Ending(ENDED, _status_phrase(job) or "ended without a message (killed?)")
 
 
-def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
+def ending_in_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
     """Return the outcome that only Slurm knows; None: the job's own record is better."""
     if job.queued:
         return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
@@ -216,7 +213,7 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
     return Ending(ENDED, event) if event else None
 
 
-def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
+def _ending_without_record(task: JobTask, job: SlurmJob | None) -> Ending:
     """Return the outcome of a job without a record."""
     if job is None:
         return Ending(UNSURE, "has not started to measure")
@@ -246,7 +243,7 @@ def _limit_phrase(limit_s: float | None) -> str:
 def missing_cells(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: JobStates) -> list[MissingCell]:
     """Return the cells that are not done, in the order of the launches, except those skipped on purpose.
 
-    `marks` and `tasks` are those of the run.
+    `marks` and `tasks` are the run's.
     """
     outcome_of, found = _outcomes(marks), []
     for launch in plan.planned_launches():

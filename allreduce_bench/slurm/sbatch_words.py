@@ -14,22 +14,18 @@ DECIDED = {  # options of sbatch that would override the scripts -> what to do i
     "time": f"{BEFORE_DASHES}: --time",
     "array": f"{BEFORE_DASHES}: --array",
     "output": BY_SUBMIT,
-    "hold": BY_SUBMIT,
-    "parsable": BY_SUBMIT,
     "quiet": "sbatch would not print the job number",
     "test-only": "use --dry-run",
     "wait": BY_SUBMIT,
     "wrap": BY_SUBMIT,
-    "help": BY_SUBMIT,
-    "usage": BY_SUBMIT,
-    "version": BY_SUBMIT,
     "clusters": ONE_CLUSTER,
 }
-SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
-SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
+SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output"}
+SHORT |= {"W": "wait", "M": "clusters", "Q": "quiet"}
 FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
 FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
 PARTITION = re.compile(r"(?:^|\0)(?:-p\0?|--partition[=\0])([^\0]+)")  # in words joined by \0
+NODE_OPTIONS = ("-w", "--nodelist", "-F", "--nodefile")
 SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # without a value: sbatch would take it for the script
 
 
@@ -59,26 +55,14 @@ def partitions_of(words: Sequence[str]) -> list[str]:
     return named[-1].split(",") if named else []
 
 
-def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the checked words that suit the collecting job: it takes any one node."""
+def drop_node_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the checked words that suit the collecting job: it takes any one node."""
     pairs = zip(("", *words), words)
-    return tuple(word for previous, word in pairs if not (_names_nodes(word) or _names_nodes_next(previous, word)))
+    return tuple(word for previous, word in pairs if not (_names_nodes(word) or previous in NODE_OPTIONS))
 
 
 def _names_nodes(word: str) -> bool:
-    """Return whether it is an option, perhaps abbreviated, that chooses nodes: no other begins with --nodel or
-    --nodef.
-    """
-    if not word.startswith("--"):
-        return word.startswith(("-w", "-F"))
-    name = word.partition("=")[0]
-    return len(name) > len("--node") and any(long.startswith(name) for long in ("--nodelist", "--nodefile"))
-
-
-def _names_nodes_next(previous: str, word: str) -> bool:
-    """Return whether it is the value of such an option."""
-    is_alone = previous in ("-w", "-F") or (previous.startswith("--") and "=" not in previous)
-    return is_alone and _names_nodes(previous) and not word.startswith("-")
+    return word.startswith(("-w", "-F")) or word.partition("=")[0] in NODE_OPTIONS
 
 
 def _decided_option(word: str) -> str:

@@ -15,7 +15,7 @@ from ..runs.rows import RunError
 from . import commands
 from .commands import NoAnswer, SlurmError
 from .job_files import JOBS, SUBMISSION, Submission, SweepJob, next_number, read_submissions
-from .sbatch_words import for_collecting, partitions_of
+from .sbatch_words import drop_node_words, partitions_of
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a session
 NOTHING = "nothing was submitted"
@@ -81,7 +81,7 @@ def _steps(
 
 
 def _describe_submission(submission: Submission, folder: Path, jobs: Sequence[SweepJob]) -> Submission:
-    """Return the submission with its number and those of its jobs."""
+    """Return the submission with its number and the numbers of its jobs."""
     *measuring, collect = jobs
     return replace(submission, number=int(folder.name), jobs=tuple(measuring), collect=collect)
 
@@ -89,7 +89,7 @@ def _describe_submission(submission: Submission, folder: Path, jobs: Sequence[Sw
 def words_for(job: SweepJob, submission: Submission) -> Sequence[str]:
     """Return the words of the user for sbatch that suit the job."""
     arguments = submission.choices.arguments
-    return for_collecting(arguments) if job.name == submission.collect.name else arguments
+    return drop_node_words(arguments) if job.name == submission.collect.name else arguments
 
 
 def sbatch_arguments(job: SweepJob, submission: Submission, sweep: Path, behind: Sequence[str]) -> list[str]:

@@ -26,8 +26,8 @@ from .job_states import (
     JobStates,
     JobTask,
     ask_states,
-    by_slurm,
     ending,
+    ending_in_slurm,
     keep_states,
     kept_states,
     tasks_of,
@@ -191,7 +191,7 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
         return None
     if job is None or job.state == FORGOTTEN:
         state = "unknown"
-    elif slurm_ending := by_slurm(job):
+    elif slurm_ending := ending_in_slurm(job):
         state = slurm_ending.phrase
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"

@@ -28,7 +28,7 @@ class SystemFileError(ValueError):
 
 @dataclass(frozen=True)
 class System:
-    """The settings of jobs on one system; empty: that of any job."""
+    """The settings of jobs on one system; empty: as any job has it."""
 
     name: str
     path: Path

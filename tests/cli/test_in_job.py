@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run
+from made_sweeps import read_job_records
 from measured_runs import EIGHT_CELLS, done, here, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
@@ -17,20 +18,6 @@ from allreduce_bench.runs.folder import RunFolder
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
-FIELDS = [
-    "job",
-    "task",
-    "restart",
-    "only",
-    "nodes",
-    "switches",
-    "started",
-    "ended",
-    "end",
-    "why",
-    "requeued",
-    "step_energies_j",
-]
 SMALL = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 2, "--no-reference-times"]
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -67,13 +54,8 @@ def ended(process: subprocess.Popen) -> subprocess.CompletedProcess:
     return subprocess.CompletedProcess(process.args, process.returncode, table, said)
 
 
-def records(folder: Path) -> dict[str, dict]:
-    return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("jobs/job-*"))}
-
-
 def record(folder: Path) -> dict:
-    ((_, only),) = records(folder).items()
-    assert list(only) == FIELDS
+    (only,) = read_job_records(folder).values()
     return only
 
 
@@ -154,7 +136,7 @@ def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tm
     again = ended(start(python, "--resume", "--requeue", "--report", "-o", folder, SLURM_RESTART_COUNT="1"))
     assert again.returncode == 0, again.stderr
     assert len(done(folder)) == len(set(done(folder))) == 8 and set(kept) <= set(done(folder))
-    last = records(folder)["job-12.1.json"]
+    last = read_job_records(folder)["job-12.1.json"]
     assert last["end"] == "done" and last["restart"] == 1 and (folder / "report.html").is_file()
 
 

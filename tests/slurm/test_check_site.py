@@ -20,11 +20,6 @@ batch*|up|1-00:00:00|1-infinite|1|down*|n3
 debug|up|30:00|1-2|2|mixed|n[1-2]
 gpu|drain|infinite|1-infinite|2|idle|gpu-[01-02]
 """
-TOPOLOGY = """\
-SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]
-SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n[3-4]
-SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]
-"""
 KINDS = "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions available: pmix_v4\n"
 
 
@@ -32,10 +27,10 @@ KINDS = "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin v
 def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
     """A site of four nodes, seen from a login node."""
     programs = SlurmPrograms(tmp_path / "bin", monkeypatch)
-    for name, text in (("sinfo.txt", SINFO), ("topology.txt", TOPOLOGY), ("kinds.txt", KINDS)):
+    for name, text in (("sinfo.txt", SINFO), ("kinds.txt", KINDS)):
         (programs.folder / name).write_text(text)
     programs.answer("sinfo", '[ "$1" = --version ] && echo slurm 23.02.4 || cat sinfo.txt')
-    programs.answer("scontrol", '[ $1 = ping ] && echo "Slurmctld(primary) at c1 is UP" || cat topology.txt')
+    programs.answer("scontrol", '[ $1 = ping ] && echo "Slurmctld(primary) at c1 is UP"')
     programs.answer("srun", "cat kinds.txt")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setattr(check_site, "library", lambda: LIBRARY)
@@ -72,11 +67,6 @@ def test_the_site_in_lines(slurm):
         ("ok", "partition", "batch (default): up, 3 idle, 1 down*, time limit 1-00:00:00"),
         ("ok", "partition", "debug: up, 2 mixed, time limit 30:00, nodes per job 1-2"),
         ("info", "partition", f"gpu: drain, 2 idle, time limit {UNLIMITED}"),
-        (
-            "ok",
-            "topology",
-            "4 nodes, 2 on each of 2 switches, 2 levels",
-        ),
         ("ok", "MPI", "MPICH 4.2.0, MPI 4.1, /opt/mpich/lib/libmpi.so"),
         ("ok", "PMI", "srun offers pmi2, pmix; MPICH 4.2.0 supports pmi2 or pmix"),
         ("info", "nodes", "nothing was started (--no-launch): which launcher works is unknown"),
@@ -86,14 +76,10 @@ def test_the_site_in_lines(slurm):
 
 def test_a_site_in_disorder(slurm, monkeypatch):
     (slurm.folder / "sinfo.txt").write_text("".join(f"p{n}|up|5:00|1-infinite|1|drained|n{n}\n" for n in range(14)))
-    (slurm.folder / "topology.txt").write_text("")
     (slurm.folder / "kinds.txt").write_text("srun: MPI types are...\nsrun: none\n")
     found = site(launch=False)
     assert named(found, "partition")[0] == ("info", "p0: up, 1 drained, time limit 5:00")
     assert named(found, "partition")[12:] == [("ok", "2 more: p12, p13"), ("info", "no default partition")]
-    assert named(found, "topology") == [
-        ("info", "Slurm has no topology here: switches of the nodes unknown"),
-    ]
     ((level, text),) = named(found, "PMI")
     assert (level, text.split("; ")) == ("info", ["srun offers none", "MPICH 4.2.0 supports pmi2 or pmix"])
 

@@ -60,11 +60,11 @@ def test_a_controller_that_does_not_answer_is_not_waited_for(slurm):
         commands.ping(patience_s=0.2)
 
 
-def test_jobs_come_from_the_queue_then_the_accounts_then_the_controllers_memory(slurm):
-    slurm.answer("squeue", "echo '101|RUNNING|n1|0:14|10:00|None'; echo '104_2|PENDING||0:00|10:00|Resources'")
+def test_jobs_come_from_the_queue_then_the_accounts(slurm):
+    slurm.answer("squeue", "echo '101|RUNNING|n1|0:14|10:00|None'; echo '103|NODE_FAIL|n1|0:14|10:00|None'; "
+                 "echo '104_2|PENDING||0:00|10:00|Resources'")  # fmt: skip
     slurm.answer("sacct", "echo '101|PENDING||0|10|0:0|None'; echo '102|TIMEOUT|n2|60|1|0:15|None'; "
                  "echo '104_1|COMPLETED|n2|60|1|0:0|None'")  # fmt: skip
-    slurm.answer("scontrol", '[ "$4" = 103 ] && echo "JobId=103 JobName=x UserId=me(1) JobState=NODE_FAIL"; true')
     found = commands.jobs(["101", "102", "103", "104", "105"])
     assert {number: job.state for number, job in found.items()} == {
         "101": "RUNNING",

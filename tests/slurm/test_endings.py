@@ -132,7 +132,7 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
 
 
 def test_what_follows_the_name_of_a_job():
-    assert Ending(QUEUED, "queued").sentence == "is still queued"
+    assert Ending(QUEUED, "queued").reason == "is still queued"
     running = Ending(RUNNING, "running on n1")
-    assert running.sentence == f"is still {running.phrase}"
-    assert Ending(ENDED, "was preempted").sentence == "was preempted"
+    assert running.reason == f"is still {running.phrase}"
+    assert Ending(ENDED, "was preempted").reason == "was preempted"

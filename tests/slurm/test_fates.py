@@ -100,9 +100,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
     assert not_begun_sentences(folder.plan(), missing(folder, [task("124", "8r")])) == rest[1:]
     told = JobStates({"124": SlurmJob("124", "RUNNING", nodelist="n1")})
     hung, *_ = sentences(folder, [task("124", "8r")], told)[2:]
-    assert hung.endswith(
-        f"launches 1, 2: job 124 {Ending(RUNNING, 'running on n1').sentence}"
-    )  # it will try those again
+    assert hung.endswith(f"launches 1, 2: job 124 {Ending(RUNNING, 'running on n1').reason}")  # it will try those again
 
 
 @pytest.mark.parametrize(

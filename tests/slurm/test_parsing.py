@@ -8,14 +8,12 @@ from allreduce_bench.slurm.commands import (
     job_id,
     parse_energies,
     parse_sacct,
-    parse_scontrol,
     parse_squeue,
     switches,
 )
 
 NO_JOB = "slurm_load_jobs error: Invalid job id specified\n\n"  # as Slurm says it
 NO_ACCOUNTING = "Slurm accounting storage is disabled\n"
-NO_JOBS = "No jobs in the system\n"
 NO_TOPOLOGY = "scontrol: No topology information available\n"
 
 SQUEUE = """\
@@ -31,13 +29,6 @@ SACCT = """\
 17|NODE_FAIL|n[3-4]|83|Partition_Limit|1:0|None
 14_1|OUT_OF_MEMORY|n3|5|10|0:125|None
 """
-SCONTROL = (
-    "JobId=15 JobName=x JobState=COMPLETED UserId=y UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901757 "
-    "Nice=0 Account=(null) QOS=(null) JobState=TIMEOUT Reason=TimeLimit Dependency=(null) Requeue=1 Restarts=0 "
-    "BatchFlag=1 Reboot=0 ExitCode=0:15 RunTime=00:01:02 TimeLimit=00:01:00 TimeMin=N/A NodeList=n[1-2] BatchHost=n1\n"
-    "JobId=18 ArrayJobId=14 ArrayTaskId=3 JobName=allreduce UserId=root(0) JobState=PENDING Reason=Resources "
-    "ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED NodeList=(null)\n"
-)
 TOPOLOGY = """\
 SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]
 SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]
@@ -69,23 +60,15 @@ def test_the_energies_of_steps_where_slurm_counts_them():
     assert parse_energies(NO_ACCOUNTING) == {}
 
 
-def test_the_controllers_memory_where_the_name_of_a_job_looks_like_its_state():
-    over, task = parse_scontrol(SCONTROL)
-    assert over == SlurmJob("15", "TIMEOUT", "TimeLimit", "n[1-2]", 62, 60, "0:15")
-    assert task == SlurmJob("14_3", "PENDING", "Resources", "", 0, None, "0:0")
-
-
 def test_lines_of_other_things_are_left_out():
     assert parse_squeue(NO_JOB) == []
     assert parse_sacct(NO_ACCOUNTING) == []
-    assert parse_scontrol(NO_JOBS) == []
 
 
 @pytest.mark.parametrize("tasks", ["[3-5]", "[3-5%2]", "[3,4-5]", "3-5", "3-5%1"])
 def test_tasks_that_wait_together_are_told_apart(tasks):
     queued = parse_squeue(f"12_{tasks}|PENDING||0:00|10:00|Resources\n")
-    scontrol = f"JobId=12 ArrayJobId=12 ArrayTaskId={tasks} JobName=x UserId=y(0) JobState=PENDING NodeList=(null)"
-    for found in (queued, parse_sacct(f"12_{tasks}|PENDING||0|10|0:0|None\n"), parse_scontrol(scontrol)):
+    for found in (queued, parse_sacct(f"12_{tasks}|PENDING||0|10|0:0|None\n")):
         assert [job.id for job in found] == ["12_3", "12_4", "12_5"] and all(job.queued for job in found)
 
 

@@ -69,3 +69,8 @@ def record(run: Path, job: str, only: str, task: str | None = None, restart: int
         **more,
     }
     (run / "jobs" / f"job-{name}.{restart}.json").write_text(json.dumps(facts))
+
+
+def read_job_records(folder: Path) -> dict[str, dict]:
+    """The records that jobs wrote into a run, by the names of their files."""
+    return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("jobs/job-*"))}
