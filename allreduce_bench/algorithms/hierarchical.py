@@ -14,8 +14,8 @@ ranks and hierarchical:ring+recursive_doubling (* = finished):
     2  recursive doubling       half 1 to c   half 2 to d   half 1 to a   half 2 to b
     3  the half backwards       half 1* to b  half 2* to a  half 1* to d  half 2* to c
 
-Nodes may have any number of ranks. Where they differ in it, so do their slices: what owners of one slice do follows
-what those of the slices before do, so that it takes longer. `hierarchical:ring+ring` is `hierarchical_ring`.
+Nodes may have any number of ranks. Where the numbers differ, so do the slices: owners of one slice wait for owners of
+the slices before, which takes longer. `hierarchical:ring+ring` is `hierarchical_ring`.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Slice(NamedTuple):
     owned: Ranges
 
     def elements_at(self, positions: Ranges) -> Ranges:
-        """Return the elements at some positions among those of the slice."""
+        """Return the elements at some positions among the elements of the slice."""
         found, first = [], 0
         for own in self.owned:
             found += [own[max(0, span.start - first) : max(0, span.stop - first)] for span in positions]
@@ -113,8 +113,8 @@ def of(inner: Algorithm, outer: Algorithm) -> Algorithm:
         formula=f"half of {inner.name} inside the nodes, {outer.name} between them, the half backwards",
         segmented=inner.segmented or outer.segmented,
         why=(
-            f"The rounds of {inner.name} that reduce, inside the nodes; those of {outer.name} between them; the first "
-            "ones backwards."
+            f"The rounds of {inner.name} that reduce, inside the nodes; the rounds of {outer.name} between nodes; the "
+            "first rounds backwards."
         ),
         best="many nodes whose inside is faster than the network between them.",
         source="the composition of HiCCL (Hidayetoglu et al., arXiv 2408.05962), BlueConnect and Open MPI's han.",

@@ -19,7 +19,7 @@ MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is 
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 SHOWN = ("ring", "tree", "two_tree", "recursive_doubling", "rabenseifner")  # without a machine file
 ALL = "all"
-WITH_FILE = ("beta", "bandwidth", "gamma")  # prices that may replace those of a machine file
+WITH_FILE = ("beta", "bandwidth", "gamma")  # prices that may replace a machine file's
 PRICE = parsed("price", parse_price)
 
 
@@ -112,7 +112,7 @@ def predict(
     measured nearby. There are none beyond 8 times the measured ranks or 4 times the sizes without --extrapolate.
     MACHINE with --bandwidth or --beta: the same machine with other links.
 
-    The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
+    The ranks of a node share its port: with prices its rate is --bandwidth unless --nic-bandwidth is given;
     the models of MACHINE contain the ports as they were measured.
     """
     sizes = tuple(sorted(set(sizes)))
@@ -198,7 +198,7 @@ def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
 
 
 def _format(layout, as_map, output) -> str:
-    """Return the requested format, or that of the output's name. Raises OneLineError if they differ."""
+    """Return the requested format, or the format that the output's name means. Raises OneLineError if they differ."""
     if as_map and layout not in (None, "table"):
         raise OneLineError(f"--map is a table; leave out --format {layout}")
     if output is None or is_stream(output):
@@ -215,7 +215,7 @@ def _format(layout, as_map, output) -> str:
 def machine_of_file(path: Path, prices: dict):
     """Return the machine of a file of `fit`, and its source as a sentence.
 
-    Raises OneLineError beside other prices than that of a byte.
+    Raises OneLineError beside prices other than a byte's.
     """
     from ..models.machine import read_machine
 
@@ -261,7 +261,7 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
 
 
 def shared_port(prices: dict, ranks_per_node: int | None) -> float | None:
-    """Return the default rate of a node's port, bytes/s: that of the link between nodes.
+    """Return the default rate of a node's port, bytes/s: the rate of the link between nodes.
 
     None with a machine file, whose times were measured with the ports that were there, and with one rank per node.
     """

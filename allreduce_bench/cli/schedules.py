@@ -34,7 +34,7 @@ MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory 
 OTHERS = {  # what is measured beside the algorithms
     "  native": "The MPI library's own MPI_Allreduce.",
     "+ native:all": "Each algorithm that the library can be told to use.",
-    "+ guidelines": "What the library's other operations make of it.",
+    "+ guidelines": "An all-reduce by the library's other operations.",
     "+ ./mine.py": "An algorithm of your own: docs/own-algorithm.md",
 }
 
@@ -70,7 +70,7 @@ def _list_all() -> None:
     for example, meaning in WITH_PARAMETERS.items():
         echo_wrapped([example, f"    {meaning}"])
     echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
-    made = "    What the library's other operations make of it; -a guidelines measures native and all of them"
+    made = "    An all-reduce by the library's other operations; -a guidelines measures native and all of them"
     echo_wrapped([", ".join(MOCKUPS), made])
     for library, values in VALUES.items():
         names = ", ".join(FORCED_PREFIX + name for name in values)

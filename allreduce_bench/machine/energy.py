@@ -15,7 +15,7 @@ from . import finding, kernel
 CRAY = "sys/cray/pm_counters/energy"  # `36777 J 1600000000 us`, ten times a second
 ZONES = "sys/class/powercap/intel-rapl:*"  # of AMD, too; intel-rapl-mmio counts the same package again
 METERS = ("sys/class/hwmon/hwmon*/power[0-9]*_average", "sys/class/hwmon/hwmon*/device/power[0-9]*_average")
-METER, SOCKET = "power_meter", "Grace Power"  # name of the chip; of its meters that of a Grace socket holds all others
+METER, SOCKET = "power_meter", "Grace Power"  # name of the chip, and of its meter that holds all others
 MICRO = 1e-6
 MOST_W = 10_000.0  # of one counter; more is a counter that ran backwards
 

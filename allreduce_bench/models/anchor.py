@@ -1,12 +1,12 @@
 """Times anchored at what was measured: priced by the schedule, and scaled by the ratio of measured over priced.
 
-A measured cell gives its time. Elsewhere the ratio is that of the measured neighbours: between numbers of ranks
+A measured cell gives its time. Elsewhere the ratio is the measured neighbours': between numbers of ranks
 interpolated in log p, between sizes in log n; beyond the fewest and the most ranks the last ratio of that size. A
-library's own choice is the geometric mean of that and of the trend of its size, a + b log2 p by least squares on
+library's own choice is the geometric mean of this time and of the trend of its size, a + b log2 p by least squares on
 relative errors, at least half of the least measured time.
 
-Below the measured sizes a time is that of the smallest; above them it grows as the last two do, with an exponent from
-0 to 1. A time that was not measured is cut off at that of a larger size: times do not fall as sizes grow.
+Below the measured sizes a time is as at the smallest; above them it grows as the last two do, with an exponent from
+0 to 1. A time that was not measured is cut off at the time of a larger size: times do not fall as sizes grow.
 """
 
 from collections.abc import Callable
@@ -113,7 +113,7 @@ class Anchored:
     def _modelled_s(self, ranks: int, nodes: int, size_bytes: int) -> float:
         """Return the time at a measured size on other ranks."""
         rows = self.cells.size_bytes == size_bytes
-        if nodes:  # those of as many ranks a node, if there are any
+        if nodes:  # cells of as many ranks a node, if there are any
             alike = rows & (self.cells.ranks * nodes == ranks * self.cells.nodes)
             rows = alike if alike.any() else rows
         counts, ratio_log = _means(self.cells.ranks[rows], self._ratio_logs[rows])

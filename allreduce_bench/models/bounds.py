@@ -54,7 +54,7 @@ def _links(ranks: int, nodes: int | None) -> list[str]:
 def _least(models: Sequence[Model], name: str, link: str) -> tuple[float, Model | None]:
     """Return the least price above 0 over links of one kind, and its model; 0 if there is none.
 
-    The prices of a library's own choice are those of a schedule that may not have run.
+    The prices of a library's own choice belong to a schedule that may not have run.
     """
     known = [model for model in models if not model.is_library]
     priced = [(price.value, model) for model in known if (price := price_of(model, name, link)) and price.value > 0]

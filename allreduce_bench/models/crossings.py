@@ -128,7 +128,7 @@ def over_ranks(
 
 
 def at_powers_of_two(group: CompetingModels, size_bytes: int, fewest: int, most: int) -> list[Stretch]:
-    """Return the powers of two of ranks whose fastest series is not that of the numbers just below or above."""
+    """Return the powers of two of ranks whose fastest series differs from the numbers just below and above."""
     stretches: list[Stretch] = []
     for ranks in _powers(max(4, fewest), most):
         winner = _winner(group, ranks, size_bytes)

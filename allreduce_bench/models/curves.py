@@ -24,7 +24,7 @@ def held_against_models(
 ) -> pd.DataFrame:
     """Compare measured times with the prices of their schedules: rows of `summary.summary`, with columns HELD.
 
-    `rows` are those of one run, `models` its models. `model_s` is alpha messages + beta bytes, `ratio` that over
+    `rows` are of one run, `models` its models. `model_s` is alpha messages + beta bytes, `ratio` is model_s over
     time_s. Cells whose launches are in two states are left out.
     """
     rows = rows[rows["states"].isna()]

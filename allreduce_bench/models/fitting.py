@@ -159,7 +159,7 @@ def _drop_two_states(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.Dat
 
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> Model:
-    """Fit one series. `values`: those of KEYS; `given`: the algorithm to price it as, else by its name."""
+    """Fit one series. `values` of KEYS; `given`: the algorithm to price it as, else by its name."""
     is_imported = bool(points["imported"].fillna(False).any())
     names = (given,) if given else _candidates(Competitor(values["competitor"]), is_imported, algorithms)
     usable, notes = usable_points(points)
@@ -211,7 +211,7 @@ def _notes(best: Priced, anchored: Anchored) -> list[str]:
     if not best.algorithm.exact and not listed_steps(best.algorithm):
         notes.append(
             f"an upper bound of the messages of {best.algorithm.name} is priced: alpha and beta may be lower than "
-            "those of a link"
+            "a link's"
         )
     if outliers := [f"{format_size(size)} on {count} ranks" for count, size in anchored.outliers()]:
         notes.append(

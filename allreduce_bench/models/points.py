@@ -69,7 +69,7 @@ class TooFewPoints(ValueError):
 def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     """Return one row per launch and cell with a time: the columns of POINTS, typed as TYPES; missing values are NA.
 
-    `time_s` is that of `launch_medians` in `summarise`, and a cell without a time there has no point here: unfinished,
+    `time_s` is as in `launch_medians` of `summarise`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
     ranks, of --arrival, mock-ups, and, unless `floors`, floors. Raises RunError with the line of a damaged file.
     """

@@ -94,7 +94,7 @@ class Fastest(NamedTuple):
 def competing_models(
     machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
 ) -> "list[CompetingModels]":
-    """Group the models of `machine` that compete, only those of `algorithms` if given.
+    """Group the models of `machine` that compete, only of `algorithms` if given.
 
     A name is ours or the log's. Raises AlgorithmError for an unknown name, MachineError for an algorithm that was not
     fitted.
@@ -368,7 +368,7 @@ def _labels(models: Sequence[Model]) -> list[str]:
 
 
 def _not_below(predicted: Predicted, least: Bounds, port_s: float) -> Predicted:
-    """Raise `predicted` to the bounds, and the ends of its interval to that of the port: the others are estimates."""
+    """Raise `predicted` to the bounds, and the ends of its interval to the port's bound: the others are estimates."""
     lowest_s, time_s = max(least), _time_s(predicted)
     is_below = time_s < lowest_s * (1 - EQUAL)
     low_s = None if predicted.low_s is None else min(max(predicted.low_s, port_s), max(time_s, lowest_s))

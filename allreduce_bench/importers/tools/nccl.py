@@ -69,7 +69,7 @@ VALUES = re.compile(r"(?:\s*(?:[0-9][0-9.e+-]*|N/A)(?=\s|$)){4,8}\s*")
 ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"(?:#|^)\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
-# columns from one time to the next: time algbw busbw #wrong, and those of -I; less #wrong
+# columns from one time to the next: time algbw busbw #wrong; with -I more; without #wrong
 HALF, HALF_PER_ITERATION, HALF_UNCHECKED = 4, 8, 3
 P99 = 6  # place of i_p99 in a half of -I: i_min, i_max, i_p99, i_cv%
 
@@ -81,7 +81,7 @@ class NcclColumns(NamedTuple):
 
     half: int  # number of columns of a half
     counted: bool  # wrong elements are counted, #wrong; older versions print the largest error
-    cpu: bool  # the time is that of the CPU
+    cpu: bool  # the CPU's time
     unit_s: float = US
     separator: str = ""  # of CSV
     only_root: bool = False  # a column root, and none redop
@@ -335,7 +335,7 @@ def ranks_of_factors(rates: Rates) -> int | None:
 
 
 def factor_fits(rates: Rates, ranks: int | None) -> bool:
-    """Return whether rows may be those of an all-reduce of so many ranks (None: any); True if unclear."""
+    """Return whether rows may be of an all-reduce of so many ranks (None: any); True if unclear."""
     low, high = _factor_bounds(list(rates))
     if low > high or high == inf:
         return True  # contradictory or too small rates are uninformative
@@ -359,8 +359,8 @@ def _factor_bounds(rates: Rates) -> tuple[float, float]:
 
 # The importer of all_reduce_perf, old and current, with and without a header.
 #
-# time_s is the time of one half, out of place or in place: that of a loop divided by its length, mean over ranks unless
-# -a says otherwise. A size that repeats (0 bytes, the cycles of -N) belongs to the same launch.
+# time_s is the time of one half, out of place or in place: a loop divided by its length, mean over ranks unless -a says
+# otherwise. A size that repeats (0 bytes, the cycles of -N) belongs to the same launch.
 
 
 COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none

@@ -1,4 +1,4 @@
-"""nccl-tests: the JSON of -J, and the structured output of a fork; the time is that of the text."""
+"""nccl-tests: the JSON of -J, and the structured output of a fork; with the same times as the text."""
 
 import json
 import re
