@@ -20,11 +20,10 @@ from ..runs.plan import Plan, PlanError
 from ..runs.recorder import is_taken, now
 from ..runs.rows import RunError
 from ..slurm import commands
-from ..slurm.commands import id_parts
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
 from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, cancel_sweep, check_folder, refuse_down_partition, submit_all
+from ..slurm.submission import NOTHING, cancel_sweep, check_folder, find_queued_jobs, refuse_down_partition, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -183,7 +182,9 @@ def submit(context: click.Context, **options) -> None:
         return
 
     # submission: slurm.submission
-    _refuse_queued_jobs(sweep, earlier)
+    commands.ping(PING_S)
+    if earlier:
+        _refuse_queued_jobs(sweep)
     refuse_down_partition(choices.arguments, system.sbatch, PING_S)
     _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
@@ -315,18 +316,12 @@ def _this_environment() -> str:
     return sys.prefix
 
 
-def _refuse_queued_jobs(sweep: Path, earlier: Sequence[Submission]) -> None:
-    """Raise OneLineError if jobs of the sweep are in the queue, SlurmError if there is no queue to look at."""
-    commands.ping(PING_S)
-    names = {job.job: job.name for submission in earlier for job in submission.jobs}
-    if not names:
-        return
-    busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
-    if busy:
-        states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
-        sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
+def _refuse_queued_jobs(sweep: Path) -> None:
+    """Raise OneLineError if jobs of the sweep that measure are in the queue."""
+    if busy := [f"{job.name} ({job.job})" for job in find_queued_jobs(sweep) if job.cells]:
         raise OneLineError(
-            f"{sentence}; wait for them, or cancel them: allreduce-bench submit --cancel {shell_word(sweep)}"
+            f"{sweep}: jobs of the sweep are in the queue: {', '.join(busy)}; wait for them, or cancel them: "
+            f"allreduce-bench submit --cancel {shell_word(sweep)}"
         )
 
 

@@ -69,10 +69,10 @@ def _collect(path: Path, output: Path | None) -> None:
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
-    if overview.told.silence:
-        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
+    if overview.states.silence:
+        talk(f"{overview.states.silence}; job states are taken from the files of the jobs")
     if overview.tasks:
-        keep_states(overview.told, overview.sweep)
+        keep_states(overview.states, overview.sweep)
     missing = [overview.missing_cells(run) for run in overview.runs]
     broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
     for line in account_lines(overview, missing):
@@ -123,8 +123,8 @@ def status(sweep: Path | None) -> None:
     tell_damages((run.folder for run in overview.runs), missing=False)
     if not overview.tasks:
         raise OneLineError(f"{overview.sweep}: not a sweep: no job was submitted for it or wrote into it")
-    if overview.told.silence:
-        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
+    if overview.states.silence:
+        talk(f"{overview.states.silence}; job states are taken from the files of the jobs")
     click.echo(status_text(status_lines(overview), screen()), nl=False)
     echo_wrapped([next_step(overview, _is_collected(overview))])
 

@@ -160,7 +160,7 @@ def _check_of_silence(is_granted: bool, number: str) -> Check:
         )
     reason = ""
     with suppress(SlurmError):
-        reason = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
+        reason = ", ".join(job.reason for job in commands.find_jobs([number]).values()) if number else ""
     text = f"no nodes within {WAIT_S:.0f} s" + (f" (job {number}: {reason})" if reason else "")
     advice = "try later, request other nodes (options for salloc after --), or run doctor --slurm inside a job"
     return Check("caution", "nodes", text, UNKNOWN, advice)

@@ -72,7 +72,7 @@ class Partition(NamedTuple):
         return f"{self.name}{' (default)' if self.default else ''}: {self.available}, {states}"
 
 
-def job_id(text: str) -> str:
+def parse_job_id(text: str) -> str:
     """Return the id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
     match = re.search(r"^(\d+)(?:;\S+)?$", text.strip(), re.MULTILINE)
     if not match:
@@ -109,7 +109,7 @@ def parse_sacct(text: str) -> list[SlurmJob]:
     return [task for job in jobs for task in _tasks(job)]
 
 
-def id_parts(job_id: str) -> tuple[str, str]:
+def split_id(job_id: str) -> tuple[str, str]:
     """Return the number of a job, or of the array that a task belongs to, and the task's own: `12` and `3` of
     `12_3`.
     """
@@ -119,7 +119,7 @@ def id_parts(job_id: str) -> tuple[str, str]:
 
 def _tasks(job: SlurmJob) -> list[SlurmJob]:
     """Return the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5`; any other job itself."""
-    number, tasks = id_parts(job.id)
+    number, tasks = split_id(job.id)
     try:
         names = expand(f"{number}_[{re.sub('%.*', '', tasks.strip('[]'))}]") if tasks else [number]
     except ValueError:  # a long list is truncated
@@ -146,7 +146,7 @@ def parse_energies(text: str) -> dict[str, float]:
     return {step: float(joules) for step, joules in pairs if joules.isdecimal() and 0 < int(joules) < UNCOUNTED}
 
 
-def switches(text: str) -> Iterator[tuple[str, str, str]]:
+def parse_switches(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield (name, level, list of nodes) of each switch in what `scontrol --oneliner show topology` printed."""
     for line in text.splitlines():
         fields = dict(re.findall(r"(\S+?)=(\S*)", line))
@@ -222,7 +222,7 @@ def submit(script: Path, arguments: Sequence[str] = ()) -> str:
     except NoAnswer as error:
         raise NoAnswer(f"{error}; if 'squeue --me' shows a held job for it, cancel that job") from error
     try:
-        return job_id(printed)
+        return parse_job_id(printed)
     except ValueError as error:
         raise SlurmError(str(error)) from error
 
@@ -252,7 +252,7 @@ def requeue(number: str) -> None:
     _stdout_of(["scontrol", "requeue", number])
 
 
-def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
+def find_jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
     """Return the jobs that Slurm knows, by id; job arrays task by task. Forgotten ones are absent.
 
     Queried are the accounting, if there is one, and the queue, which for some minutes has jobs that are over.
@@ -292,7 +292,7 @@ def switches_of_nodes(names: Iterable[str]) -> dict[str, str]:
     with suppress(SlurmError, ValueError):
         by_level = [
             (int(level), name, set(expand(nodes)))
-            for name, level, nodes in switches(_stdout_of(["scontrol", "--oneliner", "show", "topology"]))
+            for name, level, nodes in parse_switches(_stdout_of(["scontrol", "--oneliner", "show", "topology"]))
         ]
         by_level.sort(reverse=True)
         paths = {node: "/".join(name for _, name, nodes_below in by_level if node in nodes_below) for node in names}

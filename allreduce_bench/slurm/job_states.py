@@ -23,7 +23,7 @@ from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL, MISSING, UNFINISHED
 from ..runs.typed_json import JsonError, read_as
 from . import commands
-from .commands import SlurmJob, id_parts
+from .commands import SlurmJob, split_id
 from .job_files import JOBS, StartRecord, Submission, name_of_job
 from .times import duration
 
@@ -98,9 +98,9 @@ def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
     job_ids, kept = list(numbers), kept_states(sweep)
     if not job_ids:
         return JobStates(kept)
-    masters = sorted({id_parts(number)[0] for number in job_ids}, key=lambda number: (len(number), number))
+    masters = sorted({split_id(number)[0] for number in job_ids}, key=lambda number: (len(number), number))
     try:
-        current = commands.jobs(masters)
+        current = commands.find_jobs(masters)
         return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in job_ids}, **kept, **current})
     except commands.SlurmError as error:
         return JobStates(kept, str(error))
@@ -141,7 +141,7 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[S
     tasks = [
         JobTask(
             id=number,
-            name=f"{job.name}-{id_parts(number)[1]}" if job.array else job.name,
+            name=f"{job.name}-{split_id(number)[1]}" if job.array else job.name,
             run=job.run,
             nodes=job.nodes,
             only=only,
@@ -166,7 +166,7 @@ def _sort_starts(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
 
 def _age(number: str) -> tuple[int, int]:
     """Return a sort key by age: Slurm counts ids upwards."""
-    job, task = id_parts(number)
+    job, task = split_id(number)
     return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0
 
 

@@ -156,8 +156,8 @@ def _cancel_and_remove(numbers: Sequence[str], sweep: Path, made: Sequence[Path]
             path.rmdir()
 
 
-def cancel_sweep(sweep: Path) -> list[SweepJob]:
-    """Cancel the jobs of the sweep that are queued or running, and return them. Raises SlurmError, RunError.
+def find_queued_jobs(sweep: Path) -> list[SweepJob]:
+    """Return the jobs of the sweep that are queued or running. Raises SlurmError, RunError.
 
     A job whose script is not in the sweep has a number that Slurm gave again: it belongs to somebody else.
     """
@@ -169,11 +169,16 @@ def cancel_sweep(sweep: Path) -> list[SweepJob]:
     if not scripts:
         raise RunError(f"{sweep}: not a sweep: no job was submitted for it")
     queue = commands.scripts_of_queue([*scripts])
-    live = [
+    return [
         job for number, (job, script) in scripts.items() if Path(queue.get(number, "")).resolve() == script.resolve()
     ]
-    commands.cancel([job.job for job in live])
-    return live
+
+
+def cancel_sweep(sweep: Path) -> list[SweepJob]:
+    """Cancel the jobs of the sweep that are queued or running, and return them. Raises SlurmError, RunError."""
+    jobs = find_queued_jobs(sweep)
+    commands.cancel([job.job for job in jobs])
+    return jobs
 
 
 def refuse_down_partition(words: Sequence[str], site: Mapping[str, str | None], patience_s: float) -> None:

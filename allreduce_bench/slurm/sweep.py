@@ -62,7 +62,7 @@ class Overview:
     runs: tuple[SweepRun, ...]
     submissions: tuple[Submission, ...]  # oldest first
     tasks: tuple[JobTask, ...]  # oldest first
-    told: JobStates
+    states: JobStates
 
     def tasks_of(self, run: SweepRun) -> list[JobTask]:
         """Return the jobs that measure the run."""
@@ -70,7 +70,7 @@ class Overview:
 
     def missing_cells(self, run: SweepRun) -> list[MissingCell]:
         """Return the cells of the run that lack a time, but should have one."""
-        return job_states.missing_cells(run.plan, run.marks, self.tasks_of(run), self.told)
+        return job_states.missing_cells(run.plan, run.marks, self.tasks_of(run), self.states)
 
     def launches(self, task: JobTask) -> list[Launch]:
         """Return the planned launches that a job measures."""
@@ -79,7 +79,7 @@ class Overview:
 
     def ending(self, task: JobTask) -> Ending:
         """Return the outcome of a job so far."""
-        return ending(task, self.told)
+        return ending(task, self.states)
 
     def active(self) -> list[JobTask]:
         """Jobs that may still measure something."""
@@ -168,12 +168,12 @@ def _task_line(overview: Overview, task: JobTask) -> StatusLine:
 
 
 def _elapsed(overview: Overview, number: str) -> str:
-    job = overview.told.jobs.get(number)
+    job = overview.states.jobs.get(number)
     return duration(job.elapsed_s) if job and job.elapsed_s else ""
 
 
 def _state_phrase(overview: Overview, task: JobTask) -> str:
-    ending, job = overview.ending(task), overview.told.jobs.get(task.id)
+    ending, job = overview.ending(task), overview.states.jobs.get(task.id)
     phrase = ending.phrase
     if ending.kind == RUNNING and job and job.limit_s is not None and job.elapsed_s is not None:
         left = max(0.0, job.limit_s - job.elapsed_s)
@@ -186,7 +186,7 @@ def _state_phrase(overview: Overview, task: JobTask) -> str:
 def _collecting_line(overview: Overview, submission: Submission, newest: int) -> StatusLine | None:
     """Return the line of the collecting job, of the newest submission or if it has not ended."""
     collect = submission.collect
-    job = overview.told.jobs.get(collect.job)
+    job = overview.states.jobs.get(collect.job)
     if submission.number != newest and not (job and (job.queued or job.running)):
         return None
     if job is None or job.state == FORGOTTEN:
@@ -230,12 +230,12 @@ def keep_end_of_collecting(overview: Overview, is_complete: bool) -> None:
     job = allocation(os.environ)
     if job and job.name in {submission.collect.job for submission in overview.submissions}:
         end = SlurmJob(job.name, "COMPLETED" if is_complete else "FAILED", nodelist=compress(job.nodes))
-        keep_states(JobStates({**overview.told.jobs, job.name: end}), overview.sweep)
+        keep_states(JobStates({**overview.states.jobs, job.name: end}), overview.sweep)
 
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:
     """Return the collecting job, while it waits or runs."""
-    jobs = [overview.told.jobs.get(submission.collect.job) for submission in overview.submissions]
+    jobs = [overview.states.jobs.get(submission.collect.job) for submission in overview.submissions]
     return next((job for job in jobs if job and (job.queued or job.running)), None)
 
 
@@ -253,7 +253,7 @@ def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) 
 
 def _elapsed_sentences(overview: Overview) -> list[str]:
     """Return `the jobs took 2.10 node-hours by Slurm's count, the longest 30:00`; empty: Slurm tells no time."""
-    jobs = [(task.nodes, overview.told.jobs.get(task.id)) for task in overview.tasks]
+    jobs = [(task.nodes, overview.states.jobs.get(task.id)) for task in overview.tasks]
     times = [(nodes, job.elapsed_s) for nodes, job in jobs if job and job.elapsed_s]
     if not times:
         return []
@@ -281,7 +281,7 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
         jobs = ", ".join(task.id for task in active)
         return [f"still queued or running: job {jobs}; run collect again after it has ended"]
     if runs and overview.tasks:
-        when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
+        when = ", after all jobs of the sweep have ended" if overview.states.silence else ""
         return [
             f"to submit the missing cells again{when}: allreduce-bench submit --resume -o {shell_word(overview.sweep)}"
         ]

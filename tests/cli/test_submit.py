@@ -358,11 +358,12 @@ def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):
 
 def test_it_does_not_go_on_while_jobs_of_the_sweep_are_in_the_queue(slurm, tmp_path):
     submit(*ON_TWO, "-o", "sweep")
-    slurm.answer("squeue", "echo '101|PENDING||0:00|10:00|Priority'; echo '102|RUNNING|n[1-2]|1:00|10:00|None'")
+    scripts = [f"{number}|{tmp_path}/sweep/jobs/1/{name}.sbatch" for number, name in ((101, "1n"), (102, "2n"))]
+    slurm.answer("squeue", f"printf '%s\\n' {shlex.join(scripts)}")
     said = refused("--resume", "-o", "sweep")
-    assert "queue: 1n (101, pending), 2n (102, running)" in said
+    assert "queue: 1n (101), 2n (102)" in said
     assert f"submit --cancel {tmp_path}/sweep" in said and len(submitted(slurm)) == 3
-    slurm.answer("squeue", "echo '101|COMPLETED|n1|1:00|10:00|None'; echo '102|TIMEOUT|n[1-2]|10:00|10:00|TimeLimit'")
+    slurm.answer("squeue", f"echo '101|{tmp_path}/other.sbatch'; echo '103|{tmp_path}/sweep/jobs/1/collect.sbatch'")
     submit("--resume", "-o", "sweep")
     assert len(submitted(slurm)) == 6
 

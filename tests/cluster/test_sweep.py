@@ -58,7 +58,7 @@ def test_one_command_from_submitting_to_the_report(python, tmp_path):
     assert collecting.state == "COMPLETED", bench(python, "status", str(sweep))
     cells = finished(sweep)
     assert len(cells) == len(set(cells)) == 3 * 2 * 4
-    jobs = commands.jobs([job.job for job in submission.jobs])
+    jobs = commands.find_jobs([job.job for job in submission.jobs])
     for facts in RunFolder(sweep).attempts():
         number = facts["variables"]["SLURM_JOB_ID"]
         given = [job for job in jobs.values() if facts["hosts"] == expand(job.nodelist)]

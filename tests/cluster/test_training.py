@@ -43,7 +43,7 @@ def submit(tmp_path, monkeypatch):
 
 def nodes_of(job: str) -> list[str]:
     """The nodes that a job has."""
-    return expand(commands.jobs([job])[job].nodelist)
+    return expand(commands.find_jobs([job])[job].nodelist)
 
 
 def said(folder: Path, job: str) -> str:

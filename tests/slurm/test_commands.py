@@ -65,7 +65,7 @@ def test_jobs_come_from_the_queue_then_the_accounts(slurm):
                  "echo '104_2|PENDING||0:00|10:00|Resources'")  # fmt: skip
     slurm.answer("sacct", "echo '101|PENDING||0|10|0:0|None'; echo '102|TIMEOUT|n2|60|1|0:15|None'; "
                  "echo '104_1|COMPLETED|n2|60|1|0:0|None'")  # fmt: skip
-    found = commands.jobs(["101", "102", "103", "104", "105"])
+    found = commands.find_jobs(["101", "102", "103", "104", "105"])
     assert {number: job.state for number, job in found.items()} == {
         "101": "RUNNING",
         "102": "TIMEOUT",
@@ -78,19 +78,19 @@ def test_jobs_come_from_the_queue_then_the_accounts(slurm):
 def test_of_a_job_that_is_over_the_accounts_say_who_cancelled_it(slurm):
     slurm.answer("squeue", "echo '101|CANCELLED|n1|0:14|10:00|None'; echo '102|CANCELLED|n1|0:14|10:00|None'")
     slurm.answer("sacct", "echo '101|CANCELLED by 0|n1|14|10|0:0|None'; echo '102|RUNNING|n1|14|10|0:0|None'")
-    found = commands.jobs(["101", "102"])
+    found = commands.find_jobs(["101", "102"])
     assert found["101"].by == "root" and found["102"].state == "CANCELLED"
 
 
 def test_a_queue_that_has_forgotten_its_jobs_is_no_error_but_a_controller_that_is_gone_is(slurm):
     slurm.answer("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
-    assert commands.jobs(["101"]) == {}
+    assert commands.find_jobs(["101"]) == {}
     slurm.answer(
         "scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller (connect failure)' >&2; exit 1"
     )
     complaint = "slurm_ping: error: Unable to contact slurm controller (connect failure)"
     with pytest.raises(SlurmError, match=re.escape(f"scontrol: {complaint}")):
-        commands.jobs(["101"])
+        commands.find_jobs(["101"])
 
 
 def test_the_switches_above_nodes(slurm):

@@ -42,7 +42,7 @@ def test_each_array_is_asked_for_once_and_what_is_forgotten_is_over(tmp_path, mo
         asked.extend(numbers)
         return {"100_1": SlurmJob("100_1", "RUNNING")}
 
-    monkeypatch.setattr(commands, "jobs", jobs)
+    monkeypatch.setattr(commands, "find_jobs", jobs)
     states = ask_states(["100_1", "100_2", "12", "9"], tmp_path)
     assert asked == ["9", "12", "100"] and states.silence == ""
     assert states.jobs["12"] == ENDED and states.jobs["100_1"].running
@@ -53,7 +53,7 @@ def test_without_slurm_there_is_what_it_told_earlier(tmp_path, monkeypatch):
     def jobs(numbers) -> dict[str, SlurmJob]:
         raise commands.SlurmError("no answer")
 
-    monkeypatch.setattr(commands, "jobs", jobs)
+    monkeypatch.setattr(commands, "find_jobs", jobs)
     keep_states(JobStates({"12": ENDED}), tmp_path)
     assert ask_states(["12", "13"], tmp_path) == JobStates({"12": ENDED}, "no answer")
     assert ask_states([], tmp_path) == JobStates({"12": ENDED})

@@ -4,12 +4,12 @@ import pytest
 
 from allreduce_bench.slurm.commands import (
     SlurmJob,
-    id_parts,
-    job_id,
     parse_energies,
+    parse_job_id,
     parse_sacct,
     parse_squeue,
-    switches,
+    parse_switches,
+    split_id,
 )
 
 NO_JOB = "slurm_load_jobs error: Invalid job id specified\n\n"  # as Slurm says it
@@ -77,19 +77,19 @@ def test_a_list_of_tasks_that_was_cut_short_stays_one():
 
 
 def test_the_switches():
-    assert list(switches(TOPOLOGY)) == [("s0", "1", "n[1-4]"), ("s1", "0", "n[1-2]")]
-    assert list(switches(NO_TOPOLOGY)) == []
+    assert list(parse_switches(TOPOLOGY)) == [("s0", "1", "n[1-4]"), ("s1", "0", "n[1-2]")]
+    assert list(parse_switches(NO_TOPOLOGY)) == []
 
 
 @pytest.mark.parametrize(("text", "number"), [("12\n", "12"), ("12;lumi\n", "12"), ("a word of the site\n34\n", "34")])
 def test_the_number_of_a_new_job(text, number):
-    assert job_id(text) == number
+    assert parse_job_id(text) == number
 
 
 def test_without_a_number_it_says_what_was_printed():
     with pytest.raises(ValueError, match="printed 'welcome'"):
-        job_id("welcome\n")
+        parse_job_id("welcome\n")
 
 
 def test_a_task_is_told_from_its_array():
-    assert [id_parts(text) for text in ("12", "12_3", "12_[3-5%2]")] == [("12", ""), ("12", "3"), ("12", "[3-5%2]")]
+    assert [split_id(text) for text in ("12", "12_3", "12_[3-5%2]")] == [("12", ""), ("12", "3"), ("12", "[3-5%2]")]

@@ -12,7 +12,7 @@ def test_runs_jobs_and_progress_from_files_alone(tmp_path):
     submit(run.path, {1: "101", 2: "102"})
     record(run.path, "102", "4r", end="stopped", why="rank 3 died")
     overview = read_sweep(run.path, ask_slurm=False)
-    assert overview.progress == (7 * 12 + 5, 9 * 12) and "not asked" in overview.told.silence
+    assert overview.progress == (7 * 12 + 5, 9 * 12) and "not asked" in overview.states.silence
     assert [task.id for task in overview.tasks] == ["101", "102"] and overview.active() == []
     assert overview.launches(overview.tasks[1]) == [Launch(4, number) for number in (1, 2, 3)]
     cells = overview.missing_cells(overview.runs[0])

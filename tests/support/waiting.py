@@ -11,7 +11,7 @@ PATIENCE_S = 120.0
 def reached(number: str, *states: str, patience_s: float = PATIENCE_S) -> SlurmJob:
     """The job, when it is in one of these states of Slurm's. Fails when it was in none."""
     deadline = time.monotonic() + patience_s
-    while (job := commands.jobs([number])[number]).state not in states:
+    while (job := commands.find_jobs([number])[number]).state not in states:
         assert time.monotonic() < deadline, f"job {number} is {job.state} ({job.reason}), not {' or '.join(states)}"
         time.sleep(0.2)
     return job
@@ -20,7 +20,7 @@ def reached(number: str, *states: str, patience_s: float = PATIENCE_S) -> SlurmJ
 def ended(number: str, patience_s: float = PATIENCE_S) -> SlurmJob:
     """The job, when it neither waits nor runs any more. Fails when it has not."""
     deadline = time.monotonic() + patience_s
-    while (job := commands.jobs([number])[number]).queued or job.running:
+    while (job := commands.find_jobs([number])[number]).queued or job.running:
         assert time.monotonic() < deadline, f"job {number} is {job.state} ({job.reason})"
         time.sleep(0.2)
     return job
