@@ -15,7 +15,7 @@ from ..importers.frame import points_of_logs
 from ..models.fitting import UnfittedSeries, fit_series, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
-from ..models.model import UNKNOWN, Model, without_rates_above, worst
+from ..models.model import UNKNOWN, Model, drop_rates_above, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..report.table import libraries_of
@@ -46,7 +46,7 @@ def fit_times(
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
     rates = _link_rates(paths)
-    models = [without_rates_above(one, rates.get(one.run, inf)) for one in all_series if isinstance(one, Model)]
+    models = [drop_rates_above(one, rates.get(one.run, inf)) for one in all_series if isinstance(one, Model)]
     unfit = [one for one in all_series if isinstance(one, UnfittedSeries)]
     if not models:
         raise OneLineError(_reason_for_no_fit(unfit))

@@ -121,7 +121,7 @@ def separable(columns: np.ndarray) -> np.ndarray:
     return np.array(told)
 
 
-def with_beta(
+def replace_beta(
     parameters: Sequence[Parameter], beta_s_per_byte: float, gamma_s_per_byte: float
 ) -> tuple[Parameter, ...]:
     """Return the prices with another one of a byte between nodes, or over any link where these are alike."""

@@ -67,7 +67,7 @@ class Anchored:
         """Return whether this very cell was measured."""
         return (ranks, nodes, size_bytes) in self._time_of
 
-    def at(self, ranks: int, nodes: int, size_bytes: int) -> Timed:
+    def predict(self, ranks: int, nodes: int, size_bytes: int) -> Timed:
         """Return the time there; `nodes` 0: not known."""
         curve = self.curve(ranks, nodes)
         place = int(np.searchsorted(self.sizes, size_bytes))

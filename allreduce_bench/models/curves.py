@@ -52,13 +52,13 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
         algorithm = own.get(model.priced_as) or builtin_of(model.priced_as)
         least, most = model.ranks[0], model.ranks[-1]
         doubled = {most * 2, most * REACH, *(1 << n for n in range(1, 60) if least <= 1 << n <= most * REACH)}
-        anchored = model.anchored(own)
+        anchored = model.anchor(own)
         for size_bytes in sizes:
             for ranks in sorted({*model.ranks, *doubled}):
                 nodes = model.nodes_at(ranks)
                 if unmet(algorithm, ranks, nodes):
                     continue
-                timed = anchored.at(ranks, nodes or 0, size_bytes)
+                timed = anchored.predict(ranks, nodes or 0, size_bytes)
                 times = distance(ranks, model.ranks), distance(size_bytes, model.sizes)
                 ends = None if timed.is_measured else factors(model.range_by_times, *times, ranks in model.ranks)
                 low_s, high_s = (timed.time_s * end for end in ends) if ends else (np.nan, np.nan)

@@ -71,7 +71,7 @@ def held_out_ratios(cells: Measured, fit: Fitter) -> Iterator[tuple[float, int, 
 def _ratios(anchored: Anchored, cells: Measured, count: int) -> np.ndarray:
     """Return measured over predicted at the sizes between those that were fitted."""
     rows = cells.where((cells.ranks == count) & _within(cells.size_bytes, anchored.sizes))
-    predicted = [anchored.at(*cell).time_s for cell in zip(*(column.tolist() for column in rows[:3]))]
+    predicted = [anchored.predict(*cell).time_s for cell in zip(*(column.tolist() for column in rows[:3]))]
     return rows.time_s / np.array(predicted)
 
 

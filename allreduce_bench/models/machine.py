@@ -59,7 +59,7 @@ def bare_machine(
     return Machine(tuple(Model(name, name, parameters) for name in builtin()), bare=True)
 
 
-def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
+def add_algorithms(machine: Machine, names: Iterable[str]) -> Machine:
     """Return a bare machine with those algorithms of `names` that have parameters.
 
     Another machine is returned as it is. Raises AlgorithmError.

@@ -99,18 +99,18 @@ class Model:
             return ceil(ranks / per_node)
         return next((cell.nodes for cell in self.cells if cell.ranks == ranks), 0) or None
 
-    def anchored(self, own: Mapping[str, Algorithm] = NO_OWN) -> Anchored:
+    def anchor(self, own: Mapping[str, Algorithm] = NO_OWN) -> Anchored:
         """Return its times at any ranks and sizes; `own`: a user's own algorithms."""
         if self.priced_as in own:
-            return self._anchored(own[self.priced_as])
-        return self._anchored_builtin
+            return self._anchor(own[self.priced_as])
+        return self._builtin_anchor
 
     @cached_property
-    def _anchored_builtin(self) -> Anchored:
-        return self._anchored(builtin_of(self.priced_as))
+    def _builtin_anchor(self) -> Anchored:
+        return self._anchor(builtin_of(self.priced_as))
 
-    def _anchored(self, algorithm: Algorithm) -> Anchored:
-        return Anchored(measured(self.cells), partial(self._price_s, algorithm), self.is_library)
+    def _anchor(self, algorithm: Algorithm) -> Anchored:
+        return Anchored(cell_columns(self.cells), partial(self._price_s, algorithm), self.is_library)
 
     def _price_s(self, algorithm: Algorithm, ranks: int, nodes: int, size_bytes: int) -> float:
         steps = listed_steps(algorithm) if ranks in self.ranks else 0
@@ -125,7 +125,7 @@ class Model:
         return max(priced_s(self.parameters, path), LEAST_S)
 
 
-def measured(cells: Iterable[MeasuredCell]) -> Measured:
+def cell_columns(cells: Iterable[MeasuredCell]) -> Measured:
     """Return cells as arrays."""
     columns = list(zip(*cells)) or [(), (), (), ()]
     return Measured(*(np.array(column, dtype=kind) for column, kind in zip(columns, (int, int, int, float))))
@@ -136,7 +136,7 @@ def price_of(model: Model, name: str, link: str = "") -> Parameter | None:
     return next((one for one in model.parameters if one.name == name and one.link in ("", link)), None)
 
 
-def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
+def drop_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
     """Return `model` with a beta between nodes whose rate a node's link does not have as not identified, and why.
 
     Only where these links are told apart from those within nodes, or a node has one rank.

@@ -15,12 +15,12 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import format_size
-from .alpha_beta import BETA, BETWEEN, coefficient, with_beta
+from .alpha_beta import BETA, BETWEEN, coefficient, replace_beta
 from .bounds import Bounds, bounds
 from .intervals import FAR, MOST_SIZE, distance, factors
 from .intervals import USUAL as USUAL_FACTOR
 from .known_algorithms import known_as
-from .machine import Machine, MachineError, with_parameters
+from .machine import Machine, MachineError, add_algorithms
 from .model import UNKNOWN, Model, price_of, worst
 from .terms import equal_parts, terms
 
@@ -100,7 +100,7 @@ def competing_models(
     fitted.
     """
     names = list(algorithms)
-    machine = with_parameters(machine, names)
+    machine = add_algorithms(machine, names)
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
@@ -171,17 +171,17 @@ class CompetingModels:
     def _ranks_per_node(self, model: Model) -> int | None:
         return self.layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
 
-    def at(self, series: str, ranks: int, size_bytes: int) -> Predicted:
+    def predict(self, series: str, ranks: int, size_bytes: int) -> Predicted:
         """Return the time of `series` on `ranks` for a vector of `size_bytes`: measured, or never below a bound.
 
         Raises MachineError if the model separates links within and between nodes and the ranks per node are unknown.
         """
         key = series, ranks, size_bytes
         if key not in self._kept:
-            alone = self._alone(series, ranks, size_bytes)
+            alone = self._predict_alone(series, ranks, size_bytes)
             is_final = alone.time_s is None or alone.is_measured
             self._kept[key] = (
-                alone if is_final else _not_below(alone, self.bounds(ranks, size_bytes), self._port_s(alone))
+                alone if is_final else _raise_to_bounds(alone, self.bounds(ranks, size_bytes), self._port_s(alone))
             )
         return self._kept[key]
 
@@ -206,7 +206,7 @@ class CompetingModels:
         beta, gamma, models = self.layout.beta_s_per_byte, self.layout.gamma_s_per_byte, list(self.models.values())
         if beta is None:
             return models
-        return [replace(one, parameters=with_beta(one.parameters, beta, gamma)) for one in models]
+        return [replace(one, parameters=replace_beta(one.parameters, beta, gamma)) for one in models]
 
     @cached_property
     def _shares(self) -> Bounds:
@@ -217,7 +217,7 @@ class CompetingModels:
                 shares[place] = min(shares[place], time_s / bound_s if bound_s else 1.0)
         return Bounds(*shares)
 
-    def _alone(self, series: str, ranks: int, size_bytes: int) -> Predicted:
+    def _predict_alone(self, series: str, ranks: int, size_bytes: int) -> Predicted:
         """Predict one series, ignoring the bounds. Raises MachineError, as `at`."""
         model, layout = self.models[series], self.layout
         nodes = model.nodes_at(ranks, layout.ranks_per_node)
@@ -227,7 +227,7 @@ class CompetingModels:
             )
         algorithm = builtin_of(model.priced_as)
         predicted = Predicted(series, ranks, nodes, size_bytes)
-        is_measured = bool(model.cells) and model.anchored().is_measured(ranks, nodes or 0, size_bytes)
+        is_measured = bool(model.cells) and model.anchor().is_measured(ranks, nodes or 0, size_bytes)
         if not is_measured and (why := unmet(algorithm, ranks, nodes)):
             return predicted._replace(cannot=why)
         segment = self._segment(model, algorithm, ranks, nodes, size_bytes) if algorithm.segmented else None
@@ -235,16 +235,16 @@ class CompetingModels:
         if not model.cells:
             timed = predicted._replace(time_s=model.price_s(algorithm, ranks, nodes, size_bytes, segment))
         else:
-            timed = self._anchored(model, predicted)
+            timed = self._predict_by_anchor(model, predicted)
             is_other = layout.beta_s_per_byte is not None or (layout.segment and segment not in (None, model.segment))
             if timed.time_s is not None and is_other:
-                timed = self._at_other_prices(model, algorithm, timed, segment)
-        return timed if timed.time_s is None else self._with_port(model, algorithm, timed)
+                timed = self._reprice(model, algorithm, timed, segment)
+        return timed if timed.time_s is None else self._add_port(model, algorithm, timed)
 
-    def _anchored(self, model: Model, predicted: Predicted) -> Predicted:
+    def _predict_by_anchor(self, model: Model, predicted: Predicted) -> Predicted:
         """Return the measured time, or the prediction with its interval, or why there is none."""
         ranks, size_bytes = predicted.ranks, predicted.size_bytes
-        timed = model.anchored().at(ranks, predicted.nodes or 0, size_bytes)
+        timed = model.anchor().predict(ranks, predicted.nodes or 0, size_bytes)
         if timed.is_measured:
             return predicted._replace(time_s=timed.time_s, is_measured=True)
         times = distance(ranks, model.ranks), distance(size_bytes, model.sizes)
@@ -256,18 +256,18 @@ class CompetingModels:
             return found._replace(is_speculative=True)
         return found._replace(low_s=timed.time_s * ends[0], high_s=timed.time_s * ends[1])
 
-    def _at_other_prices(self, model: Model, algorithm: Algorithm, timed: Predicted, segment: int | None) -> Predicted:
+    def _reprice(self, model: Model, algorithm: Algorithm, timed: Predicted, segment: int | None) -> Predicted:
         """Return the time as its price changes by the links and the segment that were asked for."""
         where = timed.ranks, timed.nodes, timed.size_bytes
         beta, gamma, parameters = self.layout.beta_s_per_byte, self.layout.gamma_s_per_byte, model.parameters
-        other = model if beta is None else replace(model, parameters=with_beta(parameters, beta, gamma))
+        other = model if beta is None else replace(model, parameters=replace_beta(parameters, beta, gamma))
         factor = other.price_s(algorithm, *where, segment) / model.price_s(algorithm, *where, model.segment)
         if timed.is_measured:
             low, high = factors(model.range_by_times, 1.0, 1.0, False) or (1.0, 1.0)
             timed = timed._replace(is_measured=False, low_s=low * _time_s(timed), high_s=high * _time_s(timed))
         return timed.changed(factor)
 
-    def _with_port(self, model: Model, algorithm: Algorithm, timed: Predicted) -> Predicted:
+    def _add_port(self, model: Model, algorithm: Algorithm, timed: Predicted) -> Predicted:
         """Return the time with what the port of the busiest node needs longer than the critical path for its bytes.
 
         Nothing is added for a library's own algorithm, whose bytes are unknown: the bound of all algorithms holds.
@@ -308,7 +308,7 @@ class CompetingModels:
         the least time; among equals, such as a ring and one on nodes of one rank, a usual algorithm, then the shortest
         name.
         """
-        every = [self.at(series, ranks, size_bytes) for series in self.models]
+        every = [self.predict(series, ranks, size_bytes) for series in self.models]
         timed = [one for one in every if one.time_s is not None and not self._lacks_port(one)]
         if not timed:
             return None
@@ -319,7 +319,7 @@ class CompetingModels:
             is_given = not any(model.cells for model in self.models.values())
             return Fastest(first, is_given or len(self.models) == 1)
         nearest = min(self.common_ranks, key=lambda count: abs(log(count / ranks)))
-        before = {one.series: self.at(one.series, nearest, size_bytes).time_s or inf for one in timed}
+        before = {one.series: self.predict(one.series, nearest, size_bytes).time_s or inf for one in timed}
         kept = min(timed, key=lambda one: before[one.series])
         if before[kept.series] == inf:
             return Fastest(first, False)
@@ -340,7 +340,7 @@ class CompetingModels:
     def _lacks_port(self, predicted: Predicted) -> bool:
         """Return whether its port's share is unknown, and adds to the times of others."""
         return predicted.no_port and any(
-            self.at(rival, predicted.ranks, predicted.size_bytes).limit == PORT for rival in self.models
+            self.predict(rival, predicted.ranks, predicted.size_bytes).limit == PORT for rival in self.models
         )
 
 
@@ -367,7 +367,7 @@ def _labels(models: Sequence[Model]) -> list[str]:
     return [label if labels.count(label) == 1 else f"{label} #{place + 1}" for place, label in enumerate(labels)]
 
 
-def _not_below(predicted: Predicted, least: Bounds, port_s: float) -> Predicted:
+def _raise_to_bounds(predicted: Predicted, least: Bounds, port_s: float) -> Predicted:
     """Raise `predicted` to the bounds, and the ends of its interval to the port's bound: the others are estimates."""
     lowest_s, time_s = max(least), _time_s(predicted)
     is_below = time_s < lowest_s * (1 - EQUAL)

@@ -43,7 +43,7 @@ class Forecast(NamedTuple):
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
     """Return one row for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
-        _row_of_cell(group, group.at(series, ranks, size_bytes), group.bounds(ranks, size_bytes))
+        _row_of_cell(group, group.predict(series, ranks, size_bytes), group.bounds(ranks, size_bytes))
         for group in forecast.groups
         for ranks in forecast.ranks
         for size_bytes in forecast.sizes
@@ -149,7 +149,7 @@ def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> 
         for place, size_bytes in enumerate(forecast.sizes):
             fastest = group.fastest(ranks, size_bytes)
             won = fastest.predicted if fastest else None
-            cells = [_time_text(group.at(series, ranks, size_bytes), won) for series in group.models]
+            cells = [_time_text(group.predict(series, ranks, size_bytes), won) for series in group.models]
             interval = [_interval_text(won)] if is_measured else []
             count = str(ranks) if place == 0 else ""
             table.append([count, format_size(size_bytes), *cells, named(group, ranks, size_bytes) or "-", *interval])
@@ -209,7 +209,7 @@ def _marks(forecast: Forecast, group: CompetingModels) -> list[str]:
 
 def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     return [
-        group.at(series, ranks, size_bytes)
+        group.predict(series, ranks, size_bytes)
         for series in group.models
         for ranks in forecast.ranks
         for size_bytes in forecast.sizes

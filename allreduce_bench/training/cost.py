@@ -93,7 +93,7 @@ class ModelledCosts:
         """
         if ranks == 1:
             return 0.0
-        return self.models.at(algorithm, ranks, size_bytes).time_s
+        return self.models.predict(algorithm, ranks, size_bytes).time_s
 
     def fastest(self, ranks: int, size_bytes: int) -> str:
         """Return the series that the models name the fastest, unless its time is only a lower bound."""
@@ -102,11 +102,11 @@ class ModelledCosts:
 
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return what the algorithm needs, or what its model lacks."""
-        return self.models.at(algorithm, ranks, size_bytes).cannot
+        return self.models.predict(algorithm, ranks, size_bytes).cannot
 
     def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
         """Return whether the model alone is below a bound of all algorithms."""
-        return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, size_bytes))
+        return ranks > 1 and self.models.is_lower_bound(self.models.predict(algorithm, ranks, size_bytes))
 
     def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return the doubt: others whose times are unknown there, one of which may be the fastest; too far from what
@@ -114,10 +114,10 @@ class ModelledCosts:
         """
         if ranks == 1:
             return ""
-        unknown = [name for name in self.algorithms if self.models.at(name, ranks, size_bytes).is_refused]
+        unknown = [name for name in self.algorithms if self.models.predict(name, ranks, size_bytes).is_refused]
         if unknown:
             return f"by the fastest algorithm with a time there, and nothing is known of {', '.join(unknown)} there"
-        model, predicted = self.models.models[algorithm], self.models.at(algorithm, ranks, size_bytes)
+        model, predicted = self.models.models[algorithm], self.models.predict(algorithm, ranks, size_bytes)
         if not model.cells:
             return ""
         if predicted.is_speculative and distance(ranks, model.ranks) > FAR:

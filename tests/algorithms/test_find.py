@@ -226,7 +226,7 @@ def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     assert isinstance(unknown, UnfittedSeries) and "'chain' are unknown" in unknown.reason
     (found,) = fit_series(points, own=own)
     assert isinstance(found, Model) and found.priced_as == "chain"
-    assert found.anchored(own).at(4, 0, 4096).time_s > 0
+    assert found.anchor(own).predict(4, 0, 4096).time_s > 0
 
 
 def test_reading_a_run_runs_none_of_the_files_that_it_names(mine, tmp_path):

@@ -15,8 +15,8 @@ from allreduce_bench.models.alpha_beta import (
     fit_prices,
     meanings_for,
     priced_s,
+    replace_beta,
     solve,
-    with_beta,
 )
 from allreduce_bench.models.terms import terms
 
@@ -70,9 +70,9 @@ def test_links_of_both_kinds_have_prices_of_their_own():
 
 def test_other_links_replace_the_beta_between_nodes():
     alike = (Parameter(ALPHA, "", 1e-6), Parameter(BETA, "", 1e-10))
-    assert with_beta(alike, 2e-10, 0.0) == (alike[0], Parameter(BETA, "", 2e-10))
+    assert replace_beta(alike, 2e-10, 0.0) == (alike[0], Parameter(BETA, "", 2e-10))
     apart = tuple(Parameter(*meaning, 1e-10) for meaning in APART)
-    changed = with_beta(apart, 2e-10, 3e-11)
+    changed = replace_beta(apart, 2e-10, 3e-11)
     assert [one.value for one in changed] == [1e-10, 1e-10, 1e-10, 2e-10, 3e-11] and changed[-1].name == GAMMA
 
 

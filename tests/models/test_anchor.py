@@ -26,48 +26,48 @@ def test_a_measured_cell_gives_its_time(has_trend):
     found = anchored(lambda p, n: factors[p, n], has_trend)
     for p in RANKS:
         for n in SIZES:
-            timed = found.at(p, p, n)
+            timed = found.predict(p, p, n)
             assert timed.is_measured and timed.time_s == pytest.approx(price(p, 0, n) * factors[p, n], rel=1e-12)
 
 
 def test_between_ranks_the_ratio_is_interpolated_in_log_p_and_beyond_it_is_the_last_one():
     found = anchored(lambda p, n: {2: 1.0, 4: 2.0, 16: 8.0}[p])
-    assert found.at(8, 8, 64).time_s == pytest.approx(4 * price(8, 0, 64))
-    assert found.at(64, 64, 64).time_s == pytest.approx(8 * price(64, 0, 64))
-    assert Anchored(found.cells.where(found.cells.ranks > 2), price).at(2, 2, 64).time_s == pytest.approx(
+    assert found.predict(8, 8, 64).time_s == pytest.approx(4 * price(8, 0, 64))
+    assert found.predict(64, 64, 64).time_s == pytest.approx(8 * price(64, 0, 64))
+    assert Anchored(found.cells.where(found.cells.ranks > 2), price).predict(2, 2, 64).time_s == pytest.approx(
         2 * price(2, 0, 64)
     )
 
 
 def test_between_sizes_the_ratio_is_interpolated_in_log_n():
     found = anchored(lambda p, n: {8: 1.0, 64: 2.0, 512: 8.0}[n])
-    assert found.at(4, 4, 181).time_s == pytest.approx(4 * price(4, 0, 181), rel=0.01)
-    assert not found.at(4, 4, 181).is_measured
+    assert found.predict(4, 4, 181).time_s == pytest.approx(4 * price(4, 0, 181), rel=0.01)
+    assert not found.predict(4, 4, 181).is_measured
 
 
 def test_a_size_that_other_ranks_lack_takes_the_anchors_it_has():
     cells = [(p, p, n, 2 * price(p, 0, n)) for p in RANKS for n in SIZES if (p, n) != (16, 512)]
     found = Anchored(Measured(*map(np.array, zip(*cells))), price)
-    assert found.at(16, 16, 512).time_s == pytest.approx(2 * price(16, 0, 512))
+    assert found.predict(16, 16, 512).time_s == pytest.approx(2 * price(16, 0, 512))
 
 
 def test_below_the_sizes_it_is_the_last_time_above_them_it_grows_as_the_last_two_do():
     found = anchored()
-    assert found.at(4, 4, 2).time_s == found.at(4, 4, 8).time_s
-    slope = np.log(found.at(4, 4, 512).time_s / found.at(4, 4, 64).time_s) / np.log(8)
-    assert found.at(4, 4, 2048).time_s == pytest.approx(found.at(4, 4, 512).time_s * 4**slope)
+    assert found.predict(4, 4, 2).time_s == found.predict(4, 4, 8).time_s
+    slope = np.log(found.predict(4, 4, 512).time_s / found.predict(4, 4, 64).time_s) / np.log(8)
+    assert found.predict(4, 4, 2048).time_s == pytest.approx(found.predict(4, 4, 512).time_s * 4**slope)
 
 
 @pytest.mark.parametrize(("factor", "growth"), [(100.0, 4.0), (0.1, 1.0)])
 def test_the_growth_beyond_the_sizes_is_held_between_0_and_1(factor, growth):
     found = anchored(lambda p, n: factor if n == 512 else 1.0)
-    assert found.at(4, 4, 2048).time_s == pytest.approx(growth * found.at(4, 4, 512).time_s)
+    assert found.predict(4, 4, 2048).time_s == pytest.approx(growth * found.predict(4, 4, 512).time_s)
 
 
 def test_a_librarys_own_choice_is_the_geometric_mean_with_the_trend_of_its_size():
     found = anchored(has_trend=True)
     line = trend_s(np.array(RANKS), np.array([price(p, 0, 64) for p in RANKS]), 64)
-    assert found.at(64, 64, 64).time_s == pytest.approx(np.sqrt(price(64, 0, 64) * line))
+    assert found.predict(64, 64, 64).time_s == pytest.approx(np.sqrt(price(64, 0, 64) * line))
     assert line == pytest.approx(price(64, 0, 64))  # these times are a line over log2 p
 
 
@@ -79,10 +79,10 @@ def test_a_trend_does_not_fall_below_half_of_the_least_time():
 def test_a_time_that_was_not_measured_does_not_exceed_that_of_a_larger_size():
     found = anchored(lambda p, n: 30.0 if n == 64 else 1.0)
     curve = found.curve(8, 8)
-    assert (np.diff(curve.time_s) >= 0).all() and found.at(8, 8, 64).is_cut and not found.at(8, 8, 8).is_cut
-    assert found.at(8, 8, 64).time_s == found.at(8, 8, 512).time_s
-    assert found.at(4, 4, 100).is_cut and found.at(4, 4, 100).time_s == found.at(4, 4, 512).time_s
-    assert found.at(4, 4, 64).time_s == pytest.approx(30 * price(4, 0, 64))  # it was measured
+    assert (np.diff(curve.time_s) >= 0).all() and found.predict(8, 8, 64).is_cut and not found.predict(8, 8, 8).is_cut
+    assert found.predict(8, 8, 64).time_s == found.predict(8, 8, 512).time_s
+    assert found.predict(4, 4, 100).is_cut and found.predict(4, 4, 100).time_s == found.predict(4, 4, 512).time_s
+    assert found.predict(4, 4, 64).time_s == pytest.approx(30 * price(4, 0, 64))  # it was measured
 
 
 def test_an_anchor_that_is_far_off_both_neighbours_is_named():
@@ -95,6 +95,6 @@ def test_an_anchor_that_is_far_off_both_neighbours_is_named():
 def test_ranks_that_share_a_node_are_anchored_at_those_that_do():
     cells = [(p, p // per, n, per * price(p, 0, n)) for per in (1, 4) for p in (4, 16) for n in SIZES]
     found = Anchored(Measured(*map(np.array, zip(*cells))), price)
-    assert found.at(64, 64, 64).time_s == pytest.approx(price(64, 0, 64))
-    assert found.at(64, 16, 64).time_s == pytest.approx(4 * price(64, 0, 64))
-    assert found.at(64, 32, 64).time_s == pytest.approx(2 * price(64, 0, 64))  # between both
+    assert found.predict(64, 64, 64).time_s == pytest.approx(price(64, 0, 64))
+    assert found.predict(64, 16, 64).time_s == pytest.approx(4 * price(64, 0, 64))
+    assert found.predict(64, 32, 64).time_s == pytest.approx(2 * price(64, 0, 64))  # between both

@@ -34,11 +34,13 @@ class Drawn(CompetingModels):
     def step(self) -> int:
         return self._step
 
-    def at(self, series, ranks, size_bytes):
+    def predict(self, series, ranks, size_bytes):
         return Predicted(series, ranks, None, size_bytes, time_s=self.curves[series](ranks, size_bytes))
 
     def fastest(self, ranks, size_bytes):
-        timed = [one for one in (self.at(name, ranks, size_bytes) for name in self.curves) if one.time_s is not None]
+        timed = [
+            one for one in (self.predict(name, ranks, size_bytes) for name in self.curves) if one.time_s is not None
+        ]
         return Fastest(min(timed, key=lambda one: one.time_s), True) if timed else None
 
 

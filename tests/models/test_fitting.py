@@ -56,7 +56,7 @@ def test_every_measured_cell_of_a_machine_file_predicts_itself(tmp_path):
         for cell in model.cells:
             layout = Layout(cell.ranks // cell.nodes if cell.nodes else None)
             (group,) = competing_models(Machine((model,)), (), layout)
-            found = group.at(next(iter(group.models)), cell.ranks, cell.size_bytes)
+            found = group.predict(next(iter(group.models)), cell.ranks, cell.size_bytes)
             assert found.is_measured and found.time_s == cell.time_s
             seen += 1
     assert seen == sum(len(model.cells) for model in models) > 200

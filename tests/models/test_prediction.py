@@ -49,7 +49,7 @@ def predict(
 ) -> list[Predicted]:
     """The predictions of all models at each of `ranks` and `sizes`."""
     return [
-        group.at(series, number, size_bytes)
+        group.predict(series, number, size_bytes)
         for group in competing_models(machine, names, layout)
         for number in ranks
         for size_bytes in sizes
@@ -91,7 +91,7 @@ def test_no_best_segment_takes_much_longer_than_the_least_of_all():
         machine = bare_machine(alphas[0], betas[0], 0.0, Prices(alphas[1], betas[1]))
         size_bytes, name = int(2 ** random.uniform(4, 28)), ("tree", "two_tree", "dual_root")[number % 3]
         (group,) = competing_models(machine, [name], Layout(per_node, BEST, 4))
-        found, model = group.at(name, nodes * per_node, size_bytes), group.models[name]
+        found, model = group.predict(name, nodes * per_node, size_bytes), group.models[name]
         count = max(1, size_bytes // 4)
         lengths = {min(count, round(2 ** (step / 4))) for step in range(4 * count.bit_length() + 1)}
         least_s = min(
@@ -112,7 +112,7 @@ def scaled(model, factor):
 
 def test_a_measured_cell_gives_its_time_and_others_begin_at_it():
     group = CompetingModels([scaled(RING, lambda p, n: 3.0)])
-    measured, beyond = group.at("ring", 8, 1024), group.at("ring", 16, 1024)
+    measured, beyond = group.predict("ring", 8, 1024), group.predict("ring", 16, 1024)
     assert measured.is_measured and measured.time_s == next(
         3 * cell.time_s for cell in RING.cells if cell[:3] == (8, 0, 1024)
     )
@@ -124,43 +124,46 @@ def test_a_measured_cell_gives_its_time_and_others_begin_at_it():
 def test_intervals_widen_with_the_distance_and_end():
     """2 times: 1.8; 8 times: 3; beyond: none without asking, and then speculative."""
     group, asked = CompetingModels([RING]), CompetingModels([RING], Layout(extrapolate=True))
-    widths = [group.at("ring", ranks, 1024).high_s / group.at("ring", ranks, 1024).time_s for ranks in (16, 17, 64)]
+    found = [group.predict("ring", ranks, 1024) for ranks in (16, 17, 64)]
+    widths = [one.high_s / one.time_s for one in found]
     assert widths == pytest.approx([1.8, 3, 3])
-    refused, far = group.at("ring", 65, 1024), asked.at("ring", 65, 1024)
+    refused, far = group.predict("ring", 65, 1024), asked.predict("ring", 65, 1024)
     assert refused.time_s is None and refused.is_refused and "8 times the measured ranks" in refused.cannot
     assert far.is_speculative and far.time_s > 0 and far.low_s is None
-    assert CompetingModels([hand_model("ring", (32, 64))]).at("ring", 4, 8).high_s and group.at("ring", 3, 8).high_s
+    assert CompetingModels([hand_model("ring", (32, 64))]).predict("ring", 4, 8).high_s
+    assert group.predict("ring", 3, 8).high_s
 
 
 def test_where_enough_ratios_were_held_out_their_range_counts():
     known = replace(RING, ranges=(Range(NEAR, 0.9, 1.2, 12), Range(FAR, 0.5, 1.5, 9)))
     group = CompetingModels([known])
-    near, far = group.at("ring", 16, 1024), group.at("ring", 32, 1024)
+    near, far = group.predict("ring", 16, 1024), group.predict("ring", 32, 1024)
     assert (near.low_s, near.high_s) == pytest.approx((0.9 * near.time_s, 1.2 * near.time_s))
     assert far.high_s == pytest.approx(3 * far.time_s)
 
 
 def test_sizes_far_beyond_the_measured_ones_are_refused():
     group, asked = CompetingModels([RING]), CompetingModels([RING], Layout(extrapolate=True))
-    near, far = group.at("ring", 4, 16 * M), group.at("ring", 4, 17 * M)
+    near, far = group.predict("ring", 4, 16 * M), group.predict("ring", 4, 17 * M)
     assert near.high_s == pytest.approx(4 * near.time_s, rel=0.05) and far.time_s is None
     assert "4 times the measured sizes (8 B to 4 MiB)" in far.cannot
-    assert asked.at("ring", 4, 17 * M).is_speculative and group.at("ring", 4, 4).time_s == group.at("ring", 4, 8).time_s
+    assert asked.predict("ring", 4, 17 * M).is_speculative
+    assert group.predict("ring", 4, 4).time_s == group.predict("ring", 4, 8).time_s
 
 
 def test_a_model_of_no_use_predicts_nothing_but_what_was_measured():
     useless = replace(RING, held_out=HeldOut(0.4, 1.3, 10))
     group, asked = CompetingModels([useless]), CompetingModels([useless], Layout(extrapolate=True))
-    refused = group.at("ring", 16, 1024)
+    refused = group.predict("ring", 16, 1024)
     assert refused.time_s is None and "do not use this model" in refused.cannot and "130%" in refused.cannot
-    assert asked.at("ring", 16, 1024).time_s and group.at("ring", 8, 1024).is_measured
+    assert asked.predict("ring", 16, 1024).time_s and group.predict("ring", 8, 1024).is_measured
 
 
 def test_the_winner_at_the_largest_ranks_is_kept_unless_another_is_beyond_its_interval():
     """The tree is slower on 8 ranks at 8 B. On 16 the ring takes more, within 1.8 times; on 64 more than 3 times."""
     slow = scaled(TREE, lambda p, n: 1.6)
     group = CompetingModels([RING, slow])
-    ratios = {p: group.at("ring", p, 8).time_s / group.at("tree", p, 8).time_s for p in (8, 16, 64)}
+    ratios = {p: group.predict("ring", p, 8).time_s / group.predict("tree", p, 8).time_s for p in (8, 16, 64)}
     assert ratios[8] < 1 < ratios[16] < 1.8 < 3 < ratios[64]
     found = {p: group.fastest(p, 8) for p in ratios}
     assert [found[p].predicted.series for p in ratios] == ["ring", "ring", "tree"]
@@ -179,17 +182,18 @@ def test_other_links_change_the_times_as_they_change_the_price():
     beta = RING.parameters[1].value
     group, slower = CompetingModels([measured]), CompetingModels([measured], Layout(beta_s_per_byte=10 * beta))
     for size_bytes, least, most in ((4 * M, 9, 10), (8, 1, 1.01)):
-        ratio = slower.at("ring", 8, size_bytes).time_s / group.at("ring", 8, size_bytes).time_s
+        ratio = slower.predict("ring", 8, size_bytes).time_s / group.predict("ring", 8, size_bytes).time_s
         assert least <= ratio <= most
-    assert not slower.at("ring", 8, 8).is_measured and slower.at("ring", 8, 8).low_s
+    assert not slower.predict("ring", 8, 8).is_measured and slower.predict("ring", 8, 8).low_s
     with_gamma = CompetingModels([measured], Layout(beta_s_per_byte=beta, gamma_s_per_byte=beta))
-    assert with_gamma.at("ring", 8, 4 * M).time_s == pytest.approx(1.5 * group.at("ring", 8, 4 * M).time_s, rel=0.02)
+    expected_s = 1.5 * group.predict("ring", 8, 4 * M).time_s
+    assert with_gamma.predict("ring", 8, 4 * M).time_s == pytest.approx(expected_s, rel=0.02)
 
 
 def test_another_segment_changes_the_time_as_it_changes_the_price():
     tree = hand_model("two_tree", (4, 8))
     whole, cut = CompetingModels([tree]), CompetingModels([tree], Layout(segment=4 * K))
-    measured, other = whole.at("two_tree", 8, 4 * M), cut.at("two_tree", 8, 4 * M)
+    measured, other = whole.predict("two_tree", 8, 4 * M), cut.predict("two_tree", 8, 4 * M)
     priced = [tree.price_s(builtin_of("two_tree"), 8, None, 4 * M, elements) for elements in (32 * K, K)]
     assert measured.is_measured and other.time_s / measured.time_s == pytest.approx(priced[1] / priced[0])
     assert (measured.segment_nbytes, other.segment_nbytes, other.is_measured) == (128 * K, 4 * K, False)
@@ -222,7 +226,7 @@ def test_no_prediction_is_below_the_bounds(has_cells):
         (group,) = competing_models(machine, [] if has_cells else ["ring", "two_tree", "rabenseifner"], layout)
         least = max(group.bounds(ranks, size_bytes))
         for series in group.models:
-            one = group.at(series, ranks, size_bytes)
+            one = group.predict(series, ranks, size_bytes)
             below += one.time_s is not None and one.time_s < least * (1 - 1e-9)
             assert one.low_s is None or one.low_s <= one.time_s <= one.high_s
     assert below == 0
@@ -233,7 +237,7 @@ def test_a_time_below_the_bound_is_raised_to_it():
     native = hand_model("native", (2, 4, 8), 1.0, "recursive_doubling", is_library=True)
     flat = scaled(native, lambda p, n: 1 / np.log2(p))
     group = CompetingModels([flat, RING])
-    measured, raised = group.at("native", 8, 8), group.at("native", 64, 8)
+    measured, raised = group.predict("native", 8, 8), group.predict("native", 64, 8)
     assert measured.is_measured and max(group.bounds(8, 8)) <= measured.time_s
     assert raised.limit == "latency" and raised.time_s == pytest.approx(2 * measured.time_s)
     assert raised.low_s <= raised.time_s <= raised.high_s and group.is_lower_bound(raised)
@@ -262,18 +266,18 @@ def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_
     halving = hand_model("rabenseifner", (2, 4))
     for rate, told in ((None, True), (1e12, True), (2e10, False)):
         group = CompetingModels([native, halving], Layout(4, nic_bytes_per_s=rate))
-        own, ours = (group.at(series, 16, 64 * K) for series in ("native", "rabenseifner"))
+        own, ours = (group.predict(series, 16, 64 * K) for series in ("native", "rabenseifner"))
         assert own.no_port == bool(rate) and not ours.no_port
         assert own.limit == "" and (ours.limit == "port") != told and group.is_lower_bound(own) != told
         assert group.fastest(16, 64 * K).predicted.series == ("native" if told else "rabenseifner")
-        assert group.at("native", 4, 64 * K).no_port is False  # one node
+        assert group.predict("native", 4, 64 * K).no_port is False  # one node
 
 
 def test_what_an_algorithm_needs_is_respected(monkeypatch):
     choosy = builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))
     monkeypatch.setitem(builtin(), "ring", choosy)
     group = CompetingModels([RING, hand_model("naive", (2, 4, 8), 3.0)])
-    assert group.at("ring", 6, 64 * K).cannot == choosy.unmet(6, Topology.one_node(6))
+    assert group.predict("ring", 6, 64 * K).cannot == choosy.unmet(6, Topology.one_node(6))
     assert [group.fastest(ranks, M).predicted.series for ranks in (6, 8)] == ["naive", "ring"]
 
 

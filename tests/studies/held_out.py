@@ -144,7 +144,7 @@ def held_of(task: Task, fitted: pd.DataFrame, model: Model, every: Model) -> Ite
     algorithm, trend = builtin_of(model.priced_as), trend_time_s(fitted, cells, task.kind.startswith("size"))
     for row, trend_s in zip(cells.to_dict("records"), trend):
         ranks, size_bytes = row["ranks"], row["size_bytes"]
-        predicted = group.at(series, ranks, size_bytes)
+        predicted = group.predict(series, ranks, size_bytes)
         times_s = {"Hockney": model.price_s(algorithm, ranks, nodes_of[ranks] or None, size_bytes, model.segment)}
         times_s |= {"trend": trend_s} if np.isfinite(trend_s) else {}
         times_s |= {"ours": predicted.time_s} if predicted.time_s else {}

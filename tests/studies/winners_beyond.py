@@ -68,7 +68,7 @@ def regrets(group: CompetingModels, largest: int, beyond: pd.DataFrame) -> Itera
         chosen = rivals.fastest(ranks, size_bytes)
         assert chosen is not None
         kept = min(names, key=lambda name: measured_at_largest[name, size_bytes])
-        least = min(rivals.models, key=lambda name: rivals.at(name, ranks, size_bytes).time_s or np.inf)
+        least = min(rivals.models, key=lambda name: rivals.predict(name, ranks, size_bytes).time_s or np.inf)
         at = {name: measured_s[model.competitor] for name, model in rivals.models.items()}
         of_way = dict(zip(WAYS, (chosen.predicted.series, kept, least)))
         yield round(ranks / largest), {way: at[name] / min(at.values()) for way, name in of_way.items()}
