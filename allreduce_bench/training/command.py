@@ -18,7 +18,7 @@ from .input_files import Recording
 from .measuring.request import BLOCKING, IALLREDUCE, THREAD
 from .replay import replay_calls, replay_step
 from .result import document, replay_document, trace
-from .tables import bucket_text, measured_calls_text, measured_text, result_text
+from .tables import bucket_text, measured_text, result_text
 from .time_line import BACKWARD_SHARE
 
 INSTEAD = {  # of options that there were once
@@ -166,9 +166,9 @@ def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> 
 
 def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
     """Measure the step, or recorded calls, and print it beside its model."""
-    is_model = not isinstance(request.subject, Recording)
-    replay, subject = (replay_step, request.setup()) if is_model else (replay_calls, request.subject)
-    found = replay(subject, request.options)
+    subject, options = request.subject, request.options
+    is_recorded = isinstance(subject, Recording)
+    found = replay_calls(subject, options) if is_recorded else replay_step(request.setup(), options)
     measured, modelled = found.measured, found.modelled
     title = f"{modelled.title}, {measured.ranks} ranks"
     lines = {f"{title}, modelled": modelled.outcomes[0].time_line, f"{title}, measured": measured.time_line}
@@ -177,5 +177,4 @@ def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
     if layout == "json":
         click.echo(json.dumps(replay_document(modelled, measured, found.how), indent=1))
         return
-    text = measured_text if is_model else measured_calls_text
-    click.echo(text(modelled, measured, found.how, screen()))
+    click.echo(measured_text(modelled, measured, found.how, screen()))

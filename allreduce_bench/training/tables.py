@@ -5,6 +5,7 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
 from .buckets import MIB, TORCH, Bucket
 from .measured import Measured, overlap_share
+from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, SLEEP, SPIN, THREAD
 from .result import Result
 from .step import Outcome, Setup, Variant, buckets_of
 
@@ -21,11 +22,11 @@ OR_MORE_NOTE = (
 )
 
 # How a step was measured: its computation, and where its all-reduces ran
-WORK = {"spin": "spinning", "sleep": "sleeping, which takes no core"}
+WORK = {SPIN: "spinning", SLEEP: "sleeping, which takes no core"}
 OVERLAP = {
-    "blocking": "behind the computation",
-    "thread": "in a thread beside the computation",
-    "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
+    BLOCKING: "behind the computation",
+    THREAD: "in a thread beside the computation",
+    IALLREDUCE: "by MPI_Iallreduce, tested between parts of the computation",
 }
 
 
@@ -160,19 +161,20 @@ def answer(result: Result, outcome: Outcome) -> str:
 
 
 def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
-    """Return the whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
+    """Return the whole answer about a step, or recorded calls; `how` is the kind of computation, and of overlap."""
     (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
-    assert setup is not None
-    head = [
-        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
-        model_sentence(setup),
-        packing_sentence(setup),
-        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}",
-    ]
-    rows = _measured_rows(measured, outcome, overlap == "blocking")
-    table = fitted(columns_of(rows, left={0}), screen, WHOLE_TABLE)
-    told = [slowdown_sentence(measured, "before" if overlap == "blocking" else "beside")]
-    told += [line_sentence(measured), difference_sentence(measured, outcome)]
+    what = "step" if setup else "replay"
+    head = [f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, what)}"]
+    if setup:
+        head += [model_sentence(setup), packing_sentence(setup)]
+        head.append(f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}")
+    else:
+        ways = f"gaps by {WORK[work]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each"
+        head += [sizes_sentence(measured), ways]
+    table = fitted(columns_of(_measured_rows(measured, outcome, overlap), left={0}), screen, WHOLE_TABLE)
+    where = {BLOCKING: "before", BETWEEN: "between"}.get(overlap, "beside")
+    told = [slowdown_sentence(measured, where), line_sentence(measured) if setup else beside_sentence(measured)]
+    told.append(difference_sentence(measured, outcome, what))
     parts = [wrapped(head, screen), table, wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -182,18 +184,18 @@ def repetitions(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
-def _measured_rows(measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
-    """Return the measured step above its model. If it `blocks`, nothing overlaps."""
+def _measured_rows(measured: Measured, modelled: Outcome, overlap: str) -> list[list[str]]:
+    """Return what was measured above its model; recorded calls have no overlap, nor has what blocks."""
     line = modelled.time_line
-    alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
+    own = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
+    rows = [["", "total" if overlap == BETWEEN else "step", "compute", *HEADS]]
+    rows += [[name, *map(signed_time, times)] for name, times in (("measured", own), ("modelled", predicted))]
+    if overlap == BETWEEN:
+        return rows
     shares = [measured.overlap_share, overlap_share(line.compute_s, line.communication_s, line.step_s)]
-    told = [ABSENT if blocks else _share_text(share) for share in shares]
-    return [
-        ["", "step", "compute", *HEADS, "overlap"],
-        ["measured", *map(signed_time, alone), told[0]],
-        ["modelled", *map(signed_time, predicted), told[1]],
-    ]
+    told = [ABSENT if overlap == BLOCKING else _share_text(share) for share in shares]
+    return [[*row, last] for row, last in zip(rows, ["overlap", *told])]
 
 
 def signed_time(time_s: float) -> str:
@@ -230,28 +232,6 @@ def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step
     """Describe the error of the model."""
     off = modelled.time_line.step_s / measured.step_s - 1
     return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."
-
-
-def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
-    """Return the whole answer; `how` begins with the kind of computation."""
-    (outcome,) = modelled.outcomes
-    head = [
-        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'replay')}",
-        sizes_sentence(measured),
-        f"gaps by {WORK[how[0]]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each",
-    ]
-    line = outcome.time_line
-    own = (measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s)
-    predicted = (line.step_s, line.compute_s, line.communication_s, line.exposed_s)
-    rows = [["", "total", "compute", *HEADS]]
-    rows += [[name, *map(signed_time, times)] for name, times in (("measured", own), ("modelled", predicted))]
-    told = [
-        slowdown_sentence(measured, "between"),
-        beside_sentence(measured),
-        difference_sentence(measured, outcome, "replay"),
-    ]
-    parts = [wrapped(head, screen), fitted(columns_of(rows, left={0}), screen, WHOLE_TABLE), wrapped(told, screen)]
-    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def sizes_sentence(measured: Measured) -> str:

@@ -4,7 +4,7 @@ from allreduce_bench.tables import UNBOUNDED, Screen
 from allreduce_bench.training.input_files import Call
 from allreduce_bench.training.measured import Measured, modelled_calls
 from allreduce_bench.training.result import measured_result
-from allreduce_bench.training.tables import beside_sentence, measured_calls_text, sizes_sentence
+from allreduce_bench.training.tables import beside_sentence, measured_text, sizes_sentence
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]
@@ -15,7 +15,7 @@ MEASURED = Measured(3, "ring@pipelined", 0.009, 0.006, 0.0063, 0.0025, (400, 120
 
 def text_of(measured: Measured, calls: list[Call], screen: Screen = UNBOUNDED) -> str:
     modelled = measured_result("x.csv, 3 calls", modelled_calls(measured, calls))
-    return measured_calls_text(modelled, measured, ("spin", "between"), screen)
+    return measured_text(modelled, measured, ("spin", "between"), screen)
 
 
 def test_the_replay_stands_beside_its_model():
