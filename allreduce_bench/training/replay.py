@@ -45,7 +45,7 @@ def replay_step(setup: Setup, options: dict[str, Any]) -> Replay:
     if setup.compute_s <= 0:
         raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
     asked = {**step_request(setup), **measuring.request}
-    _refuse_too_large(sum(asked["counts"]), asked["dtype"], measuring.ranks, "add --scale 1/64")
+    _refuse_too_large(sum(asked["counts"]), asked["dtype"], measuring.on_node, "add --scale 1/64")
     _refuse_long_computation(asked, "use a shorter --compute")
     measured = measured_of(run_ranks(measuring.ranks, asked), setup, measuring.ranks, measuring.name)
     result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
@@ -61,7 +61,7 @@ def replay_calls(recording: Recording, options: dict[str, Any]) -> Replay:
         asked = {**calls_request(calls, options["dtype"]), **measuring.request}
     except ValueError as error:
         raise OneLineError(f"{path}: {error}") from error
-    _refuse_too_large(sum({*asked["counts"]}), asked["dtype"], measuring.ranks, "leave out the longest calls")
+    _refuse_too_large(sum({*asked["counts"]}), asked["dtype"], measuring.on_node, "leave out the longest calls")
     _refuse_long_computation(asked, "cut the file")
     measured = measured_calls(run_ranks(measuring.ranks, asked), calls, measuring.ranks, measuring.name)
     return Replay(measured_result(recording.title, modelled_calls(measured, calls)), measured, measuring.how)
@@ -73,6 +73,7 @@ class _Measuring(NamedTuple):
     ranks: int
     request: dict[str, Any]
     name: str
+    on_node: int  # ranks that share a node's cores and memory
 
     @property
     def how(self) -> tuple[str, str]:
@@ -85,10 +86,11 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
         raise OneLineError("--measure iallreduce is the library's own MPI_Iallreduce; use -a native")
     start = place_on_hosts(UNASKED)
-    is_crowded = bool(start.virtual_rates_bytes_per_s) or ranks_on_same_cores(ranks, start) > cores()
+    on_node = ranks_on_same_cores(ranks, start)
+    is_crowded = bool(start.virtual_rates_bytes_per_s) or on_node > cores()
     name = algorithm if executor == NATIVE else competitor(algorithm, executor)
     own = {"algorithm": algorithm, "executor": executor, "work": SLEEP if is_crowded else SPIN, "steps": STEPS}
-    return _Measuring(ranks, {**own, "overlap": overlap}, name)
+    return _Measuring(ranks, {**own, "overlap": overlap}, name, on_node)
 
 
 def _ranks(options: dict[str, Any]) -> int:
