@@ -16,7 +16,6 @@ from ..slurm.sweep import (
     SweepRun,
     account_lines,
     keep_end_of_collecting,
-    missing_of_run,
     next_step,
     read_sweep,
     status_lines,
@@ -77,11 +76,12 @@ def _collect(path: Path, output: Path | None) -> None:
     broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
     for line in account_lines(overview, missing):
         click.echo(line)
-    if measured := [run.folder for run in overview.runs if run.marks]:
+    if measured := [(run.folder, cells) for run, cells in zip(overview.runs, missing) if run.marks]:
         from ..report.page import write_report  # late: it loads much
 
-        missing_of = list(map(missing_of_run, measured))
-        page = write_report(measured, output or path / "report.html", missing=missing_of, progress=told)
+        folders, missing_of = map(list, zip(*measured))
+        missing_of = missing_of if overview.tasks else [[]] * len(folders)  # whoever stopped a run by hand knows
+        page = write_report(folders, output or path / "report.html", missing=missing_of, progress=told)
         click.echo(f"report: {page}")
     else:
         talk("no report: no cell is finished")

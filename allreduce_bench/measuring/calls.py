@@ -113,7 +113,7 @@ def with_input(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prep
 class CellTimes(NamedTuple):
     """Results of the calls of a cell, warm-ups first; columns on rank 0 only."""
 
-    calls: dict[str, list]  # column of REPETITIONS -> value per call; None: unknown
+    calls: dict[str, list]  # column of CALLS -> value per call; None: unknown
     warmups: int
     facts: dict  # columns of CELLS
     stamps: np.ndarray | None  # float64 [2 or 4, call, rank]: begin and ready (with an approach),
@@ -205,7 +205,7 @@ class TimedCalls:
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
 
     def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return columns of REPETITIONS; `stamps` are on the common clock, or None without one."""
+        """Return columns of CALLS; `stamps` are on the common clock, or None without one."""
         columns = durations(entry, exit)
         if stamps is not None and self.comm.size > 1:
             columns |= arrivals(*stamps[-2:])

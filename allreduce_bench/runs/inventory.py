@@ -13,10 +13,12 @@ from .competitor import Competitor
 from .files import read_kept
 from .folder import RunFolder, key_of
 from .kept import read_json
+from .option import options_of
 from .plan import ImportedPlan, Plan
 from .rows import RunError
 
-SAME_KIND = ("dtype", "op", "cache", "groups", "arrival", "placement")  # fields of plans, as are these
+# fields of plans, as are SHARED; a slow-down that was put in is looked for, not a kind
+SAME_KIND = [name for name, option in options_of(Plan).items() if option.condition and name != "inject_slowdown"]
 SHARED = ("algorithms", "sizes", "ranks")
 COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
 
@@ -33,7 +35,7 @@ class KeptRun(NamedTuple):
         if not self.plan or not other.plan:
             return False
         own, others = self.plan, other.plan
-        return all(getattr(own, name) == getattr(others, name) for name in SAME_KIND) and all(
+        return all(getattr(own, name, None) == getattr(others, name, None) for name in SAME_KIND) and all(
             {*getattr(own, name)} & {*getattr(others, name)} for name in SHARED
         )
 

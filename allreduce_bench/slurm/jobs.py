@@ -9,6 +9,7 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 
+from ..measuring.budget import MIN_REPETITIONS
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
 from ..runs.plan import COUNTED_S, IDLE_S, Cell, Plan, PlanError
@@ -21,7 +22,6 @@ from .times import duration
 # cost of a launch
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
 CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its latency, and bandwidth of long vectors
-LEAST_CALLS = 6  # timed however long they take; see `measuring.budget`
 CHECK_S, CHECKED_BYTES_PER_S = (
     0.05,
     2e8,
@@ -116,7 +116,7 @@ def _cell_s(plan: Plan, cell: Cell) -> float:
     size_bytes = cell.size_bytes
     plain_s = CALL_S + size_bytes / BYTES_PER_S
     call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
-    timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
+    timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, MIN_REPETITIONS * call_s)
     untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
     untimed_s += max(COUNTED_S, plain_s) if plan.energy else 0.0
     return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + size_bytes / CHECKED_BYTES_PER_S
