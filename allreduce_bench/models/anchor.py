@@ -7,6 +7,7 @@ relative errors, at least half of the least measured time.
 
 Below the measured sizes a time is as at the smallest; above them it grows as the last two do, with an exponent from
 0 to 1. A time that was not measured is cut off at the time of a larger size: times do not fall as sizes grow.
+Between two sizes it is at least the shorter of their times.
 """
 
 from collections.abc import Callable
@@ -53,13 +54,17 @@ class Curve(NamedTuple):
 class Anchored:
     """Times of one series on any ranks at any size, from its measured cells and the price of its schedule."""
 
-    def __init__(self, cells: Measured, price: Price, has_trend: bool = False):
-        """`price`: seconds of the schedule. `has_trend`: a library's own choice."""
+    def __init__(self, cells: Measured, price: Price, has_trend: bool = False, is_measured: np.ndarray | None = None):
+        """`price`: seconds of the schedule. `has_trend`: a library's own choice.
+
+        `is_measured`: bool [cell]; None: all.
+        """
         self.cells, self.price, self.has_trend = cells, price, has_trend
         self.sizes = np.unique(cells.size_bytes)
         priced = [price(*cell) for cell in zip(*(column.tolist() for column in cells[:3]))]
         self._ratio_logs = np.log(cells.time_s / np.array(priced))
-        keys, times_s = zip(*(column.tolist() for column in cells[:3])), cells.time_s.tolist()
+        known = cells if is_measured is None else cells.where(is_measured)
+        keys, times_s = zip(*(column.tolist() for column in known[:3])), known.time_s.tolist()
         self._time_of = dict(zip(keys, times_s))
         self._curves: dict[tuple[int, int], Curve] = {}
 
@@ -84,6 +89,7 @@ class Anchored:
             for at, size in ((place - 1, low), (place, high))
         ]  # fmt: skip
         time_s = self.price(ranks, nodes, size_bytes) * exp((1 - share) * ends_log[0] + share * ends_log[1])
+        time_s = max(time_s, float(curve.time_s[place - 1 : place + 1].min()))
         larger_s = float(curve.time_s[place:].min())
         return Timed(min(time_s, larger_s), is_cut=larger_s < SAID * time_s)
 

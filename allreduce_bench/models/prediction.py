@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from math import ceil, inf, log
 from typing import NamedTuple
 
+import numpy as np
+
 from ..algorithms import USUAL, builtin, builtin_of, why_unknown
 from ..evaluation.grade import NOT_RELIABLE
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
@@ -16,12 +18,13 @@ from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import format_size
 from .alpha_beta import BETA, BETWEEN, coefficient, replace_beta
+from .anchor import Anchored
 from .bounds import Bounds, bounds
 from .intervals import FAR, MOST_SIZE, distance, factors
 from .intervals import USUAL as USUAL_FACTOR
 from .known_algorithms import known_as
 from .machine import Machine, MachineError, add_algorithms
-from .model import UNKNOWN, Model, price_of, worst
+from .model import UNKNOWN, Model, cell_columns, price_of, worst
 from .terms import equal_parts, terms
 
 # Limits
@@ -76,11 +79,9 @@ class Predicted(NamedTuple):
     cannot: str = ""
     is_refused: bool = False  # it could run there, in a time of which nothing is known
 
-    def changed(self, factor: float, added_s: float = 0.0) -> "Predicted":
-        """Return it with all its times times `factor`, and more by `added_s`."""
-        times_s = [
-            None if time_s is None else time_s * factor + added_s for time_s in (self.time_s, self.low_s, self.high_s)
-        ]
+    def delay(self, waits_s: float) -> "Predicted":
+        """Return it with all its times longer by `waits_s`."""
+        times_s = [None if time_s is None else time_s + waits_s for time_s in (self.time_s, self.low_s, self.high_s)]
         return self._replace(time_s=times_s[0], low_s=times_s[1], high_s=times_s[2])
 
 
@@ -142,6 +143,7 @@ class CompetingModels:
         self.models = dict(zip(_labels(models), sized))
         self.layout = layout
         self._kept: dict[tuple[str, int, int], Predicted] = {}
+        self._repriced: dict[str, Anchored] = {}
 
     @property
     def where(self) -> str:
@@ -191,7 +193,7 @@ class CompetingModels:
         A bound that a measured time undercuts is none: it is lowered to what no measured time is below.
         """
         nodes = next(iter(self.models.values())).nodes_at(ranks, self.layout.ranks_per_node)
-        by_prices, shares = bounds(self._priced, ranks, nodes, size_bytes), self._shares
+        by_prices, shares = bounds(list(self._priced.values()), ranks, nodes, size_bytes), self._shares
         latency_s, bandwidth_s = (bound_s * share for bound_s, share in zip(by_prices, shares))
         return Bounds(latency_s, max(bandwidth_s, self._port_s(Predicted("", ranks, nodes, size_bytes))))
 
@@ -201,12 +203,15 @@ class CompetingModels:
         return bounds((), where.ranks, where.nodes, where.size_bytes, rate).bandwidth_s
 
     @cached_property
-    def _priced(self) -> list[Model]:
+    def _priced(self) -> dict[str, Model]:
         """Return the models at the prices that were asked for."""
-        beta, gamma, models = self.layout.beta_s_per_byte, self.layout.gamma_s_per_byte, list(self.models.values())
+        beta, gamma = self.layout.beta_s_per_byte, self.layout.gamma_s_per_byte
         if beta is None:
-            return models
-        return [replace(one, parameters=replace_beta(one.parameters, beta, gamma)) for one in models]
+            return self.models
+        return {
+            series: replace(model, parameters=replace_beta(model.parameters, beta, gamma))
+            for series, model in self.models.items()
+        }
 
     @cached_property
     def _shares(self) -> Bounds:
@@ -219,7 +224,7 @@ class CompetingModels:
 
     def _predict_alone(self, series: str, ranks: int, size_bytes: int) -> Predicted:
         """Predict one series, ignoring the bounds. Raises MachineError, as `at`."""
-        model, layout = self.models[series], self.layout
+        model, priced, layout = self.models[series], self._priced[series], self.layout
         nodes = model.nodes_at(ranks, layout.ranks_per_node)
         if nodes is None and any(one.link for one in model.parameters):
             raise MachineError(
@@ -230,21 +235,20 @@ class CompetingModels:
         is_measured = bool(model.cells) and model.anchor().is_measured(ranks, nodes or 0, size_bytes)
         if not is_measured and (why := unmet(algorithm, ranks, nodes)):
             return predicted._replace(cannot=why)
-        segment = self._segment(model, algorithm, ranks, nodes, size_bytes) if algorithm.segmented else None
+        segment = self._segment(priced, algorithm, ranks, nodes, size_bytes) if algorithm.segmented else None
         predicted = predicted._replace(segment_nbytes=segment and segment * model.itemsize)
         if not model.cells:
             timed = predicted._replace(time_s=model.price_s(algorithm, ranks, nodes, size_bytes, segment))
         else:
-            timed = self._predict_by_anchor(model, predicted)
-            is_other = layout.beta_s_per_byte is not None or (layout.segment and segment not in (None, model.segment))
-            if timed.time_s is not None and is_other:
-                timed = self._reprice(model, algorithm, timed, segment)
-        return timed if timed.time_s is None else self._add_port(model, algorithm, timed)
+            is_other = layout.beta_s_per_byte is not None or (algorithm.segmented and layout.segment)
+            anchored = self._reprice(series, algorithm) if is_other else model.anchor()
+            timed = self._predict_by_anchor(model, anchored, predicted)
+        return timed if timed.time_s is None else self._add_port(priced, algorithm, timed)
 
-    def _predict_by_anchor(self, model: Model, predicted: Predicted) -> Predicted:
+    def _predict_by_anchor(self, model: Model, anchored: Anchored, predicted: Predicted) -> Predicted:
         """Return the measured time, or the prediction with its interval, or why there is none."""
         ranks, size_bytes = predicted.ranks, predicted.size_bytes
-        timed = model.anchor().predict(ranks, predicted.nodes or 0, size_bytes)
+        timed = anchored.predict(ranks, predicted.nodes or 0, size_bytes)
         if timed.is_measured:
             return predicted._replace(time_s=timed.time_s, is_measured=True)
         times = distance(ranks, model.ranks), distance(size_bytes, model.sizes)
@@ -256,16 +260,26 @@ class CompetingModels:
             return found._replace(is_speculative=True)
         return found._replace(low_s=timed.time_s * ends[0], high_s=timed.time_s * ends[1])
 
-    def _reprice(self, model: Model, algorithm: Algorithm, timed: Predicted, segment: int | None) -> Predicted:
-        """Return the time as its price changes by the links and the segment that were asked for."""
-        where = timed.ranks, timed.nodes, timed.size_bytes
-        beta, gamma, parameters = self.layout.beta_s_per_byte, self.layout.gamma_s_per_byte, model.parameters
-        other = model if beta is None else replace(model, parameters=replace_beta(parameters, beta, gamma))
-        factor = other.price_s(algorithm, *where, segment) / model.price_s(algorithm, *where, model.segment)
-        if timed.is_measured:
-            low, high = factors(model.range_by_times, 1.0, 1.0, False) or (1.0, 1.0)
-            timed = timed._replace(is_measured=False, low_s=low * _time_s(timed), high_s=high * _time_s(timed))
-        return timed.changed(factor)
+    def _reprice(self, series: str, algorithm: Algorithm) -> Anchored:
+        """Return the times by the links and the segment that were asked for: they change as their prices do."""
+        if series not in self._repriced:
+            model, priced = self.models[series], self._priced[series]
+
+            def price_s(ranks: int, nodes: int, size_bytes: int) -> float:
+                where = ranks, nodes or None, size_bytes
+                segment = self._segment(priced, algorithm, *where) if self.layout.segment else model.segment
+                return priced.price_s(algorithm, *where, segment)
+
+            before = cell_columns(model.cells)
+            factor = [
+                price_s(ranks, nodes, size_bytes)
+                / model.price_s(algorithm, ranks, nodes or None, size_bytes, model.segment)
+                for ranks, nodes, size_bytes, _ in model.cells
+            ]
+            cells = before._replace(time_s=before.time_s * np.array(factor))
+            unchanged = cells.time_s == before.time_s
+            self._repriced[series] = Anchored(cells, price_s, model.is_library, unchanged)
+        return self._repriced[series]
 
     def _add_port(self, model: Model, algorithm: Algorithm, timed: Predicted) -> Predicted:
         """Return the time with what the port of the busiest node needs longer than the critical path for its bytes.
@@ -285,7 +299,7 @@ class CompetingModels:
         waits_s = port_s - on_path_s
         if waits_s <= EQUAL * port_s:
             return timed
-        later = timed.changed(1.0, waits_s)
+        later = timed.delay(waits_s)
         return later._replace(limit=PORT if waits_s > NOTED * _time_s(later) else "")
 
     def _segment(self, model: Model, algorithm: Algorithm, ranks: int, nodes: int | None, size_bytes: int) -> int:

@@ -85,6 +85,12 @@ def test_a_time_that_was_not_measured_does_not_exceed_that_of_a_larger_size():
     assert found.predict(4, 4, 64).time_s == pytest.approx(30 * price(4, 0, 64))  # it was measured
 
 
+def test_between_sizes_no_time_is_below_both_neighbours():
+    found = anchored(lambda ranks, size_bytes: 1.04 if size_bytes == 8 else 1.0)
+    times_s = [found.predict(8, 8, size).time_s for size in range(8, 65)]
+    assert times_s[0] == times_s[1] < times_s[-1] and (np.diff(times_s) >= 0).all()
+
+
 def test_an_anchor_that_is_far_off_both_neighbours_is_named():
     assert anchored(lambda p, n: 2.0 if (p, n) == (4, 64) else 1.0).outliers() == [(4, 64)]
     assert anchored(lambda p, n: 0.5 if (p, n) == (16, 64) else 1.0).outliers() == [(16, 64)]

@@ -190,6 +190,18 @@ def test_other_links_change_the_times_as_they_change_the_price():
     assert with_gamma.predict("ring", 8, 4 * M).time_s == pytest.approx(expected_s, rel=0.02)
 
 
+@pytest.mark.parametrize("times", [0.1, 1.0, 10.0])
+def test_with_other_links_times_do_not_fall_as_sizes_grow(times):
+    """Measured at 8 B were times of 1 MiB."""
+    odd = scaled(RING, lambda p, n: 1000.0 if n == 8 else 1.0)
+    group = CompetingModels([odd], Layout(beta_s_per_byte=times * RING.parameters[1].value * 1.001))
+    sizes = 2 ** np.arange(2, 24)
+    for ranks in (*RING.ranks, 6):
+        predicted = [group.predict("ring", ranks, int(size)) for size in sizes]
+        assert (np.diff([one.time_s for one in predicted]) >= 0).all()
+        assert predicted[1].is_cut and all(one.low_s <= one.time_s <= one.high_s for one in predicted)
+
+
 def test_another_segment_changes_the_time_as_it_changes_the_price():
     tree = hand_model("two_tree", (4, 8))
     whole, cut = CompetingModels([tree]), CompetingModels([tree], Layout(segment=4 * K))
