@@ -106,7 +106,7 @@ def predict(
 ) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
-    Without these it takes the file that 'fit' wrote into the newest run of results/.
+    Without MACHINE and --alpha it takes the file that 'fit' wrote into the newest run of results/.
 
     What was measured has its measured time; elsewhere times are priced by alpha and beta, and scaled by what was
     measured nearby. There are none beyond 8 times the measured ranks or 4 times the sizes without --extrapolate.
@@ -118,7 +118,7 @@ def predict(
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
-    if machine is None and bandwidth is None and not any(value is not None for value in prices.values()):
+    if machine is None and not any(value is not None for name, value in prices.items() if name not in WITH_FILE):
         machine = _newest_machine_file()
     elif machine is None and not algorithms:
         algorithms = SHOWN
@@ -171,11 +171,12 @@ def _newest_machine_file() -> Path:
         raise OneLineError(
             "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
         )
-    path = runs[0].folder.path / MACHINE_FILE
+    path, *older = (run.folder.path / MACHINE_FILE for run in runs)
     if not path.exists():
+        fitted = next((shell_word(other) for other in older if other.exists()), "a machine file")
         raise OneLineError(
-            f"{path}: no such file; run allreduce-bench fit {shell_word(runs[0].folder.path)} first, or name a "
-            "machine file, or give --alpha and --bandwidth"
+            f"{path}: no such file; run allreduce-bench fit {shell_word(path.parent)} first, or name {fitted}, or give "
+            "--alpha and --bandwidth"
         )
     talk(f"models of the newest run: {path}")
     return path

@@ -276,3 +276,10 @@ def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path
     taken = CliRunner().invoke(main, asked)
     assert taken.exit_code == 0 and f"newest run: {path}" in taken.stderr
     assert taken.stdout == CliRunner().invoke(main, ["predict", str(path), *asked[1:]]).stdout
+    (text, both) = (["--bandwidth", rates] for rates in ("25Gbit", "10Gbit,25Gbit"))
+    linked = CliRunner().invoke(main, [*asked, *text])
+    assert f"newest run: {path}" in linked.stderr and f"{path}, fitted to {path.parent.name}" in linked.stdout
+    assert "with links of 25 Gbit/s" in linked.stdout and not CliRunner().invoke(main, [*asked, *both]).exit_code
+    build_run(tmp_path / "results" / "another")
+    refused = CliRunner().invoke(main, [*asked, *text])
+    assert refused.exit_code == 2 and f"fit {path.parents[1] / 'another'} first, or name {path}" in refused.stderr
