@@ -11,7 +11,7 @@ from ..runs.competitor import Competitor
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import printable, three_digits
 from .conditions import ComparedRun
-from .judgement import VERDICTS, ComparedCell, Comparison, Observed
+from .judgement import VERDICTS, ComparedCell, Comparison, Observed, format_names
 from .replicates import LAUNCH, ROUND
 
 # The table, also in Markdown
@@ -42,9 +42,9 @@ def markdown(comparison: Comparison) -> str:
         f"| {' | '.join(rule)} |",
         *(_markdown_row(_cell_fields(cell)) for cell in comparison.cells),
     ]
-    points = [f"- {_escaped(line)}" for line in (*_lines_above(comparison), *map(str, comparison.one_sided))]
-    first, *others = map(_escaped, sentences(comparison))
-    failure = [f"Fails: {_escaped(comparison.failure)}"] if comparison.failure else []
+    points = [f"- {_escape_markdown(line)}" for line in (*_lines_above(comparison), *_unjudged_lines(comparison))]
+    first, *others = map(_escape_markdown, sentences(comparison))
+    failure = [f"Fails: {_escape_markdown(comparison.failure)}"] if comparison.failure else []
     return "\n\n".join([f"**{first}**", *others, *failure, "\n".join(rows), "\n".join(points)]) + "\n"
 
 
@@ -73,7 +73,16 @@ def _lines_above(comparison: Comparison) -> list[str]:
 
 
 def _lines_below(comparison: Comparison) -> list[str]:
-    return [*map(str, comparison.one_sided), *sentences(comparison)]
+    return [*_unjudged_lines(comparison), *sentences(comparison)]
+
+
+def _unjudged_lines(comparison: Comparison) -> list[str]:
+    """Return each reason not to judge cells once, with their names."""
+    doubted = [(f"undecided, {cell.reason}", cell.name) for cell in comparison.cells if cell.is_doubted]
+    names: dict[str, list[str]] = {}
+    for reason, name in (*comparison.one_sided, *doubted):
+        names.setdefault(reason, []).append(name)
+    return [f"{reason}: {format_names(of_reason)}" for reason, of_reason in names.items()]
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -88,15 +97,15 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
     ratio = three_digits(cell.printed_ratio) if cell.printed_ratio else "-"
-    reason = "" if cell.observed else cell.reason  # a sentence gives it for all of them
+    reason = "" if cell.observed or cell.is_doubted else cell.reason  # a sentence gives it for all of them
     return [printable(cell.name), *cell.times, ratio, cell.shown_verdict, printable(reason)]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, fields))} |"
+    return f"| {' | '.join(map(_escape_markdown, fields))} |"
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it as it is, on one line."""
     return MARKDOWN_SPECIAL.sub(lambda match: "\\" + match[0], " ".join(printable(text).split()))
 
@@ -133,7 +142,7 @@ def junit(comparison: Comparison) -> str:
         case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
         _add_element(case, "failure", type="undecided", message=comparison.failure)
     notes = [comparison.heading, method(comparison), *comparison.notes, *sentences(comparison)]
-    _add_element(suite, "system-out").text = _allowed_in_xml("\n".join(notes))
+    _add_element(suite, "system-out").text = _escape_xml("\n".join(notes))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
@@ -148,11 +157,11 @@ def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[
     )
     message = f"{f'{cell.observed} by the ratio alone' if cell.observed else cell.verdict}: {cell.outcome}"
     if cell.verdict in failing:
-        _add_element(case, "failure", type=cell.verdict, message=message).text = _allowed_in_xml(message)
+        _add_element(case, "failure", type=cell.verdict, message=message).text = _escape_xml(message)
     elif cell.verdict == "undecided":
         _add_element(case, "skipped", message=message)
     else:
-        _add_element(case, "system-out").text = _allowed_in_xml(message)
+        _add_element(case, "system-out").text = _escape_xml(message)
 
 
 def _format_time(cells: Sequence[ComparedCell]) -> str:
@@ -160,11 +169,11 @@ def _format_time(cells: Sequence[ComparedCell]) -> str:
 
 
 def _add_element(parent: ElementTree.Element | None, tag: str, **attributes: object) -> ElementTree.Element:
-    texts = {name: _allowed_in_xml(str(value)) for name, value in attributes.items()}
+    texts = {name: _escape_xml(str(value)) for name, value in attributes.items()}
     return ElementTree.Element(tag, texts) if parent is None else ElementTree.SubElement(parent, tag, texts)
 
 
-def _allowed_in_xml(text: str) -> str:
+def _escape_xml(text: str) -> str:
     return NOT_IN_XML.sub("\ufffd", text)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..evaluation.grade import PROVISIONAL
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..importers.row import OF_OPTION
+from ..report.grade_sentence import reason_words
 from ..runs.rows import RunError
 from ..units import as_printed, counted, few, in_ranks, significant
 from .conditions import (
@@ -70,6 +71,11 @@ class ComparedCell(NamedTuple):
         if not (self.new_s and self.baseline_s):
             return None
         return as_printed(self.new_s, DIGITS) / as_printed(self.baseline_s, DIGITS)
+
+    @property
+    def is_doubted(self) -> bool:
+        """Return whether the cell is undecided for a reason that other cells may share."""
+        return self.verdict == "undecided" and not self.counts and not self.observed
 
     @property
     def shown_verdict(self) -> str:
@@ -162,7 +168,7 @@ class Comparison(NamedTuple):
             why = f"not proven: {self.observed}" if self.is_only_observed else undecided
             return f"{why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
-        return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
+        return "; ".join(f"{kind}: {format_names(names)}" for kind, names in parts if names)
 
     @property
     def warning(self) -> str:
@@ -305,7 +311,7 @@ def _notes_of_runs(
         notes += [f"{run.name} does not state its ranks: taken to be {in_ranks(filled)}, by -n"] if filled else []
     notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:MOST_NAMED]]
     return notes + [
-        f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
+        f"{run.name} is unfinished: cells are missing in {format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)
         if run.unfinished
     ]
@@ -316,14 +322,13 @@ def _provisional_notes(run: ComparedRun) -> list[str]:
     ranks_of: dict[str, set[int]] = {}
     for row in run.rows:
         if (grade := row.get("grading")) and grade.level == PROVISIONAL:
-            ranks_of.setdefault(grade.reasons[0].code, set()).add(row["ranks"])
-    words = {"others": "other processes used the cores", "oversubscribed": "more ranks than cores"}
+            finding, _ = reason_words(grade.reasons[0])
+            ranks_of.setdefault(finding, set()).add(row["ranks"])
     return [
-        f"{run.name}: the times of {in_ranks(ranks)} are provisional: {words.get(code, code.replace('_', ' '))}"
-        for code, ranks in ranks_of.items()
+        f"{run.name}: the times of {in_ranks(ranks)} are provisional: {finding}" for finding, ranks in ranks_of.items()
     ]
 
 
-def _format_names(names: Sequence[str]) -> str:
+def format_names(names: Sequence[str]) -> str:
     """Join the first MOST_NAMED names, and say how many more there are."""
     return few(names, MOST_NAMED, comma="; ")

@@ -34,8 +34,8 @@ class MatchKey:
 class UnjudgedCell(NamedTuple):
     """A cell that is not judged."""
 
-    reason: str  # `only in the baseline`
-    cell: str  # `ring 8 B, 2 ranks (new: skipped, no memory)`
+    reason: str  # `only in the baseline (new: skipped, no memory)`
+    cell: str  # `ring 8 B, 2 ranks`
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.cell}"
@@ -90,7 +90,7 @@ class MatchedCell(NamedTuple):
         definitions = dict.fromkeys(row["time_definition"] for row in rows)
         starts = dict.fromkeys(start for row in rows for start in split_values(row.get("start")))
         if len(definitions) > 1 and not is_condition:
-            reason = f"its timing methods are {', '.join(definitions)}"
+            reason = f"timed by {' and by '.join(definitions)}"
         elif len(starts) > 1 and self.key.size_bytes < STARTS_TELL_BELOW:
             limit = format_size(STARTS_TELL_BELOW)
             reason = f"calls begun by {' and '.join(starts)} are not compared below {limit}"
@@ -102,17 +102,17 @@ class MatchedCell(NamedTuple):
     def doubt(self) -> str:
         """Return why its times are not compared; empty: they are."""
         doubts = [f"{doubt} in {run.name}" for run, row in (*self.before, *self.after) if (doubt := _doubt_of(row))]
-        return f"its times are not ranked: {', '.join(doubts)}" if doubts else ""
+        return f"not ranked: {', '.join(doubts)}" if doubts else ""
 
     @property
     def unjudged(self) -> UnjudgedCell:
         """Return the side without times, for a cell that is not judged."""
         before, after = _describe_state(self.before), _describe_state(self.after)
         if before == "done":
-            return UnjudgedCell("only in the baseline", f"{self.name} (new: {after})")
+            return UnjudgedCell(f"only in the baseline (new: {after})", self.name)
         if after == "done":
-            return UnjudgedCell("only new", f"{self.name} (baseline: {before})")
-        return UnjudgedCell("on neither side", f"{self.name} ({before})")
+            return UnjudgedCell(f"only new (baseline: {before})", self.name)
+        return UnjudgedCell(f"on neither side ({before})", self.name)
 
 
 class Adopted(NamedTuple):

@@ -26,7 +26,7 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     assert content["failure"] == "slower: ring 8 B, 2 ranks"
     assert content["counts"] == {"slower": 1, "faster": 0, "same": 0, "undecided": 1, "failed": 0}
     assert content["failed"] is True and content["one_sided"] == [
-        f"only in the baseline: ring 64 B, 2 ranks (new: {ABSENT})"
+        f"only in the baseline (new: {ABSENT}): ring 64 B, 2 ranks"
     ]
     slower, undecided = content["cells"]
     assert (slower["observed"], undecided["observed"]) == (None, "slower")

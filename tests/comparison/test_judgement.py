@@ -8,7 +8,7 @@ from compared_runs import FASTER, SLOWER, compared_run, row
 from allreduce_bench.comparison.judgement import compare
 from allreduce_bench.evaluation.summary_row import Grade, Reason
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import NOT_RELIABLE
+from allreduce_bench.runs.schema import NOT_RELIABLE, PROVISIONAL
 
 NATIVE = {"competitor": "native"}
 BUSY, WRONG = (Grade(NOT_RELIABLE, (Reason(code, NOT_RELIABLE, 1.0),)) for code in ("others", "wrong"))
@@ -71,6 +71,18 @@ def test_unfinished_runs_are_named():
     assert "one run on a side" in notes[0] and "base is unfinished" in notes[1]
 
 
+def test_why_times_are_provisional_is_named_by_numbers_of_ranks():
+    grades = [
+        Grade(PROVISIONAL, (Reason(*reason),)) for reason in (("others", PROVISIONAL, 0.08), ("wide", PROVISIONAL, 1.3))
+    ]
+    rows = [row(FASTER, ranks=ranks, grading=grade) for ranks, grade in zip((2, 4, 8), (grades[0], *grades))]
+    notes = compare(
+        [compared_run("base", *rows)], [compared_run("new", *(row(SLOWER, ranks=n) for n in (2, 4, 8)))], 0.05
+    ).notes
+    assert "base: the times of 2, 4 ranks are provisional: other processes used 8 % of the cores" in notes
+    assert "base: the times of 8 ranks are provisional: times known to ±14 %" in notes
+
+
 WIDE = [row((1e-6, 1.3e-6, 0.8e-6, 1e-6)), row((1.1e-6, 1.3e-6, 0.9e-6, 1e-6))]
 CLEAR = [row(FASTER, **NATIVE), row((1.002e-6, 1.01e-6, 0.99e-6, 1e-6), **NATIVE)]
 
@@ -108,7 +120,7 @@ def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
 )
 def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it(fact, words):
     comparison = gated([row(FASTER), row(SLOWER, **fact)], CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == ("undecided", f"its times are not ranked: {words}")
+    assert comparison.cells[0][2:4] == ("undecided", f"not ranked: {words}")
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
 
 

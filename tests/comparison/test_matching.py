@@ -25,14 +25,14 @@ def test_cells_are_matched_and_named():
     assert [list(side[0][1].values()) for side in cells[0].medians_s] == [list(FASTER), list(SLOWER)]
     assert cells[0].is_measured
     assert [cell.unjudged for cell in cells[1:]] == [
-        ("only in the baseline", f"native 8 B, 2 ranks (new: {ABSENT})"),
-        ("only new", f"ring 64 B, 2 ranks (baseline: {ABSENT})"),
+        (f"only in the baseline (new: {ABSENT})", "native 8 B, 2 ranks"),
+        (f"only new (baseline: {ABSENT})", "ring 64 B, 2 ranks"),
     ]
     assert str(cells[1].unjudged) == ": ".join(cells[1].unjudged)
 
 
 def test_a_cell_that_no_side_measured_is_on_neither():
-    assert match_one(row(), row()).unjudged == ("on neither side", "ring 8 B, 2 ranks (skipped, no memory)")
+    assert match_one(row(), row()).unjudged == ("on neither side (skipped, no memory)", "ring 8 B, 2 ranks")
 
 
 def test_segments_are_named_where_nothing_else_differs():
@@ -86,9 +86,9 @@ def test_what_was_named_and_not_measured_is_refused():
         ({"start": "round_time"}, 8, False, "calls begun by barrier and round_time are not compared below 64 KiB"),
         ({"start": "round_time"}, 65535, True, "calls begun by barrier and round_time are not"),
         ({"start": "round_time"}, 65536, False, ""),
-        ({"time_definition": "completion"}, 65536, False, "its timing methods are max_local, completion"),
+        ({"time_definition": "completion"}, 65536, False, "timed by max_local and by completion"),
         ({"time_definition": "completion"}, 65536, True, ""),
-        ({"time_definition": "osu_avg", "start": None}, 8, False, "its timing methods are"),
+        ({"time_definition": "osu_avg", "start": None}, 8, False, "timed by max_local and by osu_avg"),
     ],
 )
 def test_cells_that_were_timed_differently_say_so(differs, size_bytes, is_condition, words):

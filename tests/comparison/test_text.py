@@ -20,7 +20,7 @@ def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
     assert lines[:4] == [comparison.heading, "baseline: base", "new: new", method(comparison)]
     (cell,) = [line for line in lines if line.startswith("my|ring")]
     assert cell.split()[-10:] == ["1.00", "2.00", "2.00", "slower", "slower", "in", "16", "of", "16", "pairs"]
-    assert lines[-2:] == [f"only in the baseline: ring 64 B, 2 ranks (new: {ABSENT})", comparison.sentence]
+    assert lines[-2:] == [f"only in the baseline (new: {ABSENT}): ring 64 B, 2 ranks", comparison.sentence]
 
 
 def test_markdown_escapes_names(comparison):
@@ -44,3 +44,13 @@ def test_cells_of_too_few_launches_have_their_direction_in_brackets():
     (cell,) = [line for line in table(comparison).splitlines() if line.startswith("ring")]
     assert cell.split()[-4:] == ["1.00", "2.00", "2.00", "(slower)"]
     assert "undecided" not in table(comparison) and "pairs" not in method(comparison)
+
+
+def test_a_reason_not_to_judge_cells_stands_once_with_all_of_them():
+    sizes = (8, 64, 512)
+    before = [row(FASTER, size_bytes=size) for size in (*sizes, 4096, 8192)]
+    after = [row(SLOWER, size_bytes=size, start="round_time") for size in sizes]
+    text = table(compare([compared_run("base", *before)], [compared_run("new", *after)], 0.05))
+    assert text.count("calls begun by") == text.count(ABSENT) == 1
+    assert "--despite time: ring 8 B, 2 ranks; ring 64 B, 2 ranks; ring 512 B, 2 ranks" in text
+    assert f"(new: {ABSENT}): ring 4 KiB, 2 ranks; ring 8 KiB, 2 ranks" in text
