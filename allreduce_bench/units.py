@@ -201,6 +201,13 @@ def format_rate(bytes_per_s: float) -> str:
     return f"{bits / factor:.4g} {unit}"
 
 
+def format_bandwidth(bytes_per_s: float) -> str:
+    """Format three significant digits: `12.4 MB/s` for 12.4e6 bytes/s."""
+    units = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3, "B/s": 1.0}
+    unit = next((name for name, factor in units.items() if bytes_per_s >= 0.9995 * factor), "B/s")
+    return f"{three_digits(bytes_per_s / units[unit])} {unit}"
+
+
 def three_digits(value: float) -> str:
     """Format three significant digits without an exponent, whole above 100: `0.954`, `27.0`, `19598`."""
     return significant(value, 3)

@@ -11,6 +11,7 @@ from allreduce_bench.units import (
     algbw,
     busbw,
     counted,
+    format_bandwidth,
     format_duration,
     format_long_time,
     format_ranges,
@@ -251,3 +252,10 @@ def test_a_path_is_one_word_of_a_proposed_command_and_no_option(path, word):
 )
 def test_one_thing_is_not_called_many(number, noun, text):
     assert counted(number, noun) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(0, "0 B/s"), (38_600, "38.6 kB/s"), (999_990, "1.00 MB/s"), (2e13, "20000 GB/s")]
+)
+def test_a_bandwidth_has_the_unit_that_leaves_no_zeros(rate, text):
+    assert format_bandwidth(rate) == text

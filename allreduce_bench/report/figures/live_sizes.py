@@ -8,7 +8,7 @@ from ...evaluation.doubts import doubt_words
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...runs.competitor import NATIVES
-from ...units import format_size, format_time, in_ranks, three_digits
+from ...units import format_bandwidth, format_size, format_time, in_ranks, three_digits
 from ..figure import Style, drawn_name, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..unbroken import breaks
@@ -32,10 +32,10 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         named = {"limit_s": ("lower bound by measured figures", "limit")}
-        named |= {column: (label, "reference") for column, label in REFERENCES.items()}
+        named |= {column: (label, f"reference {label.split()[-1]}") for column, label in REFERENCES.items()}
         found = [_line_of(rows, column, *how) for column, how in named.items() if rows[column].notna().any()]
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["size_bytes"]], [*curve["time_s"] * 1e6])
+        fitted = LiveLine(_fit_name(curve, "lower"), "fit", [*curve["size_bytes"]], [*curve["time_s"] * 1e6])
         return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
@@ -48,7 +48,7 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
         rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["size_bytes"].unique())
-        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["size_bytes"]], rate)] if rate else []
+        found = [LiveLine(_fit_name(curve, "upper"), "fit", [*curve["size_bytes"]], rate)] if rate else []
         full = busbw_of_links(rows)
         return found + ([LiveLine("link rate", "limit", sizes, [full / 1e9] * len(sizes))] if full else [])
 
@@ -76,6 +76,11 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
     axis = Axis("speed-up over native", log=True, shared=True)
     chart = _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
     return chart and chart._replace(hidden=[tag for panel in chart.panels[:-1] for tag in panel.tags])
+
+
+def _fit_name(curve: pd.DataFrame, side: str) -> str:
+    """Return the name of a curve of `bound_curves`: a bound on the `side`, but where times pass it."""
+    return f"{'fit' if curve['passed'].any() else f'{side} bound'} by the smallest fitted α and β"
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:
@@ -158,7 +163,7 @@ def _time_words(row: dict) -> str:
 
 
 def _rate_words(row: dict) -> str:
-    return f"{three_digits(row['y'])} GB/s; {measured_words(row)}"
+    return f"{format_bandwidth(row['y'] * 1e9)}; {measured_words(row)}"
 
 
 def _speedup_words(row: dict) -> str:

@@ -7,7 +7,13 @@ from allreduce_bench.report.figures.live_sizes import live_bandwidth, live_speed
 from allreduce_bench.report.live_chart import NO_SWITCHES, Switch, cell_id
 
 BOUNDS = pd.DataFrame(
-    {"ranks": [2, 2], "size_bytes": [8, 1024], "time_s": [1e-6, 2e-6], "busbw_bytes_per_s": [1e6, 1e9]}
+    {
+        "ranks": [2, 2],
+        "size_bytes": [8, 1024],
+        "time_s": [1e-6, 2e-6],
+        "busbw_bytes_per_s": [1e6, 1e9],
+        "passed": [False] * 2,
+    }
 )
 
 
