@@ -80,7 +80,8 @@ def exec_(
 
     All output is passed through. A rank that ends with another status than 0, or by a signal, ends the others; it is
     named, and its exit status is handed on. Where Python has mpi4py, programs in Python start as python -m mpi4py does:
-    an error on one rank ends the others, for which MPI would wait.
+    an error on one rank ends the others, for which MPI would wait. Ranks that are alive and wait for each other are not
+    seen to hang: interrupt them with Ctrl-C.
 
     With --restarts a rank that is killed or does not respond is left out, and PROGRAM starts again with the others.
     It goes on from its newest checkpoint if it writes some: see docs/checkpoints.md.
