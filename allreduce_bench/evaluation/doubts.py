@@ -69,7 +69,7 @@ def doubt_of(row: SummaryRow) -> str | None:
         INVALID: row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"]),
         BARRIERS: row["size_bytes"] < STARTS_TELL_BELOW and bool(row.get("went_on_by_barriers")),
         DEFINITIONS: len(split_values(row["time_definition"])) > 1,
-        DRIFT: drifts(row, STRONG_DRIFT),
+        DRIFT: _drifts(row),
     }
     return next((doubt for doubt, is_held in holds.items() if is_held), None)
 
@@ -85,9 +85,9 @@ def passed_floors(row: SummaryRow) -> dict[str, float]:
     return {name: floor_s for name, floor_s in floors.items() if floor_s and time_of(row) < floor_s}
 
 
-def drifts(row: SummaryRow, much: float) -> bool:
-    """Return whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
-    much = max(much, row["time_high_s"] / row["time_low_s"])
+def _drifts(row: SummaryRow) -> bool:
+    """Return whether a launch drifts by STRONG_DRIFT, and by more than the interval of the cell's time covers."""
+    much = max(STRONG_DRIFT, row["time_high_s"] / row["time_low_s"])
     return row["drift"] is not None and not 1 / much <= row["drift"] <= much
 
 

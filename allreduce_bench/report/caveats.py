@@ -5,21 +5,17 @@ limit. All functions return text about one run, made from its summary rows and t
 their own: `launch_states_sentence`, `damage_sentence`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..evaluation import doubts
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
 from ..evaluation.competing import competing
-from ..evaluation.doubts import MUCH_INVALID, STRONG_DRIFT, drifts
+from ..evaluation.doubts import MUCH_INVALID, STRONG_DRIFT
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..machine import LEVELS, finding
-from ..measuring.budget import MAX_REPETITIONS
-from ..runs.schema import split_values
-from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES
-from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
+from ..units import format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 
 # cells without a time, and results
@@ -29,6 +25,19 @@ FAILED_BADGES = {  # state -> badge
     "hung": "HUNG",
 }
 EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
+DIFFERING_BITS = (  # column of 0 where they differ, badge, text
+    ("same_bits", "replicas diverge", "different bits on different ranks (replicas of a model would diverge)"),
+    (
+        "same_bits_calls",
+        "bits change between calls",
+        "different bits in different calls for the same input (results are not reproducible)",
+    ),
+    (
+        "same_bits_launches",
+        "bits change between launches",
+        "different bits in different launches for the same input (results are not reproducible)",
+    ),
+)
 ROUNDED = (
     "results right up to rounding",
     "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in their last "
@@ -56,11 +65,9 @@ BADGES = {  # in this order
     "clock": "clocks disagree",
     "sync": "calls by barriers",
 }
-SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
 
 
 # times
-STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1  # a correlation; a factor
 FLOORS = {  # column -> what a reference time measures
     "call_floor_s": "no call at all",
     "copy_floor_s": "a local copy of the vector",
@@ -69,23 +76,34 @@ FLOORS = {  # column -> what a reference time measures
 
 # times below their lower bound
 CODE = "limit"  # code of the findings
-FASTER = {  # what sets the bound -> what a shorter time is faster than
-    LINKS: "the link allows",
-    LATENCY: "the measured latency between nodes allows",
-    LOCAL: "local work allows (the reference times of copy and reduction)",
-}
-CAUSES = {  # what sets the bound -> why times may be shorter
-    LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
-    "the last bytes were still in kernel buffers when the calls returned",
-    LATENCY: "likely causes: the clocks were compared while the network was busy",
-    LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
-    "faster way, or more than two vectors at once",
-}
-ADVICE = {  # what sets the bound -> what to do
-    LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
-    "measure larger vectors, for which buffers matter less",
-    LATENCY: "measure again on quiet nodes",
-    LOCAL: "measure again on a quiet machine; if it happens again, this lower bound does not hold for this all-reduce",
+
+
+class Bound(NamedTuple):
+    """The words on times that are shorter than their lower bound."""
+
+    faster: str  # than what they are
+    causes: str
+    advice: str
+
+
+BOUNDS = {  # what sets the bound
+    LINKS: Bound(
+        "the link allows",
+        "the stated rate is wrong; the bytes took another path (several links, shared memory); the last bytes were "
+        "still in kernel buffers when the calls returned",
+        "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and measure "
+        "larger vectors, for which buffers matter less",
+    ),
+    LATENCY: Bound(
+        "the measured latency between nodes allows",
+        "the clocks were compared while the network was busy",
+        "measure again on quiet nodes",
+    ),
+    LOCAL: Bound(
+        "local work allows (the reference times of copy and reduction)",
+        "the reference times were disturbed; this all-reduce reduces in a faster way, or more than two vectors at once",
+        "measure again on a quiet machine; if it happens again, this lower bound does not hold for this all-reduce",
+    ),
 }
 
 
@@ -125,11 +143,10 @@ class Gap(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A kind of caveat about the times of cells, derived from their calls."""
+    """Why cells are not ranked, derived from their calls."""
 
-    level: str  # caution: the cells are not ranked; info: their intervals account for it
     badge: str
-    holds: Callable[[SummaryRow], bool]
+    doubts: tuple[str, ...]
     text: str  # follows their number
     effect: str
     advice: str
@@ -140,22 +157,21 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
 
     `missing`: sentences about the cells that jobs should have measured and did not.
     """
-    bit_caveats = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
     row_caveats = [
-        *_of_checks(rows, imported),
-        *_of_clusters(rows),
-        *_of_accidents(rows),
-        *bit_caveats,
-        *_of_gaps(rows),
-        *_of_whole(rows),
+        *_find_failures(rows, imported),
+        *_find_clusters(rows),
+        *_find_accidents(rows),
+        *_find_differing_bits(rows),
+        *_find_absent_cells(rows),
+        *_find_uncut_steps(rows),
         *find_time_caveats(rows),
     ]
-    caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
+    caveats = [*_find_broken_promises(rows), *_gather_findings(attempts), *row_caveats, *_find_unfinished_jobs(missing)]
     return sorted(caveats, key=lambda caveat: caveat.level == "info")
 
 
-def warnings(found: Sequence[Caveat]) -> list[Warned]:
+def join_notes(found: Sequence[Caveat]) -> list[Warned]:
     """Return what is not good, with notes of the same level, effect and advice as one."""
     texts_of: dict[tuple[str, str, str, str], list[str]] = {}
     for caveat in found:
@@ -165,15 +181,14 @@ def warnings(found: Sequence[Caveat]) -> list[Warned]:
     return [Warned(level, tuple(texts), effect, advice) for (level, effect, advice, _), texts in texts_of.items()]
 
 
-def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
+def _gather_findings(attempts: Sequence[dict]) -> list[Caveat]:
     """Return the findings of the launches, each kind with its rank counts; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
         for one in fact.get("findings", []):
             code = one["code"]
-            level = one.get("level") or ("severe" if code in SEVERE else "caution")
             note = Note(one["text"], one.get("effect", ""), one.get("advice", ""))
-            launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
+            launches_of.setdefault((one["level"], code), {}).setdefault(note, set()).add(fact["ranks"])
     caveats = []
     for level, code in sorted(launches_of, key=_urgency):
         ranks_of_note = launches_of[level, code]
@@ -191,10 +206,10 @@ def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
     return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
 
 
-def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
+def _find_failures(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     failed = []
     for state, badge_words in FAILED_BADGES.items():
-        failed_cells = [gap for gap in gaps(rows) if gap.state == state]
+        failed_cells = [gap for gap in find_gaps(rows) if gap.state == state]
         texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
         if failed_cells:
             failed.append(
@@ -208,45 +223,36 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
         badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
-        if any(row.get("same_bits") == 0 for row in rows):  # `_of_replicas` says whose
+        if any(row.get("same_bits") == 0 for row in rows):  # another caveat says whose
             badge, text = ROUNDED
         return [Caveat("good", badge, (Note(text),))]
     return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
 
 
-def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
     notes = tuple(map(Note, cluster_sentences(rows)))
     return [Caveat("bad", "wrong results cluster", notes)] if notes else []
 
 
 def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
-    """Return a sentence for each value where wrong results cluster: `16 of 31 wrong results at n/p = 1 MiB exactly,
-    ...`.
-    """
-    return [_sentence(cluster) for cluster in wrong_clusters(rows)]
+    """Return a sentence for each value where wrong results cluster, such as n/p = 1 MiB."""
+    return [_cluster_sentence(cluster) for cluster in wrong_clusters(rows)]
 
 
-def _sentence(cluster: WrongCluster) -> str:
-    size = format_size(float(cluster.size_bytes))
-    number, unit = size.split()
-    exactly = (
-        " exactly"
-        if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.size_bytes
-        else ""
-    )
-    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
+def _cluster_sentence(cluster: WrongCluster) -> str:
+    what = "a size of" if cluster.kind == SIZE else "n/p ="
     share = f"{cluster.checked} of {cluster.all_checked} results were checked"
-    return (
-        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
-    )
+    rarity = _rarity_words(cluster.p_value)
+    where = f"{what} {format_size(float(cluster.size_bytes))}"
+    return f"{cluster.wrong} of {cluster.all_wrong} wrong results are at {where} ({share} there): {rarity}"
 
 
-def _rarity(p_value: float) -> str:
+def _rarity_words(p_value: float) -> str:
     words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
     return f"the probability of this by chance is {words}"
 
 
-def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
         f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, hung {accident.words}"
@@ -257,40 +263,27 @@ def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
 
 
-def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    diverging: dict[str, set[int]] = {}
-    for row in rows:
-        if row.get("same_bits") == 0:
-            diverging.setdefault(row["competitor"], set()).add(int(str(row["ranks"])))
-    if not diverging:
-        return []
-    names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
-    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
-    return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
-
-
-def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Results that differ between repetitions although no schedule guarantees equal bits."""
+def _find_differing_bits(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Results that differ although no schedule guarantees equal bits."""
     caveats = []
-    for column, unit in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
-        changing: dict[str, set[int]] = {}
+    for column, badge, text in DIFFERING_BITS:
+        ranks_of: dict[str, set[int]] = {}
         for row in rows:
             if row.get(column) == 0 and not broken_promise(row):
-                changing.setdefault(row["competitor"], set()).add(int(str(row["ranks"])))
-        if changing:
-            names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
-            caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
+                ranks_of.setdefault(row["competitor"], set()).add(row["ranks"])
+        if ranks_of:
+            names = ", ".join(f"{name} at {in_ranks(ranks)}" for name, ranks in ranks_of.items())
+            caveats.append(Caveat("caution", f"{badge}: {', '.join(ranks_of)}", (Note(f"{text}: {names}"),)))
     return caveats
 
 
-def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_broken_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Measurements that contradict a proved property of a schedule."""
     broken: dict[tuple, list[str]] = {}
     for row in rows:
         if words := broken_promise(row):
-            sizes = broken.setdefault((row["competitor"], int(str(row["ranks"])), words), [])
-            sizes.append(format_size(int(str(row["size_bytes"]))))
+            sizes = broken.setdefault((row["competitor"], row["ranks"], words), [])
+            sizes.append(format_size(row["size_bytes"]))
     if not broken:
         return []
     notes = [
@@ -304,13 +297,13 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     return [Caveat("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
 
 
-def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_absent_cells(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED_BADGES) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
     return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
 
-def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_uncut_steps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Steps that a pipelined way did not cut."""
     cells_of: dict[str, list[SummaryRow]] = {}
     for row in rows:
@@ -320,7 +313,7 @@ def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
     return [Caveat("info", "steps not cut", notes)] if notes else []
 
 
-def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
+def _find_unfinished_jobs(missing: Sequence[str]) -> list[Caveat]:
     if not missing:
         return []
     effect = "the times of these cells are based on fewer launches than planned, or are missing"
@@ -329,12 +322,12 @@ def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
     return [Caveat("caution", "incomplete launches", tuple(notes))]
 
 
-def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
+def find_gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     """Return the cells without a time, those that failed a check first."""
     sizes: dict[tuple, list[str]] = {}
     for row in rows:
         if row["state"] != "done":
-            key = (str(row["state"]), int(str(row["ranks"])), row["competitor"], str(row["reason"] or ""))
+            key = (row["state"], row["ranks"], row["competitor"], row["reason"] or "")
             sizes.setdefault(key, []).append(format_size(row["size_bytes"]))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
@@ -359,25 +352,10 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Return the caveats that the rows of a summary give about their times."""
     done = [row for row in rows if row["time_s"] is not None]
-    return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_limits(rows), *_of_calls(done)]
+    return [*_find_levels(done), *_find_short_times(done), *_find_passed_limits(rows), *_find_doubted(done)]
 
 
-def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    kinds = {row.get("interval") for row in rows}
-    if not kinds & {"repetitions", "range"}:
-        return []
-    notes = [Note("The spread between launches is unknown: the intervals cover the spread within launches only.")]
-    if "range" in kinds:
-        notes.append(
-            Note(
-                f"Cells with fewer than {LEAST_FOR_INTERVAL} calls have no interval: no algorithm can be "
-                "distinguished from the fastest."
-            )
-        )
-    return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
-
-
-def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_levels(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Return the caveats of launches on two levels, and of launches apart."""
     caveats = []
     if told := launch_states_sentences(done):
@@ -396,7 +374,7 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     return caveats
 
 
-def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_short_times(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
         f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, "
@@ -412,105 +390,58 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     return [Caveat("caution", "times below a reference time", notes)] if notes else []
 
 
-def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
+def _find_passed_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than their lower bound."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
     badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their lower bound"
     return [Caveat("caution", badge, tuple(notes))] if notes else []
 
 
-def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """Return the caveats that the calls of the measured cells give about their times."""
-    findings = []
+def _find_doubted(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """Return why cells are not ranked, by their calls."""
+    caveats = []
     for remark in REMARKS:
-        if rows := [row for row in done if remark.holds(row)]:
-            text = f"{len(rows)} of {len(done)} {remark.text}: {cells_text(rows)}"
-            findings.append(Caveat(remark.level, remark.badge, (Note(text, remark.effect, remark.advice),)))
-    return findings
-
-
-def _is_doubted(*doubts: str) -> Callable[[SummaryRow], bool]:
-    return lambda row: row.get("doubt") in doubts
-
-
-def _drifts_slightly(row: SummaryRow) -> bool:
-    return row.get("doubt") != doubts.DRIFT and drifts(row, SLIGHT_DRIFT)
-
-
-def _is_imprecise(row: SummaryRow) -> bool:
-    """Return whether anything but --precision ended it in some launch."""
-    return bool({"time", "calls", "within"} & set(split_values(row.get("stopped"))))
-
-
-def _depends_on_previous(row: SummaryRow) -> bool:
-    """Return whether lag-1 is strong, and significant (95 %) for the number of calls in a launch."""
-    calls = row["repetitions"] / row["launches"]
-    return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
+        if rows := [row for row in done if row.get("doubt") in remark.doubts]:
+            text = f"{len(rows)} of {len(done)} cells {remark.text}: {cells_text(rows)}"
+            effect = f"{remark.effect}: they are not ranked"
+            caveats.append(Caveat("caution", remark.badge, (Note(text, effect, remark.advice),)))
+    return caveats
 
 
 REMARKS = (
     Remark(
-        "caution",
         "different timing methods",
-        _is_doubted(doubts.BARRIERS, doubts.DEFINITIONS, doubts.OTHER_DEFINITION),
-        "cells were timed by another method than others of the same size, or by different methods in their launches",
-        "part of the difference between such times comes from the method: they are not ranked",
+        (doubts.BARRIERS, doubts.DEFINITIONS, doubts.OTHER_DEFINITION),
+        "were timed by another method than others of the same size, or by different methods in their launches",
+        "part of the difference between such times comes from the method",
         "choose one synchronisation method for all calls with --sync",
     ),
     Remark(
-        "caution",
         "another algorithm ran",
-        _is_doubted(doubts.ANOTHER),
-        "cells are of another algorithm of the library than the one that was asked for",
-        "their times say nothing about the algorithm that was asked for: they are not ranked",
+        (doubts.ANOTHER,),
+        "are of another algorithm of the library than the one that was asked for",
+        "their times say nothing about the algorithm that was asked for",
         "see in the section about native which algorithm ran, and leave out those that did not",
     ),
     Remark(
-        "caution",
         "another default",
-        _is_doubted(doubts.OTHER_DEFAULT),
-        "cells were measured where the library's own choice took another time than native, by more than 5 %",
-        "the launches in which it is told what to use disturb it: these times are not compared with the others",
+        (doubts.OTHER_DEFAULT,),
+        "were measured where the library's own choice took another time than native, by more than 5 %",
+        "the launches in which it is told what to use disturb it",
         "compare them with native:default, which those launches measured, too",
     ),
     Remark(
-        "caution",
         "many invalid calls",
-        _is_doubted(doubts.INVALID),
-        f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
-        "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
+        (doubts.INVALID,),
+        f"have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
+        "the invalid calls may be the slow ones, so the remaining times may be too short",
         "give each rank its own core, or use --sync barrier",
     ),
     Remark(
-        "info",
-        "precision not reached",
-        _is_imprecise,
-        "cells stopped before --precision was reached in some launch, at the limit on time or on calls",
-        "their intervals are wider than requested",
-        f"increase --cell-time; for more than {MAX_REPETITIONS} calls, increase --min-time",
-    ),
-    Remark(
-        "info",
-        "calls depend on each other",
-        _depends_on_previous,
-        f"cells have correlated calls (rank correlation of consecutive calls above {STRONG_LAG1:g})",
-        "fewer independent samples; the intervals account for it, the quantiles do not",
-        "look for intermittent activity on the machine or the network",
-    ),
-    Remark(
-        "info",
-        "times drift slightly",
-        _drifts_slightly,
-        f"cells drifted within a launch, by more than {SLIGHT_DRIFT - 1:.0%} and by more than their interval",
-        "the median depends on how long the cell ran",
-        "use more --warmups or a longer --min-time",
-    ),
-    Remark(
-        "caution",
         "times drift",
-        _is_doubted(doubts.DRIFT),
-        f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
-        "the cell has no single time; its median depends on how long it ran: they are not ranked",
+        (doubts.DRIFT,),
+        f"drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
+        "the cell has no single time; its median depends on how long it ran",
         "use more --warmups or a longer --min-time",
     ),
 )
@@ -526,27 +457,20 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
         passing = [row for row in competing(rows) if row["ranks"] == ranks and passes_limit(row)]
         for kind in LIMITS:
             if of_kind := [row for row in passing if row["limit_by"] == kind]:
-                findings.append({"ranks": ranks, **_finding(kind, of_kind)})
+                findings.append({"ranks": ranks, **_limit_finding(kind, of_kind)})
     return findings
 
 
-def faster_than(row: SummaryRow) -> str:
-    """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its
-    lower bound.
-    """
+def _faster_words(row: SummaryRow) -> str:
+    """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a time below its lower bound."""
     kind = row.get("limit_by") or LINKS
-    return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
+    return f"faster than {BOUNDS[kind].faster}" + (f" ({row.get('link')})" if kind == LINKS else "")
 
 
-def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
+def _limit_finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     """Return the finding about rows of one number of ranks, at least one, all with times below the lower bound."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
-    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells_text(passing)}"
-    refuting = [row for row in passing if refutes_limit(row)]
-    said = "the intervals contain the lower bound, so this may be noise"
-    if refuting:
-        whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
-        figures = "the rate is" if kind == LINKS else "its figures are"
-        said = f"{whose} exclude the lower bound; if {figures} wrong, the other efficiencies are wrong too"
-    effect = f"no efficiency above 100 % is given; {said}; {CAUSES[kind]}"
-    return finding(CODE, "caution", text, effect, ADVICE[kind])
+    text = f"{_faster_words(passing[0])}, up to {three_digits(most)} times: {cells_text(passing)}"
+    noise = "" if any(map(refutes_limit, passing)) else "the intervals contain the lower bound, so this may be noise; "
+    effect = f"no efficiency above 100 % is given; {noise}likely causes: {BOUNDS[kind].causes}"
+    return finding(CODE, "caution", text, effect, BOUNDS[kind].advice)

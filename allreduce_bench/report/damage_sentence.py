@@ -24,8 +24,8 @@ def damage_report(folder: RunFolder) -> DamageReport:
     """Return the damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
     try:
         damages = folder.damages()
-        missing = _missing_cells(folder)
-        named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_DAMAGES]]
+        missing = _count_missing_cells(folder)
+        named = [f"{_damage_text(one)}; {_advice_text(folder, one, missing)}" for one in damages[:MOST_DAMAGES]]
     except (OSError, ValueError):
         return DamageReport([], "")
     if len(damages) > MOST_DAMAGES:
@@ -43,7 +43,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     return caveats
 
 
-def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
+def _count_missing_cells(folder: RunFolder) -> dict[Launch, int]:
     """Return the number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
@@ -62,11 +62,11 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     if not missing or not _is_begun(folder, missing):
         return ""
     planned, names = len(folder.plan().planned_launches()), few((launch.name for launch in missing), MOST_DAMAGES)
-    complete, way = planned - len(missing), _resume(folder)
+    complete, way = planned - len(missing), _resume_command(folder)
     return f"{folder.path}: {complete} of {planned} launches are complete; left: {names}; to continue: {way}"
 
 
-def _found(damage: Damage) -> str:
+def _damage_text(damage: Damage) -> str:
     """Return `results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
     cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
     return f"{damage.path}: damaged: {cell}{damage.found}"
@@ -76,14 +76,14 @@ def _cell_text(mark: Row) -> str:
     return f"{mark['competitor']} {format_size(int(mark['size_bytes']))}"
 
 
-def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
+def _advice_text(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
     """Return how to replace the cells that the damage lost, or the sentence that none is missing."""
     if folder.imported():
         return "import the logs again"
     if damage.launch not in missing:
         return f"launch {damage.launch.name} is complete without it"
-    return f"measure it again: {_resume(folder)}"
+    return f"measure it again: {_resume_command(folder)}"
 
 
-def _resume(folder: RunFolder) -> str:
+def _resume_command(folder: RunFolder) -> str:
     return f"allreduce-bench run --resume -o {shell_word(folder.resumed_path)}"

@@ -79,7 +79,7 @@ def _first_call(row: SummaryRow) -> str:
     return "" if (first := row.get("first_penalty")) is None else f"{three_digits(first)} x"
 
 
-def _beyond_local(row: SummaryRow) -> str:
+def _global_excess(row: SummaryRow) -> str:
     """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
     if global_s is None or time_s is None or row["time_definition"] == COMPLETION:
@@ -125,7 +125,7 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "time (µs)": (
         DistributionColumn("time_s", _microseconds("time_s")),
         DistributionColumn("global", _microseconds("global_s")),
-        DistributionColumn("global - time_s", _beyond_local),
+        DistributionColumn("global - time_s", _global_excess),
         DistributionColumn("completion", _microseconds("completion_s")),
         DistributionColumn("OSU avg", _microseconds("osu_avg_s")),
         DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
-from ..evaluation.environment import format_values, mpi_fact, values_of
+from ..evaluation.environment import format_values, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..machine.traffic import parse_traffic, total_traffic
 from ..measuring.budget import MAX_REPETITIONS
@@ -37,35 +37,31 @@ MOST_HOSTS = 32  # of an order of ranks, listed by name
 LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much
 
 
-def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
+def describe_method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """Return how it was measured: (label, text)."""
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
         ("operation", f"all-reduce, {operation_sentence(plan)}"),
-        ("time of a call", _definition(attempts)),
-        *([("common start", words)] if (words := _common_start(attempts)) else []),
-        *([("common clock", words)] if (words := _common_clock(attempts)) else []),
+        ("time of a call", _definition_text(attempts)),
+        *([("common start", words)] if (words := _common_start_text(attempts)) else []),
+        *([("common clock", words)] if (words := _common_clock_text(attempts)) else []),
         ("time of a cell", "median over launches of the median over its timed calls"),
         ("launches", _launches_text(plan, launches)),
         ("timed calls", f"{calls} per cell over all launches"),
-        ("stopping rule", _end_rule(plan, done)),
+        ("stopping rule", _end_rule_text(plan, done)),
         ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         ("vectors", _placement_text(plan)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         *([("order of ranks", order_sentence(plan))] if plan.order else []),
-        ("lateness of ranks", _lateness_text(plan)),
+        *([("lateness of ranks", _lateness_text(plan))] if plan.arrival or plan.compute_s else []),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
-        (
-            "thread level",
-            f"{_values_text(attempts, mpi_fact('thread_level'))}; requested: {plan.thread_level}",
-        ),
         ("order of cells", _order_text(plan, attempts)),
-        *carried(rows),
+        *describe_network(rows),
     ]
 
 
@@ -75,43 +71,29 @@ def operation_sentence(plan: Plan) -> str:
     return ", ".join(filter(None, [f"{plan.dtype} {plan.op}", plan.place, conditions]))
 
 
-def _definition(attempts: Sequence[dict]) -> str:
+def _definition_text(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
     begun = " or ".join(words for way, words in BEGUN.items() if way in ways)
     return f"the maximum over ranks of exit - entry; the entry is {begun}"
 
 
-def _common_start(attempts: Sequence[dict]) -> str:
+def _common_start_text(attempts: Sequence[dict]) -> str:
     """Name how calls began, and why; empty: no launch says."""
     synchronised = [fact for fact in attempts if "sync" in fact]
     return _values_text(synchronised, lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
 
 
-def _common_clock(attempts: Sequence[dict]) -> str:
+def _common_clock_text(attempts: Sequence[dict]) -> str:
     """Describe the common clock and its largest error over the launches; empty without one."""
     known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
     clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
     if not clocks:
         return ""
-    at_start = format_time(max(clock["error_start_s"] for clock in clocks))
-    parts = [
-        clocks[0]["method"],
-        f"error at most {at_start} at the start",
-    ]
-    if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
-        at_end = format_time(max(clock["error_end_s"] for clock in ends))
-        parts.append(f"at most {at_end} at the end of a launch")
-    if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
-        parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
-    return ", ".join(parts)
+    errors_s = [clock[name] for clock in clocks for name in ("error_start_s", "error_end_s") if clock.get(name)]
+    return f"{clocks[0]['method']}, error at most {format_time(max(errors_s, default=0.0))}"
 
 
-def _drift_text(clock: Mapping) -> str:
-    drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
-    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift detected (below {drift + error:.2g} ppm)"
-
-
-def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
+def _end_rule_text(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """Describe when the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
         rule = f"after {plan.iters} calls per launch"
@@ -196,20 +178,18 @@ def _late_by_text(plan: Plan) -> str:
 
 
 def _lateness_text(plan: Plan) -> str:
-    """Say whether the run shows which rank is late, and what was injected."""
+    """Say how the run shows which rank is late, and what was injected."""
     if plan.arrival:
         return (
             f"injected: {plan.arrival_name}{_late_by_text(plan)}; a time is the completion, last exit - last "
             "entry; Python's loop makes all calls"
         )
-    if plan.compute_s:
-        work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]
-        slower = "".join(f"; rank {word.replace(':', ' was slowed down by ')}" for word in plan.inject_slowdown)
-        return (
-            f"seen: before each call each rank has a phase of work of {format_time(plan.compute_s)} ({work}), and its "
-            f"end is stamped before the common start{slower}; Python's loop makes all calls"
-        )
-    return "not seen: ranks enter a call together; measure it with --compute or --arrival of run"
+    work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]
+    slower = "".join(f"; rank {word.replace(':', ' was slowed down by ')}" for word in plan.inject_slowdown)
+    return (
+        f"seen: before each call each rank has a phase of work of {format_time(plan.compute_s)} ({work}), and its end "
+        f"is stamped before the common start{slower}; Python's loop makes all calls"
+    )
 
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
@@ -246,18 +226,16 @@ def _launches_text(plan: Plan, finished: str) -> str:
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    """Describe the order of the cells of a launch; old and shortened launches do not record their sets."""
-    limited = [fact.get("size_sets") for fact in attempts if fact.get("in_haste")]
-    most: list[list[int]] = max((sets for sets in limited if sets), key=len, default=[])
+    """Describe the order of the cells of a launch."""
+    limited = [fact.get("size_sets") or [] for fact in attempts if fact.get("in_haste")]
+    most: list[list[int]] = max(limited, key=len, default=[])
     if len(most) > 1:
         sizes = "; then ".join(", ".join(map(format_size, sizes)) for sizes in most)
         return f"set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {plan.seed}"
-    if any(sets is None for sets in limited):
-        return f"size by size, as far as --within allowed; the algorithms of a size in random order, seed {plan.seed}"
     return f"random in every launch, seed {plan.seed}"
 
 
-def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
+def describe_network(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
     """Return the bytes on the network, and the links that the times are compared with: (label, sentence)."""
     ranks_of: dict[tuple[str, str], list[int]] = {}
     for ranks in sorted({row["ranks"] for row in rows}):
@@ -288,16 +266,17 @@ def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
     if not counted:
         return None
     if required and _ratio_text(sum(counts.values()) / required) == "0":
-        names = ", ".join(name for name, _ in _busiest(counts))
+        names = ", ".join(name for name, _ in _sort_by_bytes(counts))
         return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
     if required:
-        shares = ", ".join(f"{_ratio_text(size_bytes / required)} on {name}" for name, size_bytes in _busiest(counts))
+        busiest = _sort_by_bytes(counts)
+        shares = ", ".join(f"{_ratio_text(size_bytes / required)} on {name}" for name, size_bytes in busiest)
         return (
             f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
         )
     moved = sum(row["size_bytes"] for row in counted)
     used = ", ".join(
-        f"{_ratio_text(size_bytes / moved)} the vector size on {name}" for name, size_bytes in _busiest(counts)
+        f"{_ratio_text(size_bytes / moved)} the vector size on {name}" for name, size_bytes in _sort_by_bytes(counts)
     )
     busy = [name for name, size_bytes in counts.items() if size_bytes > 0.01 * moved]
     if not busy:
@@ -305,7 +284,7 @@ def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
     return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"
 
 
-def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+def _sort_by_bytes(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -313,27 +292,14 @@ def _ratio_text(ratio: float) -> str:
     return "0" if ratio < 0.005 else f"{ratio:.2f} x"
 
 
-def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
+def describe_environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """Return the environment of the launches: (label, text), every value, with its rank counts if they differ."""
     facts = environment_facts.environment(attempts)
-    values = [
+    return [
         (field.label, format_values(facts[field.key], field.text))
         for field in environment_facts.FIELDS
         if field.key in facts
     ]
-    return [*values, *_start_times(attempts)]
-
-
-def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """Return the start-up time of the slowest rank of the slowest launch, phase by phase."""
-    phases = {"python_s": "Python", "import_s": "imports", "init_s": "MPI_Init", "first_collective_s": "first barrier"}
-    longest = {
-        text: max(times_s)
-        for name, text in phases.items()
-        if (times_s := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
-    }
-    text = ", ".join(f"{phase} {format_time(time_s)}" for phase, time_s in longest.items())
-    return [("launch start-up, at most", text)] if text else []
 
 
 def _range_text(values: Iterable) -> str:
@@ -348,7 +314,7 @@ def _values_text(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]
 
 # When, where and how a run was measured, for a page.
 #
-# For our own runs from `method`; for imported ones the tool, its logs, their content and omissions, from
+# For our own runs from `describe_method`; for imported ones the tool, its logs, their content and omissions, from
 # `RunFolder.imported`, the summary rows and the launches.
 
 
@@ -360,7 +326,9 @@ DEFINITIONS = {
 }
 
 
-def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
+def describe_origin(
+    folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]
+) -> dict[str, Any]:
     """Return when, where and how the run was measured, and the command that repeats it. Raises RunError."""
     run, imported = folder.open(), folder.imported()
     libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
@@ -368,34 +336,37 @@ def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: 
         "date": "" if imported else str(run.get("created", ""))[:10],
         "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
         "libraries": list(dict.fromkeys(libraries)),
-        **_how_measured(plan, imported, rows, attempts, merged_sources(folder)),
-        "environment": environment(attempts),
+        **_describe_measurement(plan, imported, rows, attempts, merged_sources(folder)),
+        "environment": describe_environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
         "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
     }
 
 
-def _how_measured(
+def _describe_measurement(
     plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
 ) -> dict[str, Any]:
     """Return what was measured and how: by this program, or by another tool as far as its logs tell."""
     if imported:
         done = [row for row in rows if row["time_s"] is not None]
         return {
-            "imported": source(imported),
-            "operation": operation(plan, imported),
-            "times": f"times are {definition(plan, done)}; median over launches",
-            "method": imported_method(plan, imported, rows, attempts),
+            "imported": _source_words(imported),
+            "operation": _imported_operation_words(plan, imported),
+            "times": f"times are {definition_words(plan, done)}; median over launches",
+            "method": describe_imported_method(plan, imported, rows, attempts),
         }
     return {
         "imported": "",
         "operation": operation_sentence(plan),
         "times": "times are the maximum over ranks, median over calls and launches",
-        "method": method(plan, rows, attempts) + ([("merged from", merged_sources_sentence(merged))] if merged else []),
+        "method": [
+            *describe_method(plan, rows, attempts),
+            *([("merged from", merged_sources_sentence(merged))] if merged else []),
+        ],
     }
 
 
-def source(imported: Mapping[str, Any]) -> str:
+def _source_words(imported: Mapping[str, Any]) -> str:
     """Return `OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
     return f"{_tool_and_version(imported)}, {names[0]}" + (
@@ -408,13 +379,13 @@ def _tool_and_version(imported: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
 
-def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
+def _imported_operation_words(plan: Plan, imported: Mapping[str, Any]) -> str:
     """Return `float32 sum, in place`; `unknown` for what the logs omit."""
     place = {None: "in place or out of place unknown", True: "in place", False: "out of place"}
     return f"{plan.dtype or 'type unknown'}, {plan.op or 'operation unknown'}, {place[imported.get('in_place')]}"
 
 
-def imported_method(
+def describe_imported_method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
     """Return how an imported run was measured, as far as the logs state it: (label, text)."""
@@ -426,10 +397,10 @@ def imported_method(
     checks = f"{checked} of {len(rows)} cells were checked, according to the logs" if checked else "unknown"
     return [
         ("imported from", f"{tool}: {named}"),
-        *_unread(imported.get("unread") or ()),
+        *_describe_unread(imported.get("unread") or ()),
         *([("system", imported["system"])] if imported.get("system") else []),
-        ("operation", f"all-reduce, {operation(plan, imported)}"),
-        ("time of a call", definition(plan, done)),
+        ("operation", f"all-reduce, {_imported_operation_words(plan, imported)}"),
+        ("time of a call", definition_words(plan, done)),
         ("time of a cell", "median over launches of the time in the log, or of the median over its calls"),
         ("launches", f"{len(attempts)}; a launch is an allocation, a file, or a table in a file"),
         (
@@ -440,10 +411,10 @@ def imported_method(
             ),
         ),
         ("checks", checks),
-        *_origins(imported, attempts),
+        *_describe_log_origins(imported, attempts),
         (
             "not in the logs",
-            ", ".join(_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
+            ", ".join(_find_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
         ),
     ]
 
@@ -453,13 +424,13 @@ def _file_in_words(file: Mapping[str, Any]) -> str:
     return f"{file['name']} (sha256 {str(file['sha256'])[:16]})" if file.get("sha256") else str(file["name"])
 
 
-def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _describe_unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the unreadable files of a folder of logs, with the reasons."""
     reasons = few((file["reason"] for file in files), MOST_FILES, comma="; ", more="; and {more} more, see run.json")
     return [("not read", reasons)] if files else []
 
 
-def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:
+def _describe_log_origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:
     """Return the source of the rank counts, the dates of the logs, and values of options; only what is known."""
     dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
     rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
@@ -472,7 +443,7 @@ def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[t
     return [(what, text) for what, text in origins.items() if text]
 
 
-def definition(plan: Plan, done: Sequence[SummaryRow]) -> str:
+def definition_words(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """Return the timing methods of an imported run: the names in time_definition, with their text if known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
     known = DEFINITIONS | (plan.definitions if isinstance(plan, ImportedPlan) else {})
@@ -485,7 +456,7 @@ def _option_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else "yes" if value is True else str(value)
 
 
-def _missing(
+def _find_missing(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[str]:
     """List what measured runs record and this one does not."""

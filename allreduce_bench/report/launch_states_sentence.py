@@ -41,7 +41,7 @@ def _levels_sentence(series: StatesOfSeries) -> str:
     return (
         f"{row['competitor']} at {in_ranks([row['ranks']])}: launches are bimodal {_sizes_text(series)}: two levels: "
         f"{low} ({low_launches}) and {high} ({high_launches}), {ratios} times as long{_cause_text(states)}"
-        f"{_elsewhere(series)}"
+        f"{_other_sizes_text(series)}"
     )
 
 
@@ -149,7 +149,7 @@ def _values_text(values: Sequence[str]) -> str:
     return few(shown, MOST_VALUES, more=", {more} more")
 
 
-def _elsewhere(series: StatesOfSeries) -> str:
+def _other_sizes_text(series: StatesOfSeries) -> str:
     first, last = series.rows[0]["size_bytes"], series.rows[-1]["size_bytes"]
     places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
     places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []

@@ -33,7 +33,7 @@ def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
     """Return a line for each stretch of sizes at which the same was seen."""
     lines = []
     for ranks, found in identified.items():
-        for (algorithm, _, asked), stretch in groupby(found.ran, _seen):
+        for (algorithm, _, asked), stretch in groupby(found.ran, _stretch_key):
             first, *others = stretch
             sizes = " to ".join(dict.fromkeys(format_size(one.size_bytes) for one in (first, *others[-1:])))
             answer = Answer(first.names, first.by_order, first.by_messages, first.order)
@@ -42,7 +42,7 @@ def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
     return lines
 
 
-def _seen(ran: Ran) -> tuple[str, str, str | None]:
+def _stretch_key(ran: Ran) -> tuple[str, str, str | None]:
     """Return what neighbouring sizes of one line share."""
     answer = Answer(ran.names, ran.by_order, ran.by_messages, ran.order)
     return ran.algorithm, f"{answer.words} {answer.evidence}", ran.asked

@@ -50,17 +50,16 @@ from ..runs.plan import Plan
 from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
 from ..stats import median
-from ..units import format_size, format_time, in_ranks, three_digits
+from ..units import format_bandwidth, format_size, format_time, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
 from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import load_offers
-from . import caveats, how_measured
-from .caveats import gaps
+from . import caveats
 from .damage_sentence import damage_caveats, damage_report
 from .distribution import call_distributions, time_table
 from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
-from .how_measured import origin
+from .how_measured import describe_origin
 from .live_chart import Switch
 from .native_section import native_section
 from .paper import Paper, write_panels
@@ -169,7 +168,7 @@ def write_report(
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
                 section["tables_written"][name] = data_address("text/csv", text.encode())
         values = {"sections": sections, "over_runs": of_all["pictures"], "ratios": ratios, "losses": of_losses}
-        write_atomically(hidden / output.name, _rendered(runs=fingerprints(folders), version=__version__, **values))
+        write_atomically(hidden / output.name, _render(runs=fingerprints(folders), version=__version__, **values))
     return output
 
 
@@ -222,9 +221,9 @@ def _section(
         "plan": plan,
         "competitors": competitor_names(rows, plan.competitors),
         "mockups": list(dict.fromkeys(row["competitor"] for row in mockups(rows))),
-        **origin(folder, plan, rows, attempts),
+        **describe_origin(folder, plan, rows, attempts),
         "findings": found,
-        "warnings": caveats.warnings(found),
+        "warnings": caveats.join_notes(found),
         "verdicts": [_verdict_of_ranks(verdict, rows) for verdict in verdicts_of_run],
         "settable": settable_sentence(None) if lacks_settable(plan, rows) else "",
         "contrasts": contrast_sentences(competing(rows), attempts),
@@ -236,7 +235,7 @@ def _section(
         "how": measured_caption(rows, attempts),
         **native,
         **modelled,
-        **_sections_of_wings(folder),
+        **_load_wing_sections(folder),
         "files": native["files"] | modelled["files"],
         "tables_written": {},
         "lines": {
@@ -244,8 +243,7 @@ def _section(
             "ran": ran_line(native["ran"]),
             "rivals": rivals_line(native["rivals"]),
         },
-        "carried": [words for _, words in how_measured.carried(rows)],
-        "gaps": gaps(rows),
+        "gaps": caveats.find_gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "limited": [name for name in plan.competitors if name not in MOCKUPS],
@@ -304,7 +302,7 @@ def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
 
 
-def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
+def _load_wing_sections(folder: RunFolder) -> dict[str, Any]:
     """Return the values of a run that wings add. Raises RunError."""
     values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
     for section in load_offers("section"):
@@ -364,7 +362,7 @@ def _per_cent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _rendered(**values: Any) -> str:
+def _render(**values: Any) -> str:
     """Render the page; its policy names its script and its style by their hashes."""
     style = theme() + asset(__package__, "web/report.css")
     script = asset(__package__, *(f"web/{name}.js" for name in SCRIPTS))
@@ -382,7 +380,7 @@ def _compile_templates() -> None:
 def _engine() -> Environment:
     made = engine(__package__)
     made.filters |= {"size": format_size, "time": format_time, "digits": three_digits, "in_ranks": in_ranks}
-    made.filters |= {"state": state_words, "brief_state": brief_state}
+    made.filters |= {"bandwidth": format_bandwidth, "state": state_words, "brief_state": brief_state}
     made.tests["disturbed"] = is_disturbed
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}
     return made

@@ -45,22 +45,22 @@ def write_panels(picture: Picture, beside: Path, prefix: str, paper: Paper) -> N
     """
     figure, stem = picture.figure, f"{prefix}{picture.stem}"
     figure.set_layout_engine("constrained")
-    _legend_below(figure, paper.width)
+    _move_legend_below(figure, paper.width)
     for text in figure.findobj(Text):
         text.set_fontsize(LETTERS)  # type: ignore[attr-defined]
     panels = _panels(figure)
     if not panels:
         figure.set_size_inches(paper.width, paper.width * figure.get_figheight() / figure.get_figwidth())
-        write_atomically(beside / f"{stem}.{paper.format}", _written(figure, paper.format, stem))
+        write_atomically(beside / f"{stem}.{paper.format}", _write_figure(figure, paper.format, stem))
     names: list[str] = []
     for panel in panels:
         _show_only(figure, panel, paper.width)
         names.append(re.sub(r"[^\w.+-]+", "_", panel[0].get_title()).strip("_"))
         name = names[-1] if names.count(names[-1]) == 1 else f"{names[-1]}-{names.count(names[-1])}"
-        write_atomically(beside / f"{stem}-{name}.{paper.format}", _written(figure, paper.format, stem))
+        write_atomically(beside / f"{stem}-{name}.{paper.format}", _write_figure(figure, paper.format, stem))
 
 
-def _legend_below(figure: Figure, width: float) -> None:
+def _move_legend_below(figure: Figure, width: float) -> None:
     """Move the legend below the axes, in as many columns as fit."""
     for legend in list(figure.legends):
         labels = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
@@ -93,7 +93,7 @@ def _column(axes: Axes) -> range | None:
 
 def _show_only(figure: Figure, panel: Sequence[Axes], width: float) -> None:
     """Show this panel alone, with the labels that it shared with others."""
-    named = {kind: _first(figure.axes, kind) for kind in ("xlabel", "ylabel")}
+    named = {kind: _first_label(figure.axes, kind) for kind in ("xlabel", "ylabel")}
     shown = GridSpec(len(panel), 1, figure=figure, height_ratios=[2, 1][: len(panel)] if len(panel) == 2 else None)
     for axes in figure.axes:
         axes.set_visible(axes in panel)
@@ -112,7 +112,7 @@ def _show_only(figure: Figure, panel: Sequence[Axes], width: float) -> None:
         _hide_wide_words(axes)
 
 
-def _first(every: Sequence[Axes], kind: str) -> str:
+def _first_label(every: Sequence[Axes], kind: str) -> str:
     return next(filter(None, (getattr(axes, f"get_{kind}")() for axes in every)), "")
 
 
@@ -161,7 +161,7 @@ def _png(figure: Figure, into: io.BytesIO) -> None:
 WRITERS: dict[str, Callable[[Figure, io.BytesIO], None]] = {"pdf": _pdf, "svg": _svg, "png": _png}
 
 
-def _written(figure: Figure, kind: str, stem: str) -> bytes:
+def _write_figure(figure: Figure, kind: str, stem: str) -> bytes:
     """Return the file of a figure; letters stay letters that can be searched and edited."""
     into = io.BytesIO()
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": stem}):

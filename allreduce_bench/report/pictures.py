@@ -163,10 +163,10 @@ def _svg(picture: Picture) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": picture.stem, "svg.fonttype": "none"}):
         FigureCanvasSVG(picture.figure).print_svg(written, metadata={"Date": None, "Creator": None})
     picture.figure.set_layout_engine("none")
-    return _shortened(written.getvalue())
+    return _shorten_svg(written.getvalue())
 
 
-def _shortened(svg: bytes) -> bytes:
+def _shorten_svg(svg: bytes) -> bytes:
     """Return the picture without blanks between its elements, and its places in tenths of a point."""
     for found, instead in ((rb"(\d\.\d)\d{4,}", rb"\1"), (rb">\s+<", b"><"), (rb"\s*\n\s*", b" ")):
         svg = re.sub(found, instead, svg)

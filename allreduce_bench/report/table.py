@@ -20,7 +20,7 @@ from ..units import counted
 from . import how_measured
 from .grade_sentence import grade_sentence
 from .grid import EFFICIENCY, LEGEND, MINIMA, WHOLE, grid, interval_legend
-from .how_measured import definition
+from .how_measured import definition_words
 from .single_algorithm_sentence import contrast_sentences
 from .table_notes import further_notes, notes_on_cells, notes_on_trust
 from .verdict_sentence import settable_sentence, verdict_sentence
@@ -94,7 +94,7 @@ def _heading(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Scree
     if isinstance(plan, ImportedPlan):
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
-        times = f"imported; time (us): {definition(plan, done)}; median of launches"
+        times = f"imported; time (us): {definition_words(plan, done)}; median of launches"
     else:
         operation = how_measured.operation_sentence(plan)
         of_a_call = "last exit - last entry" if plan.arrival else "maximum over ranks"

@@ -28,7 +28,7 @@ def notes_on_cells(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     """Return why cells of one rank count have no time, are not ranked, or are wrong; and what the run was asked."""
     competitors = competing(rows)
     asked = [how_measured.order_sentence(plan)] if plan.order else []
-    return [*_unranked_note(competitors), *_notes(rows), *asked, *agreement.bits_sentences(plan, competitors)]
+    return [*_unranked_note(competitors), *_state_notes(rows), *asked, *agreement.bits_sentences(plan, competitors)]
 
 
 def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
@@ -39,7 +39,7 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
         *_limit_notes(competitors),
         *launch_states_sentences(rows),
         *launch_apart_sentences(rows),
-        *_not_compared(competitors),
+        *_default_ratio_note(competitors),
         *_outlier_notes(competitors),
     ]
 
@@ -51,8 +51,8 @@ def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
     return [
         *(f"crossover from {crossover_words(over)}" for one in found for over in one.hand_overs if over),
         *(words for one in found for words in change_words(one)),
-        *_of_defaults(rows),
-        *_of_parts(rows),
+        *_default_note(rows),
+        *_part_note(rows),
         *_reference_line(competitors),
         *([noise_sentence(grade.noise)] if grade and grade.noise else []),
         *([carried] if (carried := how_measured.traffic_sentence(competitors)) else []),
@@ -64,11 +64,11 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     cells: dict[str, list[str]] = {}
     for row in rows:
         if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
-            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
+            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_doubt_detail(row)}")
     return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
 
 
-def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
+def _default_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Say what native:default is, if it was measured."""
     return (
         [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
@@ -77,7 +77,7 @@ def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
     )
 
 
-def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
+def _part_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
     if not mockups(rows):
         return []
@@ -86,7 +86,7 @@ def _of_parts(rows: Sequence[SummaryRow]) -> list[str]:
     return list(filter(None, [parts_sentence(part_comparisons(rows))]))
 
 
-def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
+def _default_ratio_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Say at which sizes forced algorithms are not ranked, since their launches disturb the library by itself."""
     apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
     if not apart:
@@ -110,7 +110,7 @@ def _outlier_notes(rows: Sequence[SummaryRow]) -> list[str]:
     ]
 
 
-def _of_doubt(row: SummaryRow) -> str:
+def _doubt_detail(row: SummaryRow) -> str:
     """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
     if row.get("doubt") == INVALID:
         return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
@@ -162,7 +162,7 @@ def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
     return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
 
 
-def _notes(rows: Sequence[SummaryRow]) -> list[str]:
+def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return why cells are missing, without duplicates, and the algorithms with bits that differ by rank."""
     algorithms = {row["competitor"] for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}

@@ -236,8 +236,8 @@ class _Energy:
 @dataclass(frozen=True)
 class _Finding:
     code: str
+    level: str
     text: str
-    level: str | None = None
     effect: str = ""
     advice: str = ""
 

@@ -108,7 +108,10 @@ def hostile_page(tmp_path_factory) -> Path:
     def refused(launch, cell):
         return {"state": "skipped", "reason": MARKUP + IN_SCRIPT} if cell.algorithm == "two_tree" else {}
 
-    facts = {"hosts": [MARKUP, MARKUP, IN_SCRIPT, IN_SCRIPT], "findings": [{"code": MARKUP, "text": IN_SCRIPT}]}
+    facts = {
+        "hosts": [MARKUP, MARKUP, IN_SCRIPT, IN_SCRIPT],
+        "findings": [{"code": MARKUP, "level": "caution", "text": IN_SCRIPT}],
+    }
     run = build_run(
         folder / MARKUP.replace("/", "∕"),
         ranks=(4,),

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from special_files import make_zero
 
 from allreduce_bench.cli import main
-from allreduce_bench.report.how_measured import imported_method
+from allreduce_bench.report.how_measured import describe_imported_method
 from allreduce_bench.runs.folder import RunFolder
 
 HOLE_NBYTES = 3 * 2**30
@@ -79,5 +79,5 @@ def test_a_log_may_come_through_a_pipe(tmp_path, command):
     if command != "fit":
         imported = RunFolder(tmp_path / "out").imported() or {}
         assert imported["files"] == [{"name": f"/dev/fd/{reading}", "sha256": None}]
-        sentences = dict(imported_method(RunFolder(tmp_path / "out").plan(), imported, [], []))
+        sentences = dict(describe_imported_method(RunFolder(tmp_path / "out").plan(), imported, [], []))
         assert sentences["imported from"].endswith(f"/dev/fd/{reading}")

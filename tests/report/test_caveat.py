@@ -3,7 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, find_caveats, gaps
+from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, find_caveats, find_gaps
 
 
 def row(state: str, size_bytes: int = 8, **fields) -> dict:
@@ -13,7 +13,7 @@ def row(state: str, size_bytes: int = 8, **fields) -> dict:
 
 def test_cells_that_share_a_reason_are_one_gap_and_failed_ones_come_first():
     rows = [row("skipped"), row("skipped", 1024), row("done"), row("wrong", reason=None)]
-    assert gaps(rows) == [Gap("wrong", 4, "ring", "8 B", ""), Gap("skipped", 4, "ring", "8 B, 1 KiB", "why")]
+    assert find_gaps(rows) == [Gap("wrong", 4, "ring", "8 B", ""), Gap("skipped", 4, "ring", "8 B, 1 KiB", "why")]
 
 
 def test_results_are_not_called_exact_where_replicas_diverge(tmp_path):

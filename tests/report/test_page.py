@@ -20,7 +20,7 @@ from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.machine import forks
 from allreduce_bench.report import page as report
-from allreduce_bench.report.caveats import Caveat, Note, warnings
+from allreduce_bench.report.caveats import Caveat, Note, join_notes
 from allreduce_bench.report.figure import MODELS, TIMES
 from allreduce_bench.report.figures import report_figures
 from allreduce_bench.report.page import FigureFiles, write_report
@@ -167,7 +167,7 @@ def test_the_first_screen_is_the_verdict_with_its_grade_the_map_and_the_speedup(
     rows, end = summarise(run), page.source.index('class="contents"')
     for verdict in verdicts(rows):
         said = " ".join(verdict_sentences(verdict))
-        assert f"{said} {verdict.grade}" in page.text
+        assert f"{said} grade: {verdict.grade}" in page.text
         assert page.text.count(said) == 1  # once and nowhere else
     told = [cell["data-words"] for cell in page.all("td") if "data-words" in cell]
     won = pd.read_csv(run.path.parent / "pages" / "report_figures" / "winners.csv")
@@ -362,7 +362,6 @@ def test_names_everything_that_was_not_measured(troubled_page):
     assert "not ended" in text
     assert "4 of 30 cells not measured" in text
     assert "replicas diverge: two_tree" in text
-    assert "fewer than 3 launches" in text
     cells = [attributes for attributes in troubled_page.all("td") if attributes.get("class") == "bad"]
     assert len(cells) == 2  # ring at 1 MiB for 2 and 4 ranks
     assert "all results exact" not in text
@@ -393,7 +392,8 @@ def test_nothing_measured_is_said(tmp_path):
 
 
 def test_pretended_nodes_are_marked(tmp_path, words_only):
-    told = {"findings": [{"code": "pretended", "text": "2 nodes were declared, not real"}], "nodes_declared": 2}
+    pretended = {"code": "pretended", "level": "severe", "text": "2 nodes were declared, not real"}
+    told = {"findings": [pretended], "nodes_declared": 2}
     run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"nodes_declared": 2}, facts=told)
     page = Page(write_report([run], tmp_path / "report.html"))
     assert "PRETENDED nodes at 2, 4 ranks" in page.text and "4 ranks (oversubscribed) (PRETENDED nodes: 2)" in page.text
@@ -427,8 +427,8 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
         "advice": f"more {HOSTILE}",
     }
     hosts = {"code": "virtual", "level": "info", "text": "one machine", "effect": "cores are shared", "advice": "ask"}
-    old = {"code": "loaded", "text": "load average 9"}  # of a run from before findings said more
-    run = build_run(tmp_path / "run", facts={"findings": [old, hosts, wheel]})
+    loaded = {"code": "loaded", "level": "caution", "text": "load average 9"}
+    run = build_run(tmp_path / "run", facts={"findings": [loaded, hosts, wheel]})
     page = Page(write_report([run], tmp_path / "report.html"))
     assert HOSTILE not in page.source
     start = page.text.index("all results exact")
@@ -450,9 +450,9 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
 
 def test_warnings_with_one_effect_and_one_remedy_are_told_together():
     of_hosts = [Note(f"{ranks} ranks on 2 cores", "links are made", "compare large ones") for ranks in (3, 4)]
-    told = warnings([Caveat("caution", "", tuple(of_hosts)), Caveat("info", "", (of_hosts[0], Note("a"), Note("b")))])
+    told = join_notes([Caveat("caution", "", tuple(of_hosts)), Caveat("info", "", (of_hosts[0], Note("a"), Note("b")))])
     assert [one.texts for one in told] == [tuple(note.text for note in of_hosts), (of_hosts[0].text,), ("a",), ("b",)]
-    assert not warnings([Caveat("good", "", (Note("c"),))])
+    assert not join_notes([Caveat("good", "", (Note("c"),))])
 
 
 def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):

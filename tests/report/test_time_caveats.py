@@ -14,10 +14,6 @@ def test_good_times_have_none(tmp_path):
     assert badges(build_run(tmp_path / "a", sizes=(8,), ranks=(2,))) == set()
 
 
-def test_few_launches_are_named(tmp_path):
-    assert badges(build_run(tmp_path / "a", sizes=(8,), ranks=(2,), launches=1)) == {"fewer than 3 launches"}
-
-
 def test_other_definitions_are_named(tmp_path):
     def call(launch, cell, repetition):
         return {"time_definition": "another"} if cell.algorithm == "ring" else {}

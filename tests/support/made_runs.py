@@ -102,7 +102,11 @@ def waits(launch: Launch, cell: Cell) -> float:
 
 def launch_facts(ranks: int) -> dict:
     """What a launch of `ranks` on one node of 2 cores says of itself."""
-    crowded = {"code": "oversubscribed", "text": f"oversubscribed: {ranks} ranks on a node of 2 cores"}
+    crowded = {
+        "code": "oversubscribed",
+        "level": "severe",
+        "text": f"oversubscribed: {ranks} ranks on a node of 2 cores",
+    }
     machine = {"host": "node1", "processor": "a processor", "cores": 2, "memory_nbytes": 1 << 33, "kernel": "Linux 6.1"}
     packages = {"mpi4py": "4.1.2", "numpy": "2.4.6"}
     return {
