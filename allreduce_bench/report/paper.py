@@ -7,6 +7,7 @@ sizes that would run into each other are left out.
 import io
 import re
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
@@ -25,10 +27,14 @@ from .pictures import Picture
 
 DPI = 300  # of PNG
 LETTERS = 8  # points, as captions of papers have them
-SHAPE, MOST_HEIGHT = 0.62, 3.2  # height of the axes over the width; inches
-LINE, LETTER = LETTERS * 1.3 / 72, LETTERS * 0.55 / 72  # inches: height of a line, width of a letter
+SHAPE, LEAST_HEIGHT, MOST_HEIGHT = 0.62, 1.4, 3.2  # height of the axes over the width; inches
+LETTER = LETTERS * 0.55 / 72  # inches: width of a letter
 SAMPLE = 4 * LETTER + 0.3  # inches: of a line of the legend, beside its name
 APART = 4  # pixels between names on an axis
+
+
+class PaperError(ValueError):
+    """Error: a figure cannot be drawn so narrow."""
 
 
 class Paper(NamedTuple):
@@ -46,6 +52,7 @@ def write_panels(picture: Picture, beside: Path, prefix: str, paper: Paper) -> N
     figure, stem = picture.figure, f"{prefix}{picture.stem}"
     figure.set_layout_engine("constrained")
     _move_legend_below(figure, paper.width)
+    _share_labels(figure)
     for text in figure.findobj(Text):
         text.set_fontsize(LETTERS)  # type: ignore[attr-defined]
     panels = _panels(figure)
@@ -55,16 +62,19 @@ def write_panels(picture: Picture, beside: Path, prefix: str, paper: Paper) -> N
     names: list[str] = []
     for panel in panels:
         _show_only(figure, panel, paper.width)
+        _refuse_wide_legend(figure, stem)
         names.append(re.sub(r"[^\w.+-]+", "_", panel[0].get_title()).strip("_"))
         name = names[-1] if names.count(names[-1]) == 1 else f"{names[-1]}-{names.count(names[-1])}"
         write_atomically(beside / f"{stem}-{name}.{paper.format}", _write_figure(figure, paper.format, stem))
 
 
 def _move_legend_below(figure: Figure, width: float) -> None:
-    """Move the legend below the axes, in as many columns as fit."""
+    """Move the legend below the axes, in as many columns as fit; names are broken where one does not fit."""
     for legend in list(figure.legends):
-        labels = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-        columns = max(1, int(width / (SAMPLE + LETTER * max(map(len, labels), default=1))))
+        broken = [text.get_text() for text in legend.get_texts()]
+        whole = [label.replace("\n", " ") for label in broken]
+        columns = int(width / (SAMPLE + LETTER * max(map(len, whole), default=1)))
+        labels, columns = (whole, columns) if columns else (broken, 1)
         handles = [handle for handle in legend.legend_handles if handle is not None]
         legend.remove()
         columns = min(columns, len(labels))
@@ -93,7 +103,6 @@ def _column(axes: Axes) -> range | None:
 
 def _show_only(figure: Figure, panel: Sequence[Axes], width: float) -> None:
     """Show this panel alone, with the labels that it shared with others."""
-    named = {kind: _first_label(figure.axes, kind) for kind in ("xlabel", "ylabel")}
     shown = GridSpec(len(panel), 1, figure=figure, height_ratios=[2, 1][: len(panel)] if len(panel) == 2 else None)
     for axes in figure.axes:
         axes.set_visible(axes in panel)
@@ -101,19 +110,37 @@ def _show_only(figure: Figure, panel: Sequence[Axes], width: float) -> None:
         axes.set_subplotspec(shown[number])
         is_lowest = number == len(panel) - 1
         axes.tick_params(labelleft=True, labelbottom=is_lowest)
-        axes.set_ylabel(axes.get_ylabel() or named["ylabel"], fontsize=LETTERS)
-        axes.set_xlabel((axes.get_xlabel() or named["xlabel"]) if is_lowest else "", fontsize=LETTERS)
-    lines = sum(-(-len(legend.get_texts()) // legend._ncols) for legend in figure.legends)  # type: ignore[attr-defined]
-    height = min(MOST_HEIGHT, SHAPE * width) * (1 + 0.4 * (len(panel) - 1)) + LINE * lines
-    figure.set_size_inches(width, height)
+        axes.xaxis.label.set_visible(is_lowest)
+    height = max(LEAST_HEIGHT, min(MOST_HEIGHT, SHAPE * width)) * (1 + 0.4 * (len(panel) - 1))
+    figure.set_size_inches(width, height + sum(_legend_inches(legend)[1] for legend in figure.legends))
     figure.draw_without_rendering()
     for axes in panel:
         _leave_out_names(axes.xaxis)
         _hide_wide_words(axes)
 
 
-def _first_label(every: Sequence[Axes], kind: str) -> str:
-    return next(filter(None, (getattr(axes, f"get_{kind}")() for axes in every)), "")
+def _legend_inches(legend: Legend) -> tuple[float, float]:
+    """Return the width and the height of a legend."""
+    extent = legend.get_window_extent()
+    return extent.width / legend.figure.dpi, extent.height / legend.figure.dpi
+
+
+def _refuse_wide_legend(figure: Figure, stem: str) -> None:
+    """Raise PaperError for a legend that is wider than the figure."""
+    needed = max((_legend_inches(legend)[0] for legend in figure.legends), default=0.0)
+    if needed > figure.get_figwidth():
+        asked, least = (25.4 * inches for inches in (figure.get_figwidth(), needed))
+        raise PaperError(f"--width {asked:.0f}mm: the legend of {stem} is wider; expected at least {ceil(least)}mm")
+
+
+def _share_labels(figure: Figure) -> None:
+    """Label all axes: y as others in the same row, x as the first that has a label."""
+    row_of = {axes: place.rowspan for axes in figure.axes if (place := axes.get_subplotspec())}
+    labels = {row_of[axes]: axes.get_ylabel() for axes in row_of if axes.get_ylabel()}
+    xlabel = next(filter(None, (axes.get_xlabel() for axes in row_of)), "")
+    for axes, row in row_of.items():
+        axes.set_ylabel(axes.get_ylabel() or labels.get(row, ""))
+        axes.set_xlabel(axes.get_xlabel() or xlabel)
 
 
 def _leave_out_names(axis: Axis) -> None:

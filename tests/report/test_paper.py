@@ -8,7 +8,7 @@ from made_runs import build_run
 
 from allreduce_bench.report import page as report
 from allreduce_bench.report.page import FigureFiles, write_report
-from allreduce_bench.report.paper import DPI, Paper
+from allreduce_bench.report.paper import DPI, Paper, PaperError
 from allreduce_bench.units import parse_width
 
 
@@ -44,6 +44,15 @@ def test_each_panel_is_a_file_as_wide_as_asked_with_text_as_text(run, tmp_path):
         assert float(re.search(r'width="([\d.]+)pt"', text)[1]) == pytest.approx(84 / 25.4 * 72, abs=0.1)
         assert "<text" in text
         assert {float(size) for size in re.findall(r"font(?:-size)?: ([\d.]+)px", text)} == {8.0}, path.name
+
+
+def test_a_width_that_the_legend_exceeds_is_refused_and_no_width_warns(run, tmp_path, recwarn):
+    narrow = parse_width("40mm")
+    assert written(run, tmp_path, "svg", narrow) and not recwarn
+    names = ("native", "recursive_doubling@compiled-pipelined")
+    long = build_run(tmp_path / "long", algorithms=names, ranks=(2,), launches=1)
+    with pytest.raises(PaperError, match=r"--width 40mm: the legend of .* at least \d\dmm$"):
+        written(long, tmp_path / "pages", "svg", narrow)
 
 
 def test_a_pdf_holds_its_font(small_run, tmp_path):
