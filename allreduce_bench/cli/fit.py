@@ -7,6 +7,7 @@ import click
 
 from ..runs.files import refuse_given
 from ..units import MAX_RANKS
+from .predict import MACHINE_FILE
 from .sections import examples
 from .show import opened_runs, or_newest
 from .terminal import screen
@@ -14,7 +15,6 @@ from .types import NAMES, errors_in_one_line, own_files, talk
 from .work_limit import refuse_absent
 
 FORMATS = ("table", "csv", "json")
-MACHINE_FILE = "machine.json"  # in the folder of a run: what `predict` reads by default
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))

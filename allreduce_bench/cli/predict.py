@@ -1,17 +1,19 @@
 """`predict`: predict times that were not measured, from a machine file or from alpha and beta alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from ..runs.files import is_stream, write_given
-from ..runs.inventory import newest_first
+from ..runs.inventory import is_run, newest_first
 from ..tables import UNBOUNDED
 from ..units import format_rate, parse_price, parse_rates, parse_size, shell_word
 from .sections import examples
 from .terminal import screen
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed, talk
 
+MACHINE_FILE = "machine.json"  # in the folder of a run
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
@@ -104,9 +106,10 @@ def predict(
     bandwidth,
     **prices,
 ) -> None:
-    """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
+    """Predict the times of all-reduces from MACHINE, or from --alpha and --bandwidth.
 
-    Without MACHINE and --alpha it takes the file that 'fit' wrote into the newest run of results/.
+    MACHINE is a file that 'fit' wrote, or the run into which it did; without MACHINE and --alpha the newest run of
+    results/.
 
     What was measured has its measured time; elsewhere times are priced by alpha and beta, and scaled by what was
     measured nearby. There are none beyond 8 times the measured ranks or 4 times the sizes without --extrapolate.
@@ -122,6 +125,8 @@ def predict(
         machine = _newest_machine_file()
     elif machine is None and not algorithms:
         algorithms = SHOWN
+    elif machine is not None and machine.is_dir():
+        machine = _machine_file_of(machine)
     algorithms = () if tuple(algorithms) == (ALL,) else algorithms
     asked = [{**prices, "bandwidth": rate} for rate in bandwidth or (None,)]
     machines = [
@@ -163,23 +168,31 @@ def predict(
 
 def _newest_machine_file() -> Path:
     """Return the machine file of the newest run of results/. Raises OneLineError if there is none."""
-    from .fit import MACHINE_FILE  # late, as the next: only without a file and without prices
-    from .show import RESULTS
+    from .show import RESULTS  # late: only without a file and without prices
 
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if not runs:
         raise OneLineError(
             "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
         )
-    path, *older = (run.folder.path / MACHINE_FILE for run in runs)
-    if not path.exists():
-        fitted = next((shell_word(other) for other in older if other.exists()), "a machine file")
-        raise OneLineError(
-            f"{path}: no such file; run allreduce-bench fit {shell_word(path.parent)} first, or name {fitted}, or give "
-            "--alpha and --bandwidth"
-        )
+    newest, *older = (run.folder.path for run in runs)
+    path = _machine_file_of(newest, older)
     talk(f"models of the newest run: {path}")
     return path
+
+
+def _machine_file_of(run: Path, older: Sequence[Path] = ()) -> Path:
+    """Return the machine file of a run. Raises OneLineError if there is none, with one of an `older` run."""
+    path = run / MACHINE_FILE
+    if path.exists():
+        return path
+    if not is_run(run):
+        raise OneLineError(f"{run}: a folder, but no run; expected a machine file or a run that 'fit' fitted")
+    fitted = next((shell_word(other) for one in older if (other := one / MACHINE_FILE).exists()), "a machine file")
+    raise OneLineError(
+        f"{path}: no such file; run allreduce-bench fit {shell_word(run)} first, or name {fitted}, or give --alpha and "
+        "--bandwidth"
+    )
 
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:

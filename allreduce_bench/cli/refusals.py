@@ -83,10 +83,11 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
 
 
 def _meant(word: str, context: click.Context) -> str:
-    """Return what a surplus word may have meant: an option of the command, such as `-a ring`."""
+    """Return what a surplus word may have meant: an option of the command, such as `-a ring`, or `explain ring`."""
     option = "-n" if word.isdecimal() else "-a" if word == NATIVE or is_builtin(word) else ""
     is_meant = any(option in known.opts for known in context.command.params)
-    return _meant_or_help(f"did you mean {option} {word}?" if is_meant else "", context)
+    meant = f"{option} {word}" if is_meant else f"'allreduce-bench explain {word}'" if option == "-a" else ""
+    return _meant_or_help(f"did you mean {meant}?" if meant else "", context)
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:

@@ -94,7 +94,7 @@ def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
         raise OneLineError(
-            f"{RESULTS}/: expected {wanted}, found {len(runs)}; name it, or measure one: allreduce-bench run"
+            f"{RESULTS}/: expected {wanted}, found {len(runs)}; name {wanted}, or measure one: allreduce-bench run"
         )
     return runs
 

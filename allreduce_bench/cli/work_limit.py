@@ -8,6 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 from ..machine.node import cores
+from ..runs.files import nearest_name
 from ..schedule.algorithm import Algorithm
 from .types import OneLineError
 
@@ -25,12 +26,13 @@ def refuse_many_ranks(ranks: int) -> None:
 
 
 def refuse_absent(logs: Iterable[Path]) -> None:
-    """Raise LogError if there is no such log, before anything is loaded that only what reads it needs."""
-    from ..importers.lines import read_text  # late: few commands read logs
-
+    """Raise OneLineError if there is no such run or log, before anything is loaded that only what reads it needs."""
     for path in logs:
         if not path.exists():
-            read_text(path)
+            raise OneLineError(
+                f"{path}: no such file or folder; {nearest_name(path)}expected a run, a log of another tool, or a "
+                "folder of such logs"
+            )
 
 
 @contextmanager

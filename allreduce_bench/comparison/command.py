@@ -20,6 +20,7 @@ from ..cli.types import (
     talk,
     tell_damages,
 )
+from ..cli.work_limit import refuse_absent
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
 from .conditions import ComparedRun, parse_despite, read_sides
@@ -117,10 +118,7 @@ def _read(
 ) -> tuple[list[ComparedRun], list[ComparedRun]]:
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
     named = (*baselines, *new_runs)
-    if absent := [path for path in named if not path.exists()]:
-        raise OneLineError(
-            f"{absent[0]}: no such file or folder; expected a run, a log of another tool, or a folder of such logs"
-        )
+    refuse_absent(named)
     logs = [path for path in dict.fromkeys(named) if is_log(path)]
     if not logs and (given := given_option(of_logs)):
         raise OneLineError(f"{given} is about logs, but only runs are compared; leave it out")
@@ -137,7 +135,7 @@ def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     if SEPARATOR not in arguments:
         if len(arguments) != 2:
             raise OneLineError(
-                f"compare takes two runs, found {len(arguments)}; for more, put '--' between baseline and new runs"
+                f"compare takes two runs, BASELINE NEW, found {len(arguments)}; for more, put '--' between baseline and new"
             )
         arguments.insert(1, SEPARATOR)
     separator = arguments.index(SEPARATOR)

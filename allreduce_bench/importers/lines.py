@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
-from ..runs.files import MOST_NBYTES, read_given
+from ..runs.files import MOST_NBYTES, nearest_name, read_given
 from ..units import MAX_RANKS, counted, few, printable
 from .row import LogError, LogWarning
 
@@ -182,7 +182,8 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     try:
         content = read()
     except OSError as error:
-        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
+        reason = (error.strerror or str(error)).lower()
+        raise LogError(f"{path}: {reason}; {nearest_name(path)}{EXPECTED}") from error
     except LogError:
         raise
     except ValueError as error:  # a null byte in its name

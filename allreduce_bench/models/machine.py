@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
 from ..runs.cell import EXPECTED_PLACEMENT, is_placement
-from ..runs.files import read_given_text, write_given
+from ..runs.files import nearest_name, read_given_text, write_given
 from ..runs.typed_json import read_as
 from ..units import printable
 from .alpha_beta import ALPHA, BETA, BETWEEN, GAMMA, WITHIN, Parameter
@@ -91,7 +91,7 @@ def read_machine(path: Path) -> Machine:
         content = _printable(json.loads(read_given_text(path, LONGEST_FILE)))
     except OSError as error:
         raise MachineError(
-            f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
+            f"{path}: {error.strerror}; {nearest_name(path)}expected a machine file, as 'allreduce-bench fit' writes it"
         ) from error
     except (ValueError, RecursionError) as error:
         raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error

@@ -14,6 +14,8 @@ from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENXIO
 from io import BufferedReader
 from pathlib import Path
 
+from ..units import nearest
+
 MOST_NBYTES = 256 * 2**20  # of a file that is read as a whole
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -29,6 +31,13 @@ STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}") 
 def kind_of_file(mode: int) -> str:
     """Return in words what kind of file `st_mode` is; empty for a regular file."""
     return next((kind for holds, kind in KINDS if holds(mode)), "")
+
+
+def nearest_name(path: Path) -> str:
+    """Return `did you mean today? ` for an absent path, of the names in its folder; empty: none is like it."""
+    with suppress(OSError, ValueError):
+        return "" if path.exists() else f"{nearest(path.name, [one.name for one in path.parent.iterdir()])} ".lstrip()
+    return ""
 
 
 def open_kept(path: Path) -> BufferedReader:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..units import printable, shell_word
 from .attempt import Attempt, Damage, calls_of_cell
+from .files import nearest_name
 from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Row, RunError
@@ -46,8 +47,14 @@ class RunFolder:
         try:
             run = read_json(self.run_json)
         except RunError:
+            if self.path.is_file():
+                log = shell_word(self.path)
+                raise RunError(
+                    f"{self.path}: a file; expected the folder of a run; 'allreduce-bench import {log}' reads a log"
+                ) from None
             if not self.path.is_dir():
-                raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
+                near = nearest_name(self.path)
+                raise RunError(f"{self.path}: no such folder; {near}'allreduce-bench show' lists the runs") from None
             if names := alternated_names(self.path):
                 first, *others = (shell_word(self.path / name) for name in names)
                 commands = ", ".join(f"allreduce-bench compare {first} {other}" for other in others)

@@ -111,7 +111,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
             return
     else:
         if not ranks:
-            raise OneLineError("expected -n, the ranks to start, or a start under mpirun or srun")
+            raise OneLineError("expected the ranks to start, such as -n 4, or a start under mpirun or srun")
         refuse_short_timeout(timeout)
         refuse_many_ranks(ranks)
         start = place_on_hosts(Start(hosts=hosts or (), **start_choices))

@@ -283,3 +283,14 @@ def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path
     build_run(tmp_path / "results" / "another")
     refused = CliRunner().invoke(main, [*asked, *text])
     assert refused.exit_code == 2 and f"fit {path.parents[1] / 'another'} first, or name {path}" in refused.stderr
+
+
+def test_a_run_stands_for_its_machine_file(machine):
+    folder = Path(machine).parent
+    words = ("-n", "4", "--sizes", "64")
+    assert printed(str(folder), *words) == printed(machine, *words)
+    (folder / "machine.json").rename(folder / "machines.json")
+    assert "a folder, but no run; expected a machine file" in refused(str(folder), *words)
+    assert "did you mean machines.json?" in refused(machine, *words)
+    build_run(folder / "run", sizes=(8,), ranks=(2,), launches=1)
+    assert f"run allreduce-bench fit {folder / 'run'} first" in refused(str(folder / "run"), *words)

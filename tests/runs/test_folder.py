@@ -43,7 +43,10 @@ def test_damaged_other_absent_and_half_written_are_told_apart(folder, tmp_path):
     assert "half-written" in refusal(folder)
     folder.run_json.unlink()
     assert "no run.json" in refusal(folder)
-    assert "no such folder" in refusal(RunFolder(tmp_path / "nothing"))
+    assert "'allreduce-bench show' lists" in refusal(RunFolder(tmp_path / "nothing"))
+    (tmp_path / "today").touch()
+    assert "no such folder; did you mean today?" in refusal(RunFolder(tmp_path / "todya"))
+    assert "'allreduce-bench import" in refusal(RunFolder(tmp_path / "today"))
 
 
 def test_a_cell_without_its_mark_is_left_out(folder):
