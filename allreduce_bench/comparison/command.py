@@ -135,7 +135,7 @@ def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     if SEPARATOR not in arguments:
         if len(arguments) != 2:
             raise OneLineError(
-                f"compare takes two runs, BASELINE NEW, found {len(arguments)}; for more, put '--' between baseline and new"
+                f"compare takes two runs, BASELINE NEW, found {len(arguments)}; type '--' between baseline and new ones"
             )
         arguments.insert(1, SEPARATOR)
     separator = arguments.index(SEPARATOR)
