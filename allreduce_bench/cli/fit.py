@@ -9,7 +9,7 @@ from ..runs.files import refuse_given
 from ..units import MAX_RANKS
 from .predict import MACHINE_FILE
 from .sections import examples
-from .show import opened_runs, or_newest
+from .show import open_runs, take_newest
 from .terminal import screen
 from .types import NAMES, errors_in_one_line, own_files, talk
 from .work_limit import refuse_absent
@@ -18,7 +18,7 @@ FORMATS = ("table", "csv", "json")
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
-@click.argument("runs", nargs=-1, metavar="[RUN|LOG]...", type=click.Path(path_type=Path), callback=or_newest)
+@click.argument("runs", nargs=-1, metavar="[RUN|LOG]...", type=click.Path(path_type=Path), callback=take_newest)
 @click.option(
     "-o",
     "--output",
@@ -47,7 +47,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     """
     if output:
         refuse_given(output)
-    opened_runs([path for path in runs if (path / "run.json").exists()])
+    open_runs([path for path in runs if (path / "run.json").exists()])
     logs = [path for path in runs if not (path / "run.json").exists()]
     refuse_absent(logs)
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy

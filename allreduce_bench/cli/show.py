@@ -45,7 +45,7 @@ def show(run: Path, format_: str | None, verbose: bool) -> None:
     if found or run == RESULTS and not is_run(run):
         _list_runs(run, found, format_)
         return
-    (folder,) = opened_runs([run])
+    (folder,) = open_runs([run])
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
     tell_damages([folder])
@@ -99,7 +99,7 @@ def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
     return runs
 
 
-def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def take_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the paths that were named, else the newest run: the callback of an argument."""
     return paths or (newest_run(),)
 
@@ -114,7 +114,7 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
         "report results/today --figures pdf --width 84mm",
     )
 )
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), callback=or_newest)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), callback=take_newest)
 @click.option(
     "-o",
     "--output",
@@ -153,7 +153,7 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
         raise OneLineError(f"-o {output}: expected a name that ends in .html")
     if width and not kind:
         raise OneLineError("--width is the width of figures for a paper; add --figures pdf, svg or png")
-    folders = opened_runs(runs)
+    folders = open_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
     from ..report.ratio_table import ratio_lines, read_ratios
@@ -177,7 +177,7 @@ def _losses(path: Path) -> dict[str, Any]:
     raise OneLineError("--survive: this installation has no survive")
 
 
-def opened_runs(paths: Sequence[Path]) -> list[RunFolder]:
+def open_runs(paths: Sequence[Path]) -> list[RunFolder]:
     """Return the runs, each with a run.json that can be read. Raises RunError, which names the run."""
     folders = [RunFolder(path).remember() for path in paths]
     for folder in folders:

@@ -123,7 +123,7 @@ def differing_conditions(baseline: Sequence[ComparedRun], new: Sequence[Compared
 
     Where the arrival differs, `late-by` is no further difference; nor is `work` where the phase of work differs.
     """
-    unlike = _unlike(_condition_values, baseline, new)
+    unlike = _find_unlike(_condition_values, baseline, new)
     return [Difference(name, " -> ".join(texts)) for name, texts in unlike.items() if DETAILS.get(name) not in unlike]
 
 
@@ -133,7 +133,7 @@ def differing_facts(
     """Return the facts in which the runs differ at these rank counts, but for what follows from these conditions."""
     texts: dict[str, str] = {}  # by key, at the first rank count where it differs
     for n in sorted(ranks):
-        for key, sides in _unlike(partial(_fact_values, n), baseline, new).items():
+        for key, sides in _find_unlike(partial(_fact_values, n), baseline, new).items():
             texts.setdefault(key, " -> ".join(sides))
     found = []
     for name, keys in FACTS.items():
@@ -216,13 +216,13 @@ def _begins_by_barrier(row: SummaryRow) -> bool:
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """Return other differences between the sides, possible causes: `kernel: Linux 6.1 -> Linux 6.2`."""
-    noted, variables = (_unlike(values, baseline, new) for values in (_noted_values, _variable_values))
+    noted, variables = (_find_unlike(values, baseline, new) for values in (_noted_values, _variable_values))
     all_changes = [(LABELS[key], texts) for key, texts in noted.items()]
     all_changes += [(f"variable {name}", texts) for name, texts in variables.items()]
     return [f"{label}: {' -> '.join(texts)}" for label, texts in all_changes if texts[0] != texts[1]]
 
 
-def _unlike(
+def _find_unlike(
     values_of: Callable[[ComparedRun], Values], baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]
 ) -> dict[str, tuple[str, str]]:
     """Return key -> its texts in the baseline and in the new runs, of each value that is not the same in all runs.

@@ -105,7 +105,7 @@ class Observed(NamedTuple):
         return "; ".join([directions_words(self.directions, self.threshold), *self.reasons])
 
 
-def observed(cells: Sequence[ComparedCell], threshold: float) -> Observed | None:
+def sum_up_observed(cells: Sequence[ComparedCell], threshold: float) -> Observed | None:
     """Sum up the cells of too few launches or jobs; None: there are none. `threshold` is a share."""
     found = [cell for cell in cells if cell.observed]
     if not found:
@@ -139,7 +139,7 @@ class Comparison(NamedTuple):
     @property
     def observed(self) -> Observed | None:
         """Return the observation on cells of too few launches or jobs; None: there are none."""
-        return observed(self.cells, self.threshold)
+        return sum_up_observed(self.cells, self.threshold)
 
     @property
     def is_only_observed(self) -> bool:

@@ -248,14 +248,14 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
     """
     lines: dict[int, LimitLine] = {}
     for row in sorted(competing(rows), key=lambda row: row["size_bytes"]):
-        held = with_limit(row, least)
+        held = add_limit(row, least)
         if (limit_s := held.get("limit_s")) and (kind := held.get("limit_by")):
             line = lines.setdefault(row["size_bytes"], LimitLine(row["size_bytes"], limit_s, kind, {}))
             line.shares[row["competitor"]] = shares_text(held)
     return list(lines.values())
 
 
-def with_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
+def add_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
     """Return the row with its lower bound: by measured figures, else by models, if there is one and it has a time."""
     if row.get("limit_s") or least is None or not row["time_s"] or not row["size_bytes"]:
         return row

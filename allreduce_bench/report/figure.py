@@ -37,7 +37,7 @@ CELL = ["ranks", "competitor", "size_bytes"]  # columns that name a cell
 CURVE_POINTS = 200  # of a bound
 NO_BOUND = " No bound is drawn: no model of this run gives the cost of a message or a byte."
 BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 - BEATEN):.0f} % below their bound"
-FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `with_bounds`
+FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `add_bounds`
 PRICES = (  # parameter, symbol
     ("alpha_s", "α"),
     ("beta_s_per_byte", "β"),
@@ -78,7 +78,7 @@ class FigureData:
     @cached_property
     def bounded(self) -> pd.DataFrame:
         """Rows with their bounds."""
-        return with_bounds(self.timed, self.least, self.passed)
+        return add_bounds(self.timed, self.least, self.passed)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
@@ -122,12 +122,12 @@ def bound_curves(
     size_bytes = np.geomspace(smallest, largest, CURVE_POINTS)
     curves = [pd.DataFrame({"ranks": ranks, "size_bytes": size_bytes}) for ranks in least]
     empty = pd.DataFrame(columns=["ranks", "size_bytes"])
-    rows = with_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
+    rows = add_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
     rows = rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
     return rows.assign(passed=rows["ranks"].isin(passed))
 
 
-def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
+def add_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
     """Return `frame` with the lower bound of its times and the upper bound of its bus bandwidths.
 
     At the `passed` numbers of ranks both are in the columns of the fit instead, which are NaN elsewhere.

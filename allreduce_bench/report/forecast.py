@@ -196,7 +196,7 @@ def _fastest_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
 
 def _marks(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return what the marks of the table mean, but for `*` in the column of the fastest."""
-    cells = _all_predicted(forecast, group)
+    cells = _predict_all(forecast, group)
     unsure = any((named(group, cell.ranks, cell.size_bytes) or "").endswith("?") for cell in cells)
     marks = [
         *["name ?: by its prediction, against the winner at the measured ranks"] * unsure,
@@ -207,7 +207,7 @@ def _marks(forecast: Forecast, group: CompetingModels) -> list[str]:
     return ["; ".join(marks)] if marks else []
 
 
-def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
+def _predict_all(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     return [
         group.predict(series, ranks, size_bytes)
         for series in group.models
@@ -218,7 +218,7 @@ def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted
 
 def _doubts(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return why times are missing, or are only lower bounds."""
-    cells = _all_predicted(forecast, group)
+    cells = _predict_all(forecast, group)
     reasons: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell.cannot:
@@ -246,7 +246,7 @@ def _scores(group: CompetingModels) -> list[str]:
 
 def _details(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return all that is known of these numbers beside the table."""
-    cells = _all_predicted(forecast, group)
+    cells = _predict_all(forecast, group)
     prices = "the least fitted alpha and beta" if group.grade else "the given alpha and beta"
     lines = [f"bounds: {NETWORK_BOUND}, at {prices}; --format csv lists them"]
     lines += [*_port_notes(group), *_limit_notes(cells)]

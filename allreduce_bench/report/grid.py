@@ -10,7 +10,7 @@ from ..runs.competitor import Competitor
 from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
-from .verdict_sentence import MARGIN, confidence, either
+from .verdict_sentence import MARGIN, confidence, join_with_or
 
 UNTRIED = (LEFT_OUT, "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
@@ -120,7 +120,7 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
     secondary = LOCAL_LIMIT if limits == {LOCAL} else 0
     wrong = tuple(map(_wrong, lines))
     is_clean = all(field.text == "0" for field in wrong)
-    said = tuple(Field(either(row["ran"].names) if row and is_told_by_library(row) else "") for row in lowest)
+    said = tuple(Field(join_with_or(row["ran"].names) if row and is_told_by_library(row) else "") for row in lowest)
     return [
         Column(("", "best"), best),
         *([Column(("", "ran"), said)] if any(field.text for field in said) else []),

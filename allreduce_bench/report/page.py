@@ -66,7 +66,7 @@ from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
 from .single_algorithm_sentence import contrast_sentences
-from .unbroken import with_algorithms_at_work
+from .unbroken import add_algorithms_at_work
 from .verdict_sentence import crossover_words, settable_sentence, verdict_sentences
 from .winner_table import winner_table
 
@@ -205,8 +205,8 @@ def _section(
     rows = explain_rows(summarise(folder), missing)
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
     native = native_section(plan, rows, identified)
-    frame = with_algorithms_at_work(summary_frame(competing(rows), name), identified)
-    beside = with_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
+    frame = add_algorithms_at_work(summary_frame(competing(rows), name), identified)
+    beside = add_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
     least = lower_bounds(models, frame)

@@ -18,7 +18,7 @@ from . import caveats, how_measured
 from .caveats import limit_findings
 from .grade_sentence import noise_sentence
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
-from .verdict_sentence import change_words, crossover_words, either
+from .verdict_sentence import change_words, crossover_words, join_with_or
 
 MOST_NAMED = 5  # cells in one note
 MOST_WHYS = 2  # reasons for cells that were not measured
@@ -114,7 +114,7 @@ def _doubt_detail(row: SummaryRow) -> str:
     """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
     if row.get("doubt") == INVALID:
         return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
-    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
+    return f" ({join_with_or(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:

@@ -74,10 +74,10 @@ def _stretch_sentence(stretch: Stretch, verdict: Verdict) -> str:
     if len(stretch.leaders) == 1:
         return f"No winner {where}: {stretch.leaders[0]} is nowhere slower{absent}{how_much.replace(':', ',', 1)}."
     relation = "equal" if stretch.is_equal else "not told apart"
-    return f"{either(stretch.leaders)} ({relation}) {where}{absent}{how_much}."
+    return f"{join_with_or(stretch.leaders)} ({relation}) {where}{absent}{how_much}."
 
 
-def either(names: Sequence[str]) -> str:
+def join_with_or(names: Sequence[str]) -> str:
     """Return `ring`, `ring or tree`, `ring, tree or recexch`; of many `a, b, c, d and 2 more`."""
     if len(names) > MOST_NAMED:
         return few(names, MOST_NAMED)
@@ -150,13 +150,15 @@ def _rounded_size(size_bytes: float) -> str:
 def change_words(verdict: Verdict) -> list[str]:
     """Return which algorithm the library ran as native, as far as that was identified."""
     if verdict.native:
-        return [f"{NATIVE} ran {either(verdict.native)}"]
+        return [f"{NATIVE} ran {join_with_or(verdict.native)}"]
     return list(map(_change_words, verdict.changes))
 
 
 def _change_words(change: Change) -> str:
     low, high = format_size(change.low), format_size(change.high)
-    return f"{NATIVE} changes from {either(change.before)} to {either(change.after)} between {low} and {high}"
+    return (
+        f"{NATIVE} changes from {join_with_or(change.before)} to {join_with_or(change.after)} between {low} and {high}"
+    )
 
 
 def settable_sentence(found: Settable | None) -> str:

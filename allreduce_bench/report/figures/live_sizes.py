@@ -11,7 +11,7 @@ from ...runs.competitor import NATIVES
 from ...units import format_bandwidth, format_size, format_time, in_ranks, three_digits
 from ..figure import Style, drawn_name, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
-from ..unbroken import breaks
+from ..unbroken import find_breaks
 from ..verdict_sentence import printed_factor
 
 SIZE = Axis("size of the vector", log=True)
@@ -143,7 +143,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
         [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
         [cell_id(int(row["ranks"]), name, int(row["size_bytes"])) for row in records],
-        breaks(line),
+        find_breaks(line),
     )
 
 

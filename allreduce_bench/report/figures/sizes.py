@@ -36,7 +36,7 @@ from ..figure import (
     styles,
 )
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
-from ..unbroken import is_broken, unbroken
+from ..unbroken import is_broken, split_at_breaks
 from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
 
 FLOORS: dict[str, Style] = {  # column -> how it is drawn
@@ -242,7 +242,7 @@ def size_panels(
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
         for name, line in group.groupby("competitor", sort=False):
             beside = {"alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else {}
-            for part in unbroken(line.sort_values("size_bytes")):
+            for part in split_at_breaks(line.sort_values("size_bytes")):
                 draw(axes, part, {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(panel_title(group), fontsize=10)
