@@ -53,7 +53,7 @@ def describe_method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[d
         ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
-        ("vectors", _placement_text(plan)),
+        *([("vectors", _placement_text(plan))] if plan.placement != UNKNOWN_PLACEMENT else []),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         *([("order of ranks", order_sentence(plan))] if plan.order else []),
         *([("lateness of ranks", _lateness_text(plan))] if plan.arrival or plan.compute_s else []),
@@ -96,13 +96,9 @@ def _common_clock_text(attempts: Sequence[dict]) -> str:
 def _end_rule_text(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """Describe when the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
-        rule = f"after {plan.iters} calls per launch"
-    else:
-        precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
-        rule = (
-            f"when the 95 % interval of the median lies within {precision} of it, or after {most} or "
-            f"{MAX_REPETITIONS} calls"
-        )
+        return f"after {plan.iters} calls per launch"
+    precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
+    rule = f"when the 95 % interval of the median lies within {precision} of it, or after {most} or {MAX_REPETITIONS} calls"
     counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
     ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
     return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
@@ -145,7 +141,6 @@ def _placement_text(plan: Plan) -> str:
     text_of = {
         PAGE: f"at pages, inputs, outputs and scratch {STAGGER} bytes apart",
         NUMPY: "where numpy puts them",
-        UNKNOWN_PLACEMENT: "unknown: the run or the log does not say",
     }
     return text_of.get(plan.placement) or f"an output begins {plan.placement} bytes behind its input, modulo a page"
 
@@ -193,21 +188,21 @@ def _lateness_text(plan: Plan) -> str:
 
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """Describe the checks, and the probability of detecting ranks that are missing, doubled or mixed up."""
+    """Describe the checks; where ranks that are missing, doubled or mixed up may not be detected, how probably."""
     wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
-    found = f"{counted(len(wrong), 'cell')}, {counted(sum(int(str(count)) for count in wrong), 'wrong element')}"
+    found = f"{counted(len(wrong), 'cell')}: {counted(sum(wrong), 'wrong element')}"
     checks = sum(row.get("checks") or 0 for row in rows)
     if not checks:
         return f"exact vectors before and after the timed calls of {found}"
     counts = [size_bytes // plan.itemsize for size_bytes in plan.sizes if size_bytes]
     sizes = set(map(plan.group_size, plan.ranks))
     least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
-    seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
-    return (
-        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; one or "
-        f"two ranks that are missing, doubled or mixed up are detected {seen}; each call in between has its number in "
-        "one element of each rank's part of the input, and its result was looked at there"
+    text = (
+        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; of each "
+        "timed call one element of each rank's part"
     )
+    doubt = f"; a missing, doubled or mixed-up rank is detected with a probability of at least {least:.0%}"
+    return text if least == 1 else text + doubt
 
 
 def _bits_text(plan: Plan) -> str:
