@@ -97,8 +97,8 @@ def _end_rule_text(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """Describe when the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
         return f"after {plan.iters} calls per launch"
-    precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
-    rule = f"when the 95 % interval of the median lies within {precision} of it, or after {most} or {MAX_REPETITIONS} calls"
+    precision, most = f"{100 * plan.precision:.3g} %", f"{format_time(plan.cell_time_s)} or {MAX_REPETITIONS} calls"
+    rule = f"when the 95 % interval of the median lies within {precision} of it, or after {most}"
     counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
     ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
     return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
@@ -189,7 +189,7 @@ def _lateness_text(plan: Plan) -> str:
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     """Describe the checks; where ranks that are missing, doubled or mixed up may not be detected, how probably."""
-    wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
+    wrong = [number for row in rows if (number := row.get("wrong")) is not None]
     found = f"{counted(len(wrong), 'cell')}: {counted(sum(wrong), 'wrong element')}"
     checks = sum(row.get("checks") or 0 for row in rows)
     if not checks:
