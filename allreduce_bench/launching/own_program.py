@@ -16,6 +16,7 @@ from ..runs.start import Start, without_domain
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
+from .leftovers import note_launcher, remove_leftovers
 from .supervisor import Supervisor, is_stopped, names_of_this_node
 from .tied_process import (
     ENDING_S,
@@ -125,9 +126,11 @@ class WatchedProgram:
         adopt_orphans()
         try:
             with interrupts_put_off():
+                remove_leftovers()
                 process = subprocess.Popen(
                     self._command, env={**os.environ, **variables}, preexec_fn=end_with_parent, stderr=subprocess.PIPE
                 )
+                note_launcher(process.pid)
                 forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
                 forwarding.start()
                 threading.Thread(target=self._await_end, args=(process,), daemon=True).start()

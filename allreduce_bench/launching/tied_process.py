@@ -9,13 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..watching.lifeline import end_with_parent
+from .leftovers import note_launcher, remove_leftovers
 
 ENDING_S = 5.0  # seconds for a launcher to end all ranks after SIGTERM, or after a rank's bad end
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,7 +26,8 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int =
 
     Without stdin, because mpirun would consume input meant for others.
     """
-    return subprocess.Popen(
+    remove_leftovers()
+    process = subprocess.Popen(
         command,
         env=environ,
         preexec_fn=end_with_parent,
@@ -36,6 +37,8 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int =
         text=True,
         errors="replace",
     )
+    note_launcher(process.pid)
+    return process
 
 
 def end_process(process: subprocess.Popen) -> None:
@@ -46,7 +49,7 @@ def end_process(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        shutil.rmtree(Path(tempfile.gettempdir(), f"ompi.{process.pid}"), ignore_errors=True)  # mpirun's, of Open MPI
+        remove_leftovers()
 
 
 def orphans(but: int = 0) -> list[int]:

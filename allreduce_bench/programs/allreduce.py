@@ -13,7 +13,7 @@ from weakref import WeakSet
 from mpi4py import MPI
 
 from .candidates import AUTO, words_of
-from .prepared import PreparedAllreduces, kind_of, usable
+from .prepared import Call, PreparedAllreduces, kind_of, ndarray, usable
 from .surviving import Surviving, checked
 
 # State
@@ -21,6 +21,7 @@ _kept: "WeakSet[PreparedAllreduces | Surviving]" = WeakSet()  # of all communica
 _recent: list[Any] = [(None, None, None)]  # of the last call: communicator, arguments, prepared
 _keyval: list[int] = []  # of the attribute of communicators; empty until created
 
+IN_PLACE = MPI.IN_PLACE  # a module global is found sooner
 OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # methods that copy the class
 
 
@@ -131,6 +132,8 @@ def wrap(
 ) -> Any:
     """Return `comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
 
+    Calls in place (MPI.IN_PLACE, None) are mpi4py's, as are types and operations that this package does not have.
+
     It shares the handle of `comm`: messages, attributes and ranks are the same, and freeing one frees the other.
     Communicators derived from it by `Dup`, `Split` and the like are plain.
 
@@ -140,6 +143,10 @@ def wrap(
     prepared = kept_for(comm, algorithm, executor, choice, check, on_failure)
     wrapped = _class_for(kind_of(comm))(comm)
     wrapped.plain, wrapped.prepared = prepared.around, prepared
+    if isinstance(prepared, PreparedAllreduces):
+        wrapped.quick, wrapped.call, wrapped.in_place = prepared.quick, prepared.call, prepared.pass_on
+    else:
+        wrapped.quick, wrapped.call, wrapped.in_place = {}, prepared, prepared
     return wrapped
 
 
@@ -148,10 +155,24 @@ class Wrapped(MPI.Intracomm):
 
     plain: MPI.Comm  # of mpi4py, with the same handle
     prepared: PreparedAllreduces | Surviving
+    quick: dict[tuple, Call]  # of `prepared`
+    call: Call
+    in_place: Call
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
-        """Call PreparedAllreduces. Raises as it, and ValueError where the communicator was freed."""
-        self.prepared(sendbuf, recvbuf, op)
+        """Reduce plain arrays by this package; in place, and other types and operations, by mpi4py.
+
+        Raises as PreparedAllreduces, and ValueError where the communicator was freed.
+        """
+        if type(sendbuf) is ndarray is type(recvbuf):
+            quick = self.quick.get((recvbuf.size, recvbuf.dtype, id(op)))
+            if quick is not None:
+                quick(sendbuf, recvbuf, op)
+                return
+        elif (sendbuf is IN_PLACE or sendbuf is None) and not isinstance(op, str):  # mpi4py has no 'avg'
+            self.in_place(sendbuf, recvbuf, op)
+            return
+        self.call(sendbuf, recvbuf, op)
 
     def __reduce__(self) -> Any:
         """Pickle as a plain communicator, if mpi4py pickles it."""

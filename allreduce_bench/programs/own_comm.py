@@ -1,46 +1,23 @@
-"""The private communicator beside each of the program's, and the cost of messages on it.
+"""The private communicator beside each of the program's.
 
 There is one for each of the program's, however many ways there are to call it. A library has some thousand
 communicators, and each takes memory: it is made when the first all-reduce is prepared; native needs none. It is freed
 with the program's, or with its last user.
-
-Over slow links one call of an unsuitable algorithm costs more than all later gains. So where ranks lie on several
-nodes, the first long call goes by a model: alpha for each message, beta for each byte, from a few exchanges.
 """
 
-import time
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 from mpi4py import MPI
 
 from ..measuring.context import nodes_of
-from ..schedule.algorithm import Cost
 from .bound import Site
-
-# Thresholds of links
-LONG_NBYTES = 256 * 1024  # for shorter vectors a wrong guess costs less than the exchanges
-PROBE_NBYTES = 64 * 1024
-PROBE_TAG = 1
-SLOW_LINK_S_PER_BYTE = 1e-9  # less than 1 GB/s: messages over it are cut into short segments
 
 # Keys of attributes of communicators; empty until created
 _comm_keyval: list[int] = []  # the private communicator
 _watch_keyval: list[int] = []  # the objects that `watch` it
-
-
-class Links(NamedTuple):
-    """Cost of a message on the slowest link, the same on all ranks."""
-
-    alpha_s: float
-    s_per_byte: float
-
-    @property
-    def are_slow(self) -> bool:
-        """Whether bandwidth dominates the time."""
-        return self.s_per_byte > SLOW_LINK_S_PER_BYTE
 
 
 class OwnComm:
@@ -131,23 +108,3 @@ def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
 def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
     """Free the private one when the program's is being freed, on all ranks; a no-op after MPI_Finalize."""
     kept.free()
-
-
-def measured_links(comm: MPI.Comm) -> Links:
-    """Measure exchanges of all ranks of `comm` around a ring: 8 bytes, then PROBE_NBYTES."""
-    rank, size = comm.rank, comm.size
-    times = np.empty(3)
-    for number, size_bytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
-        sent, received = np.zeros(size_bytes, np.uint8), np.empty(size_bytes, np.uint8)
-        comm.Barrier()
-        begun = time.perf_counter()
-        comm.Sendrecv(sent, (rank + 1) % size, PROBE_TAG, received, (rank - 1) % size, PROBE_TAG)
-        times[number] = time.perf_counter() - begun
-    comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
-    _, alpha_s, long_s = times.tolist()
-    return Links(alpha_s, max(0.0, long_s - alpha_s) / PROBE_NBYTES)
-
-
-def price_s(cost: Cost, itemsize: int, links: Links) -> float:
-    """Predict seconds by the declared cost of an algorithm: its messages one after the other."""
-    return cost.messages * links.alpha_s + cost.elements * itemsize * links.s_per_byte

@@ -1,13 +1,10 @@
-"""The state of one communicator: for each shape the bound candidate, its choice, and the budget of trials."""
+"""The state of one communicator: for each shape the bound candidate and its choice; for each size class its trial."""
 
 import socket
 import sys
-from collections import OrderedDict
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-from weakref import ref
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -15,7 +12,7 @@ from mpi4py import MPI
 from ..algorithms import builtin_of
 from ..executing import native_datatype
 from ..runs.competitor import COMPILED, NATIVE
-from ..runs.dtypes import DTYPES, is_float, teach_numpy
+from ..runs.dtypes import is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from .agreement import (
     PATIENCE_S,
@@ -27,34 +24,24 @@ from .agreement import (
     refuse_together,
 )
 from .bound import Bound, Native, Site, Workspace, refuse_without_compiler
-from .buffers import operation_of, pass_on, vectors_of
-from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
+from .buffers import NAME_OF_ID, Vectors, operation_of, pass_on, vectors_of
+from .candidates import AUTO, Candidate, algorithms_of, candidates, checked_executors, words_of
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, ChoiceFile, Chosen, OwnFile, own_files, write_choices
-from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured_links, own_comm, price_s, watch
-from .settling import SHARE, Budget, Octave, Settling
+from .own_comm import OwnComm, leave, own_comm, watch
+from .settling import SHARE, Preparing, Settling, SizeClass
 
 # Errors
 FREED = "Allreduce: the communicator was freed"
 NO_COMM = "this MPI has no communicator left to prepare anything on"
 
-# Limits of the cache of shapes, and the time to load the compiler
-MOST_SHAPES = 1024  # shapes known; beyond, the least recently used is forgotten
+# Limits of the cache of shapes
+MOST_SHAPES = 1024  # shapes known; beyond, the one known for longest is forgotten
 MOST_STEPS = 16384  # of one rank, over all prepared shapes: a step takes about 300 bytes
-COMPILER_S = 1.0  # to load numba and its cached code
 
-IN_PLACE = MPI.IN_PLACE  # a module global is found sooner
+QUICK = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))  # those that mpi4py takes as arrays
+ndarray = np.ndarray  # a module global is found sooner
 
-
-class _Call(NamedTuple):
-    """The last call: one with the same arrays skips the checks. It keeps none of them alive."""
-
-    sent: "ref[np.ndarray]"  # in place: recvbuf
-    recvbuf: "ref[np.ndarray]"
-    in_place: bool
-    op: Any
-    settling: Settling
-    shape: tuple[int, ...]  # copied, as is dtype: numpy can change an array in place
-    dtype: np.dtype
+Call = Callable[[Any, Any, Any], object]  # sendbuf, recvbuf, op
 
 
 def usable(comm: Any) -> MPI.Comm:
@@ -107,36 +94,32 @@ class PreparedAllreduces:
         """Check the arguments; `choice` names the source of choices: saved ones, a machine file, the folder of a run.
 
         `check` compares lengths, types and operations of all ranks at every call. `trial_share` is the share of the
-        time of all-reduces that trials may cost; `math.inf`: each shape is tried from its first call on, whatever that
-        costs. Raises ValueError.
+        time of the calls of a size class that preparing its candidates may cost; `math.inf`: it is tried from its first
+        call on, whatever that costs. Raises ValueError.
         """
         end_with_errors()
         around = usable(MPI.COMM_WORLD if comm is None else comm)
         self.check, self.around, self._patience_s = check, around, patience_s
-        self.budget = Budget(trial_share)
-        self._words, self._wanted = words_of(algorithm), executor
+        self.share, self.preparing = trial_share, Preparing()
+        self._words = words_of(algorithm)
         refuse_different_arguments(around, _arguments(self._words, executor, choice, check))
         self._algorithms: dict[str, Algorithm] | None = None  # None: not loaded yet
         self._own_files: dict[str, OwnFile] = {}
         if self._words != [AUTO]:
             self._algorithms = self._found(self._words)
-        self.executors = PYTHON if executor == AUTO else executors_here(around, executor)
+        self.executors = checked_executors(executor)
         self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
         if choice is not None:
             self._say(f"takes its algorithms from {choice}")
         self._from_file: dict[Shape, Chosen] = {}
         self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not created yet
-        self._links: Links | None = None
         self._workspace = Workspace()
         self._compiled: set[str] = set()  # types
-        self._is_spread = len(self._nodes_by_name.nodes) > 1
         self._natives: dict[tuple[str, str], Native] = {}  # by type and operation
-        self._octaves: dict[tuple, Octave] = {}
-        self._last: _Call | None = None
-        self._known: OrderedDict[tuple, Settling] = (
-            OrderedDict()
-        )  # by length, numpy's type and operation; last used last
+        self._classes: dict[tuple, SizeClass] = {}
+        self._known: dict[tuple, Settling] = {}  # by length, numpy's type and operation
+        self.quick: dict[tuple, Call] = {}  # by length, numpy's type and MPI's operation: calls by the library itself
         self._is_open = True
         watch(around, self)
         self._pending: tuple[object, ...] = ()  # memory that MPI may still write to after a comparison that never ended
@@ -148,30 +131,44 @@ class PreparedAllreduces:
         unfit buffers, operation or communicator; ValueError on all ranks if their shapes differ; NotTogether if a shape
         is prepared and not all ranks come.
         """
-        last, in_place = self._last, sendbuf is IN_PLACE or sendbuf is None
-        if last is not None and op is last.op and self.around:
-            recv, sent = last.recvbuf(), last.sent()  # None: garbage-collected
-            if recv is recvbuf and recv is not None and sent is (recv if in_place else sendbuf) and sent is not None:
-                is_as_before = recv.shape == last.shape == sent.shape and recv.dtype is last.dtype is sent.dtype
-                if is_as_before and in_place is last.in_place and recv.flags.writeable:
-                    last.settling.call(sent, recv)
-                    return
+        if type(sendbuf) is ndarray is type(recvbuf):
+            quick = self.quick.get((recvbuf.size, recvbuf.dtype, id(op)))
+            if quick is not None:
+                quick(sendbuf, recvbuf, op)
+                return
+        self.call(sendbuf, recvbuf, op)
+
+    def call(self, sendbuf: Any, recvbuf: Any, op: Any) -> None:
+        """Do the same, looking at all arguments."""
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
         if vectors is None or operation is None:
-            self._refuse_freed()
-            pass_on(self.around, sendbuf, recvbuf, op, vectors)
+            self.pass_on(sendbuf, recvbuf, op, vectors)
             return
         send, recv = vectors
         key = recv.size, recv.dtype, operation
         settling = self._known.get(key)
         if settling is None or self.check or not self.around:
             settling = self._checked(key)
-        self._known.move_to_end(key)
-        if recv is recvbuf and send is (recvbuf if in_place else sendbuf) and not self.check:
-            self._last = _Call(ref(send), ref(recv), in_place, op, settling, recv.shape, recv.dtype)
-        else:
-            self._last = None
+        if not settling.is_native:  # last used last, alike on all ranks however each names its buffers
+            self._known[key] = self._known.pop(key)
         settling.call(send, recv)
+        if type(sendbuf) is ndarray is type(recvbuf) and recv.dtype in QUICK and id(op) in NAME_OF_ID:
+            self._remember((recv.size, recv.dtype, id(op)), settling)
+
+    def pass_on(self, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None = None) -> None:
+        """Leave a call to mpi4py. Raises ValueError where the communicator was freed."""
+        self._refuse_freed()
+        pass_on(self.around, sendbuf, recvbuf, op, vectors)
+
+    def _remember(self, key: tuple, settling: Settling) -> None:
+        """Make the next calls of a shape quick, while they are the library's own."""
+        native = self.around.Allreduce
+        if self.check or not settling.candidate.is_native:
+            self.quick.pop(key, None)
+        elif settling.settled:
+            self.quick[key] = native
+        elif key not in self.quick:
+            self.quick[key] = _while_untimed(settling, native, self.call)
 
     def _checked(self, key: tuple[int, np.dtype, str]) -> Settling:
         """Return the state of a shape, created if new; with `check`, compare the shape over all ranks first.
@@ -184,7 +181,7 @@ class PreparedAllreduces:
             self.meets(shape)
         if key not in self._known:
             if len(self._known) == MOST_SHAPES:
-                self._known.popitem(last=False)[1].close()
+                self._forget(next(iter(self._known)))
             self._known[key] = self._new(shape)
         return self._known[key]
 
@@ -260,8 +257,8 @@ class PreparedAllreduces:
         """Free what this rank alone holds, without the others: requests, types, buffers."""
         self._is_open = False
         self._workspace.clear()
-        self._last = None
         self._known.clear()
+        self.quick.clear()
 
     def private_comm(self) -> "MPI.Comm | None":
         """Return the private communicator beside the program's; None: none was made."""
@@ -282,28 +279,17 @@ class PreparedAllreduces:
         else:  # the other ranks may be elsewhere
             self.let_go()
 
-    def octave_of(self, shape: Shape) -> Octave:
-        """Return the state shared by the lengths of the octave of `shape`."""
-        return self._octaves.setdefault((shape.size_bytes.bit_length(), shape.dtype, shape.op), Octave())
+    def size_class_of(self, shape: Shape) -> SizeClass:
+        """Return what the lengths of the size class of `shape` share."""
+        return self._classes.setdefault((shape.size_bytes.bit_length(), shape.dtype, shape.op), SizeClass())
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Return the candidates worth a trial, on all ranks; the most promising first, if links were measured."""
+        """Return the candidates worth a trial, on all ranks."""
         if self._algorithms is None:
             self._algorithms = self._found(self._words)
-        if self.budget.is_endless:
-            self.load_compiler()
-        topology, executors = self._site().topology, self.executors
-        if reason := self._why_not_compiled(executors, shape.dtype):
-            if len(executors) == 1:
-                raise ValueError(f"Allreduce: {reason}")
-            executors = PYTHON
-        if not self._goes_by_model(shape):
-            return candidates(self._words, self._algorithms.values(), executors, shape, topology)
-        if self._links is None:
-            self._links = measured_links(self._site().comm)
-        slow = self._links.are_slow
-        found = candidates(self._words, self._algorithms.values(), executors, shape, topology, slow)
-        return self._by_price(found, shape, self._links)
+        if reason := self._why_not_compiled(self.executors, shape.dtype):
+            raise ValueError(f"Allreduce: {reason}")
+        return candidates(self._words, self._algorithms.values(), self.executors, shape, self._site().topology)
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> "Bound | Native":
         """Return a candidate ready to run, on all ranks. Raises AlgorithmError, ValueError."""
@@ -315,15 +301,6 @@ class PreparedAllreduces:
         algorithm = self._algorithm(candidate)
         return Bound(self._site(), self._workspace, candidate, algorithm, shape, needs_bits)
 
-    def load_compiler(self) -> None:
-        """Try compiled executors from now on, if the program left the choice and the budget allows it."""
-        if self._wanted == AUTO and self.executors == PYTHON and self.budget.allows(COMPILER_S):
-            self.executors = executors_here(self.around, AUTO)
-            if self.executors == PYTHON:
-                self._wanted = ""  # there is none
-            elif not self.budget.is_endless:
-                self.budget.spend(COMPILER_S)
-
     def _why_not_compiled(self, executors: Sequence[str], dtype: str) -> str | None:
         """Compile once for each type, if an executor needs it; return why that fails, else None."""
         if dtype in self._compiled or {*COMPILED}.isdisjoint(executors):
@@ -332,25 +309,6 @@ class PreparedAllreduces:
             self._compiled.add(dtype)
         return reason
 
-    def _goes_by_model(self, shape: Shape) -> bool:
-        """Return whether a wrong guess at the first call could cost more than measuring the links."""
-        return self._is_spread and shape.size_bytes >= LONG_NBYTES and self._words == [AUTO]
-
-    def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
-        """Sort by the predicted time, pipelined before whole messages;
-        native, which the model does not cover, second.
-        """
-
-        def price(one: Candidate) -> float:
-            if one.is_native:
-                return inf
-            algorithm, segment = self._algorithm(one), one.segment or 1
-            return price_s(algorithm.cost(size, topology, shape.count, segment), DTYPES[shape.dtype], links)
-
-        size, topology = self.around.size, self._site().topology
-        ordered = sorted(found, key=lambda one: (price(one), one.window is None))
-        return [*ordered[:1], *ordered[-1:], *ordered[1:-1]]
-
     def _new(self, shape: Shape) -> Settling:
         """Return the initial state of a shape. Raises ValueError if nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
@@ -358,11 +316,8 @@ class PreparedAllreduces:
         teach_numpy(shape.dtype)
         has_native = native_datatype(shape.dtype) is not None
         takes_native = has_native and (AUTO in self._words or NATIVE in self._words) and self._choice_file is None
-        if takes_native and not self.budget.is_endless:
-            settling = Settling(self, shape, self._native(shape), self.around.size == 1 or self._words == [NATIVE])
-            if self._goes_by_model(shape) and self.meets(shape):
-                settling.begin_trial(self.candidates_of(shape), True)
-            return settling
+        if takes_native:
+            return Settling(self, shape, self._native(shape), self.around.size == 1 or self._words == [NATIVE])
         if not self.meets(shape):
             if not has_native:
                 raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
@@ -378,10 +333,7 @@ class PreparedAllreduces:
                 refusals.append(str(refusal))
                 found = found[1:]
                 continue
-            settling = Settling(self, shape, first, len(found) == 1)
-            if self.budget.is_endless and len(found) > 1:
-                settling.begin_trial(found, shape.size_bytes >= LONG_NBYTES)
-            return settling
+            return Settling(self, shape, first, len(found) == 1)
         by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1] if refusals else self._why_none_fits()}{by_whom}")
 
@@ -399,15 +351,18 @@ class PreparedAllreduces:
         return self._natives[key]
 
     def _make_room(self) -> None:
-        """Forget the least recently used shapes while too many steps are prepared."""
+        """Forget the shapes known for longest while too many steps are prepared."""
         steps = sum(one.steps for one in self._known.values())
         for key in list(self._known)[:-1]:
             if steps <= MOST_STEPS:
                 break
             if self._known[key].steps:
                 steps -= self._known[key].steps
-                self._known.pop(key).close()
-                self._last = None
+                self._forget(key)
+
+    def _forget(self, key: tuple) -> None:
+        self._known.pop(key).close()
+        self.quick.clear()  # else a rank that names its buffers as lists would count otherwise
 
     def _own_comm(self) -> OwnComm:
         if self._own is None:
@@ -452,3 +407,16 @@ class PreparedAllreduces:
     def _say(self, words: str) -> None:
         if self.around.rank == 0:
             print(f"Allreduce {words}", file=sys.stderr, flush=True)
+
+
+def _while_untimed(settling: Settling, native: Call, call: Call) -> Call:
+    """Return a call by the library itself, but for those that are timed, or on trial."""
+
+    def quick(sendbuf: Any, recvbuf: Any, op: Any) -> None:
+        if settling.untimed:
+            settling.untimed -= 1
+            native(sendbuf, recvbuf, op)
+        else:
+            call(sendbuf, recvbuf, op)
+
+    return quick

@@ -1,4 +1,4 @@
-"""What a loss cost, as tables and sentences, as CSV, and as JSON."""
+"""What a loss cost, as a table and sentences, as CSV, and as JSON."""
 
 import csv
 import io
@@ -12,11 +12,12 @@ from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_long_time, format_size, format_time, in_ranks
 from . import BY_RESTART, BY_ULFM
-from .ways import RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, Outcome, Settings
+from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
 
 SCHEMA = "urn:allreduce-bench:survive:1"
 PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
 NONE = "-"
+RIGHT = {RECOVERED: "yes", RESTARTED: "yes", WRONG: "no", FAILED: "no result", UNAVAILABLE: NONE}  # by the state
 
 One = TypeVar("One")  # an Outcome, or what was read of one
 Group = tuple[str, int, str, str]
@@ -26,16 +27,13 @@ group_of = attrgetter("algorithm", "size_bytes", "way", "state")
 def result_lines(
     settings: Settings, outcomes: Sequence[Outcome], screen: Screen = UNBOUNDED
 ) -> tuple[list[str], list[str]]:
-    """Return the lines of the tables, and sentences below them."""
+    """Return the lines of the table, and sentences below it."""
     lost = ", ".join(one.words for one in settings.failures)
     lines = [f"{settings.launcher.library}, {in_ranks([settings.ranks])}; lost: {lost}"]
     if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
         lines.append(f"detector of ULFM: {words}; what is not noticed within {settings.notice_s:g} s is started again")
-    groups = grouped(outcomes)
-    lines += ["", "from the loss to the first right result of those left, ms", *fitted(_phase_columns(groups), screen)]
-    if any(one.call_s for one in outcomes):
-        lines += ["", "time of a call, before and after", *fitted(_call_columns(settings, groups), screen)]
+    lines += ["", *fitted(_columns(settings, grouped(outcomes)), screen)]
     return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
 
 
@@ -63,50 +61,24 @@ def reasons_of(outcomes: Iterable[Any]) -> list[str]:
     return [*reasons]
 
 
-def _phase_columns(groups: Mapping[Group, list[Outcome]]):
-    rows = [["algorithm", "size", "way", *PHASES, "total", "steps lost", "ended"]]
+def _columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
+    rows = [["algorithm", "size", "way", "noticed", "total", "before", "after", "right"]]
     for (algorithm, size_bytes, way, state), of in groups.items():
-        phases = [middle(one.phases.get(phase) for one in of) for phase in PHASES]
-        totals = [one.total_s for one in of if one.total_s is not None]
-        steps = middle(one.steps_lost for one in of)
-        ended = state if len(of) == 1 else f"{state} {len(of)} x"
+        left = next((one.left for one in of if one.left), None)
+        before = middle(_median_s(one.call_s, settings.ranks) for one in of)
+        after = middle(_median_s(one.call_s, left) for one in of)
         rows.append(
             [
                 algorithm,
                 format_size(size_bytes),
-                way,
-                *("" if time_s is None else _ms(time_s) for time_s in phases),
-                _spread_ms(totals),
-                format_known(steps, "g"),
-                ended,
-            ]
-        )
-    used = [number for number in range(len(rows[0])) if number < 3 or any(row[number] for row in rows[1:])]
-    return columns_of([[row[number] for number in used] for row in rows], left=(0, 2, len(used) - 1))
-
-
-def _call_columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
-    rows = [["algorithm", "size", "way", "ranks", "before", "after", "after/before", "predicted", "with agreement"]]
-    for (algorithm, size_bytes, way, _), of in groups.items():
-        if not (measured := [one for one in of if one.call_s]):
-            continue
-        left = next((one.left for one in measured if one.left), None)
-        before = middle(_median_s(one.call_s, settings.ranks) for one in measured)
-        after = middle(_median_s(one.call_s, left) for one in measured)
-        guarded = middle(_median_s(one.guarded_s, settings.ranks) for one in measured)
-        rows.append(
-            [
-                algorithm,
-                format_size(size_bytes),
-                way,
-                f"{settings.ranks} -> {left}" if left else str(settings.ranks),
+                f"{way}, {RESTART}" if (way, state) == (ULFM, RESTARTED) else way,
+                _spread(one.phases.get("notice") for one in of),
+                _spread(one.total_s for one in of),
                 *(NONE if time_s is None else format_time(time_s) for time_s in (before, after)),
-                format_known(middle(one.ratio for one in measured), ".2f"),
-                format_known(middle(one.predicted_ratio for one in measured), ".2f"),
-                NONE if guarded is None else format_time(guarded),
+                RIGHT[state] if len(of) == 1 else f"{RIGHT[state]} {len(of)} x",
             ]
         )
-    return columns_of(rows, left=(0, 2), left_out=(8,))
+    return columns_of(rows, left=(0, 2, 7))
 
 
 def _median_s(times_s: Mapping[int, list[float]], ranks: int | None) -> float | None:
@@ -120,16 +92,12 @@ def format_known(value: float | None, form: str) -> str:
     return NONE if value is None else format(value, form)
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:.0f}"
-
-
-def _spread_ms(values: Sequence[float]) -> str:
-    """Format the median with the least and largest of several, in ms."""
-    if not values:
+def _spread(times_s: Iterable[float | None]) -> str:
+    """Format the median with the least and largest of several times."""
+    if not (known := [time_s for time_s in times_s if time_s is not None]):
         return NONE
-    spread = f" ({_ms(min(values))}-{_ms(max(values))})" if len(values) > 1 else ""
-    return _ms(median(values)) + spread
+    spread = f" ({format_time(min(known))}-{format_time(max(known))})" if len(known) > 1 else ""
+    return format_time(median(known)) + spread
 
 
 def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:

@@ -22,6 +22,7 @@ from ..identifying.launch import LEVEL
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.layout import ranks_on_same_cores
+from ..launching.leftovers import mark_process, remove_ended
 from ..launching.patience import Rank
 from ..launching.supervisor import Supervisor
 from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off
@@ -30,11 +31,12 @@ from ..machine import OPEN_MPI
 from ..measuring.startup import thread_level
 from ..runs.start import Start, slots_of
 from ..watching.lifeline import LAB_VARIABLE
-from . import BY_RESTART, BY_ULFM, LINK, ON_HOSTS, Failure, Request
+from . import BY_RESTART, BY_ULFM, HOST, LINK, ON_HOSTS, Failure, Request
 from .checkpoint import CheckpointError, newest
 
 PROGRAM = "allreduce_bench.survive.rank"  # a module
 ULFM, RESTART = "ulfm", "restart"
+FOLDER = "survive-"  # begin of the name of a folder for checkpoints
 BEATS = 10  # heartbeats within the time after which the detector suspects a rank
 TOGETHER_S = 1.0  # between the losses of one call
 ENDED_S = 1.0  # for a launcher whose ranks have finished
@@ -134,7 +136,7 @@ class Launch:
             local=self.local,
             on_message=self._take_message,
             on_trouble=lambda trouble: self._put("trouble", {"reason": trouble.reason}),
-            on_death=lambda rank: self._put("died", {"rank": rank.rank}),
+            on_death=lambda rank: self._put("died", {"rank": rank.rank, "host": rank.host}),
             start_s=settings.timeout_s,
             only_answers=True,
         )
@@ -199,10 +201,23 @@ class Launch:
     def why(self) -> str:
         """Return in words why a launch does not go on."""
         status = self.watched.process.poll()
-        reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
+        reasons = [event.facts["reason"] for event in self.of("refused", "crashed")]
+        killed = [f"rank {rank} on {host} was killed, and not by survive" for rank, host in self.killed_by_others()]
+        trouble = [event.facts["reason"] for event in self.of("trouble")]
         said = [self.watched.first_words] if self.watched.first_words else []
-        ended = how_it_ended(status) if status is not None else "no progress in time"
-        return " ".join([*reasons, *said, ended][0].split())
+        ended = f"the launcher {how_it_ended(status)}" if status is not None else "no progress in time"
+        return " ".join([*reasons, *killed, *trouble, *said, ended][0].split())
+
+    def killed_by_others(self) -> list[tuple[int, str]]:
+        """Return ranks and hosts of those that died and were not to be lost, first the one that died first.
+
+        None where all have died after a loss: then the launcher ended them.
+        """
+        of_hosts = {event.facts["rank"] for event in self.of("failing") if event.facts["what"] == HOST}
+        hosts = {rank.host for rank in self.known if rank.rank in of_hosts}
+        died = [(event.facts["rank"], event.facts["host"]) for event in self.of("died")]
+        others = [(rank, host) for rank, host in died if rank not in self.lost and host not in hosts]
+        return [] if self.lost and len(others) >= self.ranks - len(self.lost) else others
 
     def _kill(self, ranks: set[int]) -> None:
         """Kill ranks of this machine, which the launcher may not reach."""
@@ -243,7 +258,10 @@ def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Ou
         return outcome
     with contextlib.ExitStack() as stack:
         folder = settings.folder or _folder_for_all(settings)
-        own = tempfile.TemporaryDirectory(prefix="survive-", dir=folder, ignore_cleanup_errors=True)
+        remove_ended(folder or Path(tempfile.gettempdir()), FOLDER)
+        own = tempfile.TemporaryDirectory(
+            prefix=f"{FOLDER}{mark_process(os.getpid())}-", dir=folder, ignore_cleanup_errors=True
+        )
         kept = Path(stack.enter_context(own)).absolute()
         request = Request(
             algorithm=algorithm,

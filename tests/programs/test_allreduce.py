@@ -19,7 +19,7 @@ def test_results_are_exact(python, on_ranks, ranks):
 
 @every_mpi
 @pytest.mark.parametrize("ranks", RANKS[1:] if FULL else [3, 4])  # one rank has nothing to choose
-def test_all_ranks_settle_on_the_fastest_and_leave_it_when_it_is_no_longer(python, on_ranks, ranks):
+def test_all_ranks_settle_on_the_fastest_for_good(python, on_ranks, ranks):
     in_turn(RANKS.index(ranks), python)
     on_ranks(ranks, "called_allreduce.choosing")
 

@@ -106,7 +106,7 @@ def repeated(number: int) -> dict:
             before = peak_nbytes()
             found = {"times_s": in_blocks(ways, calls), "more_nbytes": most(peak_nbytes() - before)}
             names = [choice.candidate.name for choice in auto.choices()]
-            return found | {"settled": names, "spent_s": auto.budget.spent_s}
+            return found | {"settled": names}
 
 
 def first(number: int) -> dict:

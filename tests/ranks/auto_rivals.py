@@ -1,10 +1,9 @@
 """Holds `auto` against each of its candidates, called the same way, one after the other in rounds. Run it with
 
-    mpirun -n 4 python auto_rivals.py SIZES ROUNDS CALLS [FILE]
+    mpirun -n 4 python auto_rivals.py SIZES ROUNDS CALLS
 
 SIZES are bytes, comma-separated. Rank 0 prints one line of JSON for each size: the calls until it settled, what it
-settled on, and the median times of `auto` and of its candidates, seconds. With FILE it goes on after that: it writes
-`change` into FILE, waits until somebody empties it, and calls on as many times as are stated; then it prints the same.
+settled on, and the median times of `auto` and of its candidates, seconds.
 """
 
 import json
@@ -13,7 +12,6 @@ import sys
 import time
 from contextlib import suppress
 from math import inf
-from pathlib import Path
 
 import mpi4py
 
@@ -26,7 +24,7 @@ from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.programs.agreement import Shape  # noqa: E402
 from allreduce_bench.programs.prepared import PreparedAllreduces  # noqa: E402
-from allreduce_bench.programs.settling import Band, most_calls  # noqa: E402
+from allreduce_bench.programs.settling import MOST_CALLS  # noqa: E402
 
 COMM = MPI.COMM_WORLD
 
@@ -63,11 +61,6 @@ def compared(auto: PreparedAllreduces, size_bytes: int, rounds: int, calls: int)
     return {"size_bytes": size_bytes, "chosen": chosen, "candidates": len(rivals) - 1, "times_s": medians}
 
 
-def band_of(auto: PreparedAllreduces, shape: Shape) -> Band:
-    """That of a shape that has settled."""
-    return next(one for one in auto._known.values() if one.shape == shape)._band
-
-
 def hash_of(name: str) -> int:
     """The same on all ranks."""
     return sum(map(ord, name))
@@ -88,35 +81,8 @@ def main() -> None:
     sizes, rounds, calls = [int(word) for word in sys.argv[1].split(",")], int(sys.argv[2]), int(sys.argv[3])
     with PreparedAllreduces(COMM, trial_share=inf) as auto:
         for size_bytes in sizes:
-            settled = settle(auto, size_bytes, most_calls(20))
+            settled = settle(auto, size_bytes, 2 * MOST_CALLS)
             say(compared(auto, size_bytes, rounds, calls) | {"settled_after": settled})
-        if len(sys.argv) > 4:
-            after_a_change(auto, sizes, rounds, calls, Path(sys.argv[4]))
-
-
-def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, calls: int, file: Path) -> None:
-    """What is chosen after somebody else has changed the network, and how many calls later."""
-    vectors = {size_bytes: np.ones(size_bytes // 4, "f4") for size_bytes in sizes}
-    for size_bytes, vector in vectors.items():  # the band of each is made of a window
-        for _ in range(band_of(auto, Shape(size_bytes // 4, "float32", "sum")).window):
-            COMM.Barrier()  # as in the calls that are compared
-            auto(vector, np.empty_like(vector))
-    if COMM.rank == 0:
-        file.write_text("change")
-        while file.read_text():
-            time.sleep(0.05)
-    COMM.Barrier()
-    for size_bytes, vector in vectors.items():
-        shape, total = Shape(size_bytes // 4, "float32", "sum"), np.empty_like(vector)
-        before, noticed = auto.calls_of_trials()[shape], None
-        most = band_of(auto, shape).most_calls + most_calls(20)
-        for number in range(1, most + 1):
-            COMM.Barrier()
-            auto(vector, total)
-            if noticed is None and auto.calls_of_trials()[shape] > before:
-                noticed = number
-        settle(auto, size_bytes, most)
-        say(compared(auto, size_bytes, rounds, calls) | {"noticed_after": noticed, "settled_after": None})
 
 
 def say(row: dict) -> None:

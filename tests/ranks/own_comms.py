@@ -1,13 +1,11 @@
-"""Communicators of ours beside those of a program, and what messages cost on them.
-
-lives: made once, shared, freed with the last user or with the program's; what is left where MPI has none. links: of
-these ranks.
+"""Communicators of ours beside those of a program: made once, shared, freed with the last user or with the program's;
+what is left where MPI has none.
 """
 
 from called_allreduce import check
 from mpi4py import MPI
 
-from allreduce_bench.programs.own_comm import leave, measured_links, own_comm
+from allreduce_bench.programs.own_comm import leave, own_comm
 
 
 class Counted(MPI.Intracomm):
@@ -106,10 +104,3 @@ def lives(comm: MPI.Comm) -> None:
     shared(comm)
     freed_with_the_program(comm)
     none_left(comm)
-
-
-def links(comm: MPI.Comm) -> None:
-    """Not negative, and the same everywhere."""
-    found = measured_links(comm)
-    check(found.alpha_s > 0 <= min(found), found)
-    check(comm.allgather(found) == [found] * comm.size, "other ones on other ranks")

@@ -1,7 +1,7 @@
 """Is `Allreduce` with algorithm="auto" as fast as the best fixed algorithm, and after how many calls? Ten minutes.
 
 In shared memory and on virtual hosts; for each size the median over runs of its time over that of the fastest of its
-candidates, called the same way in the same rounds. Then the links of the virtual hosts are halved in mid-run.
+candidates, called the same way in the same rounds.
 """
 
 import argparse
@@ -9,9 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 from statistics import median
 
 from places import RANK_PROGRAMS
@@ -27,23 +24,13 @@ INSIDE = "AUTO_CHOICE_INSIDE"  # a variable: this process is to become the mpiru
 ROUNDS, CALLS, CALLS_ON_HOSTS = "15", "15", "5"
 
 
-def rows_of(command: list[str], around: Room | None = None, change=lambda made: None) -> list[dict]:
-    """What the ranks print; `change(room)` is called when they ask for it."""
-    with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "asked"
-        asked.write_text("")
-        words = [word if word != "FILE" else str(asked) for word in command]
-        words, environ = (around.command(0, words), variables_in(around, os.environ)) if around else (words, os.environ)
-        process = subprocess.Popen(words, env={**environ, INSIDE: "yes"}, stdout=subprocess.PIPE, text=True)
-        while process.poll() is None and "FILE" in command:
-            if asked.read_text() == "change":
-                change(around)
-                asked.write_text("")
-            time.sleep(0.05)
-        output, _ = process.communicate()
+def rows_of(command: list[str], around: Room | None = None) -> list[dict]:
+    """What the ranks print."""
+    words, environ = (around.command(0, command), variables_in(around, os.environ)) if around else (command, os.environ)
+    process = subprocess.run(words, env={**environ, INSIDE: "yes"}, stdout=subprocess.PIPE, text=True, check=False)
     if process.returncode:
         raise SystemExit(f"the ranks ended with status {process.returncode}")
-    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
 
 
 def start_here(program: str, ranks: int, options: list[str]) -> None:
@@ -69,23 +56,11 @@ def table(where: str, runs: list[list[dict]]) -> bool:
             ratios.append(row["times_s"]["auto"] / fixed[best])
             own.append(row["times_s"]["auto"] / fixed.get(row["chosen"], float("nan")))
             words.append(row["chosen"] if best == row["chosen"] else f"{row['chosen']} ({best})")
-        calls = "/".join(str(row.get("noticed_after") or row["settled_after"]) for row in rows)
+        calls = "/".join(str(row["settled_after"]) for row in rows)
         figures = f"{calls:>6} {median(ratios):15.3f} {median(own):13.3f}"
         print(f"{format_size(rows[0]['size_bytes']):>10} {figures}  {'; '.join(words)}")
         good &= median(ratios) <= SLOWER
     return good
-
-
-def halve(rate: float):
-    """What halves the links of all hosts of a room."""
-    bits = f"{rate * 4:.0f}bit"
-
-    def change(made: Room) -> None:
-        for host in range(len(made.lab.names)):
-            words = f"tc qdisc replace dev {INTERFACE} root tbf rate {bits} burst 64kb latency 400ms".split()
-            subprocess.run(made.command(host, words), check=True)
-
-    return change
 
 
 def main() -> None:
@@ -104,27 +79,16 @@ def main() -> None:
     shared = [sys.executable, __file__, str(options.ranks), options.sizes or SHARED_SIZES, options.rounds, CALLS]
     good = table(f"shared memory, {options.ranks} ranks", [rows_of(shared) for _ in range(options.runs)])
     rate = parse_rate(options.rate)
-    runs, changed = [], []
+    over = [sys.executable, __file__, str(options.hosts), options.sizes or HOST_SIZES, options.rounds, CALLS_ON_HOSTS]
+    runs = []
     try:
         for _ in range(0 if options.shared else options.runs):
             with room([rate] * options.hosts) as made:
-                over = [
-                    sys.executable,
-                    __file__,
-                    str(options.hosts),
-                    options.sizes or HOST_SIZES,
-                    options.rounds,
-                    CALLS_ON_HOSTS,
-                    "FILE",
-                ]
-                rows = rows_of(over, made, halve(rate))
-            runs.append(rows[: len(rows) // 2])
-            changed.append(rows[len(rows) // 2 :])
+                runs.append(rows_of(over, made))
     except LabError as error:
         print(f"no virtual hosts: {error}")
     if runs:
         good &= table(f"{options.hosts} virtual hosts, {options.rate}", runs)
-        good &= table("the same with links of half the rate; calls until it was tried anew", changed)
     sys.exit(0 if good else 1)
 
 
