@@ -6,6 +6,8 @@ A thread of its own reduces the buckets in the order in which they come, while t
 DDP does by default, dividing before it sums. All processes are ranks of MPI in the order of torch's.
 """
 
+import os
+import sys
 import threading
 from collections.abc import Sequence
 from queue import SimpleQueue
@@ -14,6 +16,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ..machine.mpi import library_name
+from ..machine.node import affinity
 from ..runs.dtypes import DTYPES, DtypeError, is_float, teach_numpy
 from .agreement import end_with_errors
 from .candidates import AUTO
@@ -25,6 +29,8 @@ try:
 except ImportError as error:
     raise ImportError(f"the hook needs PyTorch ({error}); install it: pip install torch") from None
 
+# What makes waiting calls of MPI leave their core to others; MPICH's do so where MPI is started with threads
+YIELDS = {"Open MPI": ("OMPI_MCA_mpi_yield_when_idle", "1"), "Intel": ("I_MPI_THREAD_YIELD", "2")}
 START = "start the program with mpirun or 'allreduce-bench exec -n N -- python …', and not with torchrun"
 
 
@@ -52,6 +58,7 @@ class MPIHook:
         end_with_errors()
         around = MPI.COMM_WORLD if comm is None else comm
         _refuse_other_worlds(process_group, around)
+        _say_who_takes_the_cores(around)
         self.size = around.size
         self._comm = around.Dup()  # the program's own threads go on with theirs
         try:
@@ -133,6 +140,22 @@ def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
         raise HookError(f"the ranks of torch are not those of MPI: in MPI's order they are {order}; use MPI's ranks")
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise HookError("MPI was started without threads; set mpi4py.rc.thread_level = 'serialized' before its import")
+
+
+def _say_who_takes_the_cores(comm: MPI.Comm) -> None:
+    """Say on stderr which variable to set, where threads that wait in MPI take cores from the backward pass."""
+    here = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    ranks, cores = here.size, len(set[int]().union(*here.allgather(affinity() or ())))
+    here.Free()
+    library = library_name(MPI.Get_library_version())
+    name, value = next((yields for begin, yields in YIELDS.items() if library.startswith(begin)), ("", ""))
+    if comm.rank == 0 and name and os.environ.get(name) != value and cores < 2 * ranks:
+        print(
+            f"warning: {ranks} ranks with two threads each share {cores} cores, and waiting in MPI takes them from the "
+            f"backward pass; set {name}={value} before the program starts",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _processes(number: int) -> str:

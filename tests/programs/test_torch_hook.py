@@ -63,3 +63,42 @@ def test_without_torch_it_says_so_in_one_sentence(mpi, monkeypatch):
     monkeypatch.delitem(sys.modules, "allreduce_bench.programs.torch_hook", raising=False)
     with pytest.raises(ImportError, match="hook needs PyTorch .*; .*: pip install torch$"):
         import allreduce_bench.programs.torch_hook  # noqa: F401
+
+
+class OnOneNode:
+    """A communicator of two ranks, which may use the same cores."""
+
+    rank, size = 0, 2
+
+    def Split_type(self, kind):
+        return self
+
+    def allgather(self, cores):
+        return [cores] * 2
+
+    def Free(self):
+        """It is not used again."""
+
+
+@pytest.mark.parametrize(
+    ("library", "cores", "variables", "named"),
+    [
+        ("Open MPI v5.0.11", 2, {}, "OMPI_MCA_mpi_yield_when_idle=1"),
+        ("Intel(R) MPI Library 2021.18 for Linux", 3, {}, "I_MPI_THREAD_YIELD=2"),
+        ("Open MPI v5.0.11", 4, {}, ""),
+        ("Open MPI v5.0.11", 2, {"OMPI_MCA_mpi_yield_when_idle": "1"}, ""),
+        ("MPICH Version: 5.0.2", 2, {}, ""),
+    ],
+)
+def test_where_waiting_threads_take_the_cores_it_says_what_to_set(
+    mpi, monkeypatch, capsys, library, cores, variables, named
+):
+    pytest.importorskip("torch")
+    from allreduce_bench.programs import torch_hook
+
+    monkeypatch.setattr(torch_hook, "affinity", lambda: frozenset(range(cores)))
+    monkeypatch.setattr(torch_hook.MPI, "Get_library_version", lambda: library)
+    monkeypatch.setattr(torch_hook.os, "environ", variables)
+    torch_hook._say_who_takes_the_cores(OnOneNode())
+    said = capsys.readouterr().err
+    assert f"set {named} before" in said if named else not said
