@@ -117,6 +117,10 @@ def start_mpi(thread_level: str) -> None:
     STARTUP.mark("init_s")
     MPI.COMM_WORLD.Barrier()
     STARTUP.mark("first_collective_s")
+    if MPI.Get_library_version().startswith("MPICH"):
+        from ..machine.shared_memory import drop_names_of_mpich  # late: as above
+
+        drop_names_of_mpich()
 
 
 def _refuse_pmix(version_text: str, environ: Mapping[str, str]) -> None:

@@ -6,9 +6,7 @@ communicator, make, verify and bind the schedule anew and do the call again, all
 starter ends them. What happens, and when by the clock, is told to the starter.
 """
 
-import contextlib
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -28,6 +26,7 @@ from ..executing.memory import PAGES
 from ..executing.recovery import agreed, shrunk, why_unavailable
 from ..machine.interfaces import LOOPBACK, interfaces
 from ..machine.mpi import library_name
+from ..machine.shared_memory import drop_names_of_mpich
 from ..measuring.context import nodes_of
 from ..measuring.startup import rank_of
 from ..measuring.vectors import Check, exact_inputs
@@ -48,7 +47,6 @@ PROBES = 5
 WARMUPS = 10  # calls before the timed ones
 CONNECTED_S = 30.0
 TOLD_S = 0.1  # until what this rank said has left, before its host or its link may go
-SEGMENTS = re.compile(r" (/dev/shm/mpich_shm_\w+)$", re.MULTILINE)
 VARIANTS = 3  # inputs that follow each other, so that no old result is right
 
 Say = Callable[..., None]
@@ -69,7 +67,7 @@ class Rank:
         self.links = request.links
         self.marks: dict[str, float] = {}  # ends of phases until the next right result
         self.lacks_result = True
-        _forget_segments()
+        drop_names_of_mpich()
         self.losing: threading.Timer | None = None  # when this rank is to be lost some time after a call began
 
     def run(self) -> None:
@@ -210,13 +208,6 @@ class Rank:
                     self.losing.start()
                 else:
                     lose(failure.kind)
-
-
-def _forget_segments() -> None:
-    """Remove the names of shared memory that MPICH leaves behind with a rank that is killed; all have it by now."""
-    for path in set(SEGMENTS.findall(Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"))):
-        with contextlib.suppress(OSError):  # another rank of this node was first
-            os.unlink(path)
 
 
 def lose(kind: str) -> None:
