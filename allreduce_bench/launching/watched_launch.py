@@ -14,8 +14,8 @@ from .tied_process import end_process, start_tied
 
 # Matches Open MPI; MPICH names a rank that it killed. A rank that calls abort may only have lost its peer
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
-# Open MPI talks of how it starts its daemons, also where all goes well
-OF_STARTING = re.compile(r"\bplm[:_ ](ssh|rsh)\b|\bsetpgid\b")
+# Open MPI talks of how it starts its daemons, also where all goes well, and of connections before the rank that died
+OF_STARTING = re.compile(r"\bplm[:_ ](ssh|rsh)\b|\bsetpgid\b|\bPMIX ERROR\b")
 PLACE_IN_SOURCE = re.compile(r"^\[\S+@\S+\] \S+ \(\S+:\d+\): ")  # of Hydra, before what it says
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # exit status of an mpirun that ended its ranks on SIGTERM
 
@@ -74,12 +74,12 @@ class WatchedLaunch:
 
     @property
     def first_words(self) -> str:
-        """Return what explains a start that failed: the first line with words, with the next one after a colon.
+        """Return what explains a start that failed: the first line with words, with the next one where it goes on there.
 
         Without values of variables, since it is kept.
         """
         first, *others = [*drop_values(self._explaining), ""]
-        return f"{first} {others[0]}".strip() if first.endswith(":") else first
+        return f"{first} {others[0]}".strip() if first.endswith((":", " on")) else first
 
     def end(self) -> None:
         """End the launcher and, through it and through the supervisor, all ranks."""

@@ -13,6 +13,7 @@ OF_DAEMONS = [
     "[n1:4711] plm:ssh: final template argv: /usr/bin/ssh <template> prted",
     "prted: setpgid(4712, 4712) failed: Operation not permitted",
 ]
+DEAD_RANK = ["prterun noticed that process rank 3 with PID 9 on node n1 exited on", "signal 9 (Killed)."]
 OF_RANKS = ["rank 0: a word", "the ssh key of n1 is gone"]
 
 
@@ -48,6 +49,7 @@ def test_a_launch_that_fails_says_what_it_held_back():
     [
         ([*OF_DAEMONS, "-----", "", "There is no such option:", "", "  Option: --nonsense", "more"], "--nonsense"),
         (["[mpiexec@n1] match_arg (lib/args.c:166): unrecognized argument x", "more"], "unrecognized argument x"),
+        (["PMIX ERROR: UNREACH", *DEAD_RANK, "more"], " ".join(DEAD_RANK)),
         (["unknown: TOKEN=hunter2"], f"unknown: TOKEN={NOT_STORED}"),
         ([], ""),
     ],
