@@ -74,7 +74,7 @@ class WatchedLaunch:
 
     @property
     def first_words(self) -> str:
-        """Return what explains a start that failed: the first line with words, with the next one where it goes on there.
+        """Return what explains a start that failed: the first line with words, and the next if it goes on there.
 
         Without values of variables, since it is kept.
         """
