@@ -108,7 +108,7 @@ def exec_(
         return WatchedProgram(launcher, ranks, start, words, timeout).run()
 
     ending = run_with_restarts(run, ranks, start, restarts, talk)
-    for sentence in costs.told(mean_time_to_failure_s) if costs else ():
+    for sentence in costs.sentences(mean_time_to_failure_s) if costs else ():
         talk(sentence)
     if ending.reason:
         talk(f"error: {ending.reason}")

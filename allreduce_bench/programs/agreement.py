@@ -60,7 +60,7 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     numbers = np.array([shape.count, [*DTYPES].index(shape.dtype), [*OPERATIONS].index(shape.op)], np.int64)
     extremes, agreed = np.concatenate([numbers, -numbers]), np.empty(6, np.int64)
     request = comm.Iallreduce(extremes, agreed, MPI.MAX)
-    if not _comes(request, patience_s):
+    if not _is_complete(request, patience_s):
         raise NotTogether(
             (
                 f"Allreduce: rank {comm.rank} waited {patience_s:g} s to prepare {shape.words} and not all ranks "
@@ -93,7 +93,7 @@ def refuse_together(comm: MPI.Comm, kind: type[Exception], reason: str) -> None:
         raise kind(reasons[0])
 
 
-def _comes(request: MPI.Request, patience_s: float) -> bool:
+def _is_complete(request: MPI.Request, patience_s: float) -> bool:
     """Poll until `request` completes, leaving the processor to other ranks; return False after `patience_s`."""
     begun = time.monotonic()
     while not request.Test():

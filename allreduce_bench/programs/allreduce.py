@@ -13,8 +13,8 @@ from weakref import WeakSet
 from mpi4py import MPI
 
 from .candidates import AUTO, words_of
-from .prepared import Call, PreparedAllreduces, kind_of, ndarray, usable
-from .surviving import Surviving, checked
+from .prepared import Call, PreparedAllreduces, check_comm, kind_of, ndarray
+from .surviving import Surviving, check_on_failure
 
 # State
 _kept: "WeakSet[PreparedAllreduces | Surviving]" = WeakSet()  # of all communicators
@@ -49,13 +49,13 @@ def Allreduce(
     how = algorithm, executor, choice, check, on_failure
     known, known_how, prepared = _recent[0]  # at once: another thread may put another one there
     if around is not known or how != known_how or not around:
-        prepared = kept_for(around, *how)
+        prepared = find_prepared(around, *how)
         own = list(algorithm) if isinstance(algorithm, list) else algorithm  # the program's list may change
         _recent[0] = around, (own, executor, choice, check, on_failure), prepared
     prepared(sendbuf, recvbuf, op)
 
 
-def kept_for(
+def find_prepared(
     around: MPI.Comm,
     algorithm: "str | Sequence[str]",
     executor: str,
@@ -64,13 +64,13 @@ def kept_for(
     on_failure: str | None = None,
 ) -> "PreparedAllreduces | Surviving":
     """Return what is kept for a communicator and a way to call it; make it, on all ranks together, where needed."""
-    around = usable(around)
+    around = check_comm(around)
     if on_failure is not None:
-        executor = checked(on_failure, executor)
-    prepared_of: Any = around.Get_attr(_key())
+        executor = check_on_failure(on_failure, executor)
+    prepared_of: Any = around.Get_attr(_find_key())
     if prepared_of is None:
         prepared_of = {}
-        around.Set_attr(_key(), prepared_of)
+        around.Set_attr(_find_key(), prepared_of)
     words = words_of(algorithm)
     key = *words, str(executor), str(choice), check, on_failure
     if key not in prepared_of:
@@ -88,25 +88,25 @@ def survivors(comm: MPI.Comm) -> MPI.Comm:
     wrapped = getattr(comm, "prepared", None)
     if isinstance(wrapped, Surviving):
         return wrapped.around
-    prepared_of: Any = usable(comm).Get_attr(_key())
+    prepared_of: Any = check_comm(comm).Get_attr(_find_key())
     found = [one for one in (prepared_of or {}).values() if isinstance(one, Surviving)]
     return min((one.around for one in found), key=lambda one: one.size, default=comm)
 
 
-def prepared_for(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
+def list_prepared(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
     """Return what `Allreduce` keeps for a communicator, one for each way in which it was called."""
-    prepared_of: Any = comm.Get_attr(_key())
+    prepared_of: Any = comm.Get_attr(_find_key())
     return list(prepared_of.values()) if prepared_of else []
 
 
-def _key() -> int:
+def _find_key() -> int:
     if not _keyval:
-        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
-        atexit.register(_let_go)  # before MPI_Finalize, which mpi4py calls later
+        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_close_all))
+        atexit.register(_let_all_go)  # before MPI_Finalize, which mpi4py calls later
     return _keyval[0]
 
 
-def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
+def _close_all(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
     """Close what was prepared for a communicator that is being freed, on all ranks;
     at the end of MPI, only forget it.
     """
@@ -115,7 +115,7 @@ def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
     prepared_of.clear()
 
 
-def _let_go() -> None:
+def _let_all_go() -> None:
     """Free at the end of the program what needs no other ranks, which may be elsewhere."""
     for prepared in list(_kept):
         prepared.let_go()
@@ -140,7 +140,7 @@ def wrap(
     All ranks of `comm` wrap it together, with the same arguments, those of `Allreduce`. Raises as it does:
     TypeError for what is no communicator, ValueError for one that was freed, or is an intercommunicator.
     """
-    prepared = kept_for(comm, algorithm, executor, choice, check, on_failure)
+    prepared = find_prepared(comm, algorithm, executor, choice, check, on_failure)
     wrapped = _class_for(kind_of(comm))(comm)
     wrapped.plain, wrapped.prepared = prepared.around, prepared
     if isinstance(prepared, PreparedAllreduces):
@@ -183,15 +183,15 @@ class Wrapped(MPI.Intracomm):
 def _class_for(kind: Any) -> type[Wrapped]:
     """Return `Wrapped` with the methods of `kind`, where those that copy the class return plain communicators."""
     bases = (Wrapped,) if kind is MPI.Intracomm else (Wrapped, kind)
-    methods = {name: _of_plain(kind, name) for name in OF_OWN_KIND}
+    methods = {name: _call_plain(kind, name) for name in OF_OWN_KIND}
     return type(f"Wrapped{kind.__name__}", bases, methods)
 
 
-def _of_plain(kind: Any, name: str) -> Callable:
+def _call_plain(kind: Any, name: str) -> Callable:
     method = getattr(kind, name)
 
-    def of_plain(self: MPI.Comm, *arguments: Any, **named: Any) -> Any:
+    def call_plain(self: MPI.Comm, *arguments: Any, **named: Any) -> Any:
         return method(kind(self), *arguments, **named)
 
-    of_plain.__name__, of_plain.__doc__ = name, method.__doc__
-    return of_plain
+    call_plain.__name__, call_plain.__doc__ = name, method.__doc__
+    return call_plain

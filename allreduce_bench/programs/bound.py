@@ -118,7 +118,7 @@ class _Pool:
         return self._block[:size_bytes].view(dtype)
 
 
-def by_address(address: int, vector: np.ndarray) -> np.ndarray:
+def view_address(address: int, vector: np.ndarray) -> np.ndarray:
     """Return the memory of `vector`, which lies at `address`, without a reference to it."""
     memory: Any = MPI.buffer.fromaddress(address, vector.nbytes)
     return np.frombuffer(memory, vector.dtype)
@@ -179,7 +179,7 @@ class Bound:
         self.candidate, self._site, self._workspace, self._shape = candidate, site, workspace, shape
         self._steps, self.digest = list[Step](), 0  # of the steps of all ranks; 0: unknown
         if algorithm is not None:
-            self._steps, self.digest = _steps(site, candidate, algorithm, shape, needs_bits)
+            self._steps, self.digest = _make_steps(site, candidate, algorithm, shape, needs_bits)
         is_short = shape.size_bytes <= COPIED_NBYTES
         self._short = workspace.short(shape.count, shape.dtype) if is_short else None
         self._key = (self,)  # of the binding to the short buffers
@@ -198,24 +198,24 @@ class Bound:
         if self._short is not None:
             own_send, own_recv = self._short
             own_send[:] = send
-            (self._workspace.find(self._key) or self._kept(self._key, own_send, own_recv)).run()
+            (self._workspace.find(self._key) or self._keep_binding(self._key, own_send, own_recv)).run()
             recv[:] = own_recv
             return
         if send is recv:
             send = self._workspace.input_of(recv)
-        self._place_of(send, recv).run()
+        self._find_binding(send, recv).run()
 
     def close(self) -> None:
         """Free what MPI holds for it; a later call binds anew."""
         self._workspace.drop_of(self)
 
-    def _place_of(self, send: np.ndarray, recv: np.ndarray) -> Prepared:
+    def _find_binding(self, send: np.ndarray, recv: np.ndarray) -> Prepared:
         sent_at, received_at = MPI.Get_address(send), MPI.Get_address(recv)
         key = self, sent_at, received_at
         found = self._workspace.find(key)
-        return found or self._kept(key, by_address(sent_at, send), by_address(received_at, recv))
+        return found or self._keep_binding(key, view_address(sent_at, send), view_address(received_at, recv))
 
-    def _kept(self, key: tuple, send: np.ndarray, recv: np.ndarray) -> Prepared:
+    def _keep_binding(self, key: tuple, send: np.ndarray, recv: np.ndarray) -> Prepared:
         call = self._bind(send, recv)
         self._workspace.keep(key, call, len(self._steps))
         return call
@@ -236,7 +236,7 @@ def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) ->
     return compile_in_turns(site.comm, site.topology, dtype)
 
 
-def _steps(
+def _make_steps(
     site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool
 ) -> tuple[list[Step], int]:
     """Return the steps of this rank, and the digest of those of all, proved on rank 0. Raises AlgorithmError on all
@@ -248,7 +248,7 @@ def _steps(
         steps = algorithm.schedule(comm.rank, size, site.topology, shape.count, segment)
     except AlgorithmError as error:
         failure = str(error)
-    proved = comm.bcast(_proof(site, candidate, algorithm, shape, needs_bits) if comm.rank == 0 else None)
+    proved = comm.bcast(_prove(site, candidate, algorithm, shape, needs_bits) if comm.rank == 0 else None)
     if proved.is_cut:
         from ..schedule.cut import cut  # late: few are cut
 
@@ -260,7 +260,7 @@ def _steps(
     return steps, crc32(repr(proved.fingerprints).encode()) if proved.fingerprints else 0
 
 
-def _proof(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> _Proved:
+def _prove(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> _Proved:
     """Prove the schedules of all ranks, cut if the candidate is cut; rank 0 only."""
     from ..schedule.cut import cut_schedules  # late, as the next: rank 0 only
     from ..schedule.verify import Refusal, verify

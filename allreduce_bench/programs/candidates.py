@@ -61,7 +61,7 @@ def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
     return find([*named, *usual], also=[AUTO, NATIVE])
 
 
-def checked_executors(wanted: str) -> tuple[str, ...]:
+def find_executors(wanted: str) -> tuple[str, ...]:
     """Return the executors to try: `wanted`, for AUTO those that need no compiler. Raises ValueError."""
     if wanted == AUTO:
         return PYTHON
@@ -88,14 +88,14 @@ def candidates(
         found.append(Candidate(NATIVE, NATIVE))
     for algorithm in algorithms:
         if algorithm.unmet(size, topology) is None:
-            ways = [*_ways(algorithm, executors, shape, size)]
+            ways = [*_list_ways(algorithm, executors, shape, size)]
             found += ways if algorithm.name in words or algorithm.file else ways[-1:]
     if size == 1 or not shape.count:
         return [candidate for candidate in found if not candidate.is_native][:1] or found[:1]
     return found
 
 
-def _ways(algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int) -> Iterator[Candidate]:
+def _list_ways(algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int) -> Iterator[Candidate]:
     """Yield a candidate per executor; a pipelined one only if its messages are cut, or it is the only one."""
     itemsize = DTYPES[shape.dtype]
     cut_nbytes = chosen_segment_nbytes(shape.size_bytes / size, NOMINAL)

@@ -85,10 +85,10 @@ class CostsSince:
             pass
         self._from_nbytes = os.fstat(handle).st_size
 
-    def told(self, mean_time_to_failure_s: float | None) -> list[str]:
+    def sentences(self, mean_time_to_failure_s: float | None) -> list[str]:
         """Return sentences about losses and checkpoints, and how often to write one."""
         costs = read_costs(self.folder, self._from_nbytes)
-        told = [_told_loss(loss) for loss in costs.losses]
+        told = [_loss_sentence(loss) for loss in costs.losses]
         if not costs.saves_s:
             return told
         save_s, number = median(costs.saves_s), len(costs.saves_s)
@@ -106,7 +106,7 @@ class CostsSince:
         return told if costs.losses else [*told, "without the time of a restart: no rank was lost"]
 
 
-def _told_loss(loss: Loss) -> str:
+def _loss_sentence(loss: Loss) -> str:
     return (
         f"steps lost: {loss.steps}; the first step after the loss was done {format_time(loss.restart_s)} after the "
         f"last one before it; back where it was after {format_time(loss.lost_s)}"

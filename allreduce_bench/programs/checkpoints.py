@@ -74,7 +74,7 @@ class Checkpoints:
             try:
                 found = self._newest_here(like), None
             except OSError as error:
-                found = None, self._refused_by_system(error)
+                found = None, self._system_error(error)
             except Exception as error:  # whatever it is, the other ranks must not wait for this one
                 found = None, error
         checkpoint, refusal = self.comm.bcast(found, 0)
@@ -88,32 +88,32 @@ class Checkpoints:
         Those of later steps are left alone: they are of another start of the program. Raises CheckpointError on all
         ranks for a step or arrays that no file can keep.
         """
-        number, kept = _checked_step(step), {name: np.asanyarray(array) for name, array in arrays.items()}
+        number, kept = _check_step(step), {name: np.asanyarray(array) for name, array in arrays.items()}
         for name, array in kept.items():
             _refuse_type(name, array.dtype)
         if self.comm.rank:
             return
         began = time.perf_counter()
         try:
-            write_checkpoint(self.folder, number, _packed(kept), SUFFIX, self._damaged)
+            write_checkpoint(self.folder, number, _pack(kept), SUFFIX, self._damaged)
             self._damaged.clear()
             self._note(saved=number, seconds=time.perf_counter() - began)
         except OSError as error:
-            raise self._refused_by_system(error) from error
+            raise self._system_error(error) from error
 
     def done(self, step: int) -> None:
         """Note in a file, on rank 0, that `step` steps are done: so a restart knows what was lost.
 
         Raises CheckpointError on all ranks for what is no step, on rank 0 if the file cannot be written.
         """
-        number = _checked_step(step)
+        number = _check_step(step)
         if self.comm.rank:
             return
         try:
             if self._is_ahead(number):
                 self._reach(number)
         except OSError as error:
-            raise self._refused_by_system(error) from error
+            raise self._system_error(error) from error
 
     def _is_ahead(self, step: int) -> bool:
         """Return whether this step was not done before a loss; note the first one after it, and the first one ahead."""
@@ -137,7 +137,7 @@ class Checkpoints:
             file.write(STEP.pack(step))
             file.truncate()
 
-    def _refused_by_system(self, error: OSError) -> CheckpointError:
+    def _system_error(self, error: OSError) -> CheckpointError:
         reason = error.strerror or str(error)
         return CheckpointError(
             f"checkpoints: {error.filename or self.folder}: {reason}; expected a folder that rank 0 can read and "
@@ -148,7 +148,7 @@ class Checkpoints:
         self._damaged.clear()
         for path, step, content in whole_checkpoints(self.folder, SUFFIX, self._leave_out):
             try:
-                arrays = _unpacked(content)
+                arrays = _unpack(content)
             except MemoryError:  # no fault of the file
                 raise
             except Exception:  # whole, but of something else, which may fail in any way
@@ -183,7 +183,7 @@ class Checkpoints:
             file.write(json.dumps(facts) + "\n")
 
 
-def _checked_step(step: int) -> int:
+def _check_step(step: int) -> int:
     """Return the step as a whole number. Raises CheckpointError if the name of no file can hold it."""
     try:
         number = operator.index(step)  # also of numpy's kinds, which JSON does not know
@@ -208,7 +208,7 @@ def _refuse_type(name: str, dtype: np.dtype) -> None:
         )
 
 
-def _packed(arrays: Mapping[str, np.ndarray]) -> memoryview:
+def _pack(arrays: Mapping[str, np.ndarray]) -> memoryview:
     """Return a file of numpy's format npz; `np.savez` takes some names of arrays for its own arguments."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
@@ -218,7 +218,7 @@ def _packed(arrays: Mapping[str, np.ndarray]) -> memoryview:
     return content.getbuffer()
 
 
-def _unpacked(content: bytes) -> dict[str, np.ndarray]:
+def _unpack(content: bytes) -> dict[str, np.ndarray]:
     """Return the arrays of such a file. Raises ValueError for one whose header states more than there is."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as file:

@@ -48,21 +48,21 @@ def own_comm(around: MPI.Comm) -> OwnComm:
     A rank that left by an exception did not deregister, and still has what the others freed. If MPI has no
     communicators left, which its ranks detect together, `site` is None from then on.
     """
-    kept: Any = around.Get_attr(_key())
+    kept: Any = around.Get_attr(_find_key())
     is_kept = np.array([kept is not None], np.int32)
     around.Allreduce(MPI.IN_PLACE, is_kept, MPI.MIN)
     if not is_kept[0]:
         if kept is not None:
-            around.Delete_attr(_key())  # which frees it
+            around.Delete_attr(_find_key())  # which frees it
         kept = OwnComm(_duplicate(around))
-        around.Set_attr(_key(), kept)
+        around.Set_attr(_find_key(), kept)
     return kept
 
 
 def watch(around: MPI.Comm, user: Any) -> None:
     """Call `user.end_with_communicator()` when `around` is freed, by whatever object of its handle."""
     if not _watch_keyval:
-        _watch_keyval.append(MPI.Comm.Create_keyval(delete_fn=_end))
+        _watch_keyval.append(MPI.Comm.Create_keyval(delete_fn=_end_users))
     users: Any = around.Get_attr(_watch_keyval[0])
     if users is None:
         users = WeakSet()
@@ -72,12 +72,12 @@ def watch(around: MPI.Comm, user: Any) -> None:
 
 def leave(around: MPI.Comm) -> None:
     """Deregister one user, on all ranks together; the last one frees it."""
-    kept: Any = around.Get_attr(_key()) if around else None
+    kept: Any = around.Get_attr(_find_key()) if around else None
     if kept is None:
         return
     kept.users -= 1
     if not kept.users and kept.site is not None:
-        around.Delete_attr(_key())  # which frees it
+        around.Delete_attr(_find_key())  # which frees it
 
 
 def _duplicate(around: MPI.Comm) -> Site | None:
@@ -94,17 +94,17 @@ def _duplicate(around: MPI.Comm) -> Site | None:
     return None
 
 
-def _key() -> int:
+def _find_key() -> int:
     if not _comm_keyval:
-        _comm_keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
+        _comm_keyval.append(MPI.Comm.Create_keyval(delete_fn=_free_own))
     return _comm_keyval[0]
 
 
-def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
+def _end_users(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
     for user in list(users):
         user.end_with_communicator()
 
 
-def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
+def _free_own(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
     """Free the private one when the program's is being freed, on all ranks; a no-op after MPI_Finalize."""
     kept.free()

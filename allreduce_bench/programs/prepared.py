@@ -25,7 +25,7 @@ from .agreement import (
 )
 from .bound import Bound, Native, Site, Workspace, refuse_without_compiler
 from .buffers import NAME_OF_ID, Vectors, operation_of, pass_on, vectors_of
-from .candidates import AUTO, Candidate, algorithms_of, candidates, checked_executors, words_of
+from .candidates import AUTO, Candidate, algorithms_of, candidates, find_executors, words_of
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, ChoiceFile, Chosen, OwnFile, own_files, write_choices
 from .own_comm import OwnComm, leave, own_comm, watch
 from .settling import SHARE, Preparing, Settling, SizeClass
@@ -44,7 +44,7 @@ ndarray = np.ndarray  # a module global is found sooner
 Call = Callable[[Any, Any, Any], object]  # sendbuf, recvbuf, op
 
 
-def usable(comm: Any) -> MPI.Comm:
+def check_comm(comm: Any) -> MPI.Comm:
     """Return `comm`, if all-reduces can be prepared for it; the plain one, if its class overrides `Allreduce`.
 
     Raises TypeError, ValueError.
@@ -66,7 +66,7 @@ def kind_of(comm: MPI.Comm) -> Any:
     return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
 
 
-def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
+def _format_arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
     """Format the arguments that all ranks must share; `choice` and `check` only if not the default."""
     named = f"algorithm={','.join(words)} executor={executor}"
     return f"{named}{'' if choice is None else f' choice={choice}'}{' check=True' if check else ''}"
@@ -98,16 +98,16 @@ class PreparedAllreduces:
         call on, whatever that costs. Raises ValueError.
         """
         end_with_errors()
-        around = usable(MPI.COMM_WORLD if comm is None else comm)
+        around = check_comm(MPI.COMM_WORLD if comm is None else comm)
         self.check, self.around, self._patience_s = check, around, patience_s
         self.share, self.preparing = trial_share, Preparing()
         self._words = words_of(algorithm)
-        refuse_different_arguments(around, _arguments(self._words, executor, choice, check))
+        refuse_different_arguments(around, _format_arguments(self._words, executor, choice, check))
         self._algorithms: dict[str, Algorithm] | None = None  # None: not loaded yet
         self._own_files: dict[str, OwnFile] = {}
         if self._words != [AUTO]:
-            self._algorithms = self._found(self._words)
-        self.executors = checked_executors(executor)
+            self._algorithms = self._find_algorithms(self._words)
+        self.executors = find_executors(executor)
         self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
         if choice is not None:
             self._say(f"takes its algorithms from {choice}")
@@ -148,7 +148,7 @@ class PreparedAllreduces:
         key = recv.size, recv.dtype, operation
         settling = self._known.get(key)
         if settling is None or self.check or not self.around:
-            settling = self._checked(key)
+            settling = self._find_settling(key)
         if not settling.is_native:  # last used last, alike on all ranks however each names its buffers
             self._known[key] = self._known.pop(key)
         settling.call(send, recv)
@@ -168,9 +168,9 @@ class PreparedAllreduces:
         elif settling.settled:
             self.quick[key] = native
         elif key not in self.quick:
-            self.quick[key] = _while_untimed(settling, native, self.call)
+            self.quick[key] = _make_quick(settling, native, self.call)
 
-    def _checked(self, key: tuple[int, np.dtype, str]) -> Settling:
+    def _find_settling(self, key: tuple[int, np.dtype, str]) -> Settling:
         """Return the state of a shape, created if new; with `check`, compare the shape over all ranks first.
 
         Raises as `__call__`.
@@ -182,7 +182,7 @@ class PreparedAllreduces:
         if key not in self._known:
             if len(self._known) == MOST_SHAPES:
                 self._forget(next(iter(self._known)))
-            self._known[key] = self._new(shape)
+            self._known[key] = self._make_settling(shape)
         return self._known[key]
 
     def meets(self, shape: Shape) -> bool:
@@ -286,7 +286,7 @@ class PreparedAllreduces:
     def candidates_of(self, shape: Shape) -> list[Candidate]:
         """Return the candidates worth a trial, on all ranks."""
         if self._algorithms is None:
-            self._algorithms = self._found(self._words)
+            self._algorithms = self._find_algorithms(self._words)
         if reason := self._why_not_compiled(self.executors, shape.dtype):
             raise ValueError(f"Allreduce: {reason}")
         return candidates(self._words, self._algorithms.values(), self.executors, shape, self._site().topology)
@@ -309,7 +309,7 @@ class PreparedAllreduces:
             self._compiled.add(dtype)
         return reason
 
-    def _new(self, shape: Shape) -> Settling:
+    def _make_settling(self, shape: Shape) -> Settling:
         """Return the initial state of a shape. Raises ValueError if nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
             raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
@@ -323,7 +323,7 @@ class PreparedAllreduces:
                 raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
             self._say(f"{NO_COMM}: the library's own all-reduce runs instead")
             return Settling(self, shape, self._native(shape), True)
-        chosen = self._chosen(shape)
+        chosen = self._find_choice(shape)
         found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
         found, refusals = found or self.candidates_of(shape), list[str]()
         while found:
@@ -375,7 +375,7 @@ class PreparedAllreduces:
         assert site is not None  # `meets` came before
         return site
 
-    def _chosen(self, shape: Shape) -> Candidate | None:
+    def _find_choice(self, shape: Shape) -> Candidate | None:
         """Return the choice of the file; None if no file exists, or it has no entry for these ranks (rank 0 warns)."""
         if self._choice_file is None:
             return None
@@ -393,7 +393,7 @@ class PreparedAllreduces:
         """Return an algorithm that the program names, or a built-in one: a file of choices names no others."""
         return (self._algorithms or {}).get(candidate.algorithm) or builtin_of(candidate.algorithm)
 
-    def _found(self, words: Sequence[str]) -> dict[str, Algorithm]:
+    def _find_algorithms(self, words: Sequence[str]) -> dict[str, Algorithm]:
         """Return the algorithms that `words` name; some nodes may lack their files."""
         found, reason = dict[str, Algorithm](), ""
         try:
@@ -409,7 +409,7 @@ class PreparedAllreduces:
             print(f"Allreduce {words}", file=sys.stderr, flush=True)
 
 
-def _while_untimed(settling: Settling, native: Call, call: Call) -> Call:
+def _make_quick(settling: Settling, native: Call, call: Call) -> Call:
     """Return a call by the library itself, but for those that are timed, or on trial."""
 
     def quick(sendbuf: Any, recvbuf: Any, op: Any) -> None:

@@ -230,7 +230,7 @@ class Settling:
                 bound = self._home.bind(self.shape, candidate, True)
             except AlgorithmError:
                 continue
-            if any(_what_runs(bound) == _what_runs(other) for other in self._tried):
+            if any(_steps_key(bound) == _steps_key(other) for other in self._tried):
                 bound.close()  # on two ranks several algorithms make the same steps
             else:
                 self._tried.append(bound)
@@ -281,7 +281,7 @@ class Settling:
             self._class.on_trial = None
 
 
-def _what_runs(bound: "Bound | Native") -> tuple:
+def _steps_key(bound: "Bound | Native") -> tuple:
     """Return a key that is equal for candidates that run the same steps."""
     candidate = bound.candidate
     return candidate.executor, candidate.window, bound.digest or candidate.algorithm

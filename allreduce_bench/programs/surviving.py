@@ -46,14 +46,14 @@ class Surviving:
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """All-reduce, as PreparedAllreduces does; if ranks are lost, again, or raise RankLost on all that are left."""
-        restore = _keeping(sendbuf, recvbuf)
+        restore = _keep_input(sendbuf, recvbuf)
 
         def call() -> None:
             if self._prepared is None:
                 self._prepared = self._make(self.around)
             self._prepared(sendbuf, recvbuf, op)
 
-        while not agreed(self.around, call, self._others):
+        while not agreed(self.around, call, self._other_comms):
             self._shrink()
             restore()
             if self._on_failure == RAISE:
@@ -64,7 +64,7 @@ class Surviving:
                 )
                 raise RankLost(sentence, lost)
 
-    def _others(self) -> list[MPI.Comm]:
+    def _other_comms(self) -> list[MPI.Comm]:
         own = self._prepared.private_comm() if self._prepared else None
         return [] if own is None else [own]
 
@@ -86,7 +86,7 @@ class Surviving:
             self._prepared.end_with_communicator()
 
 
-def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
+def _keep_input(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
     """Return what restores the input of a call in place, of which a copy is made. Raises ValueError for odd buffers."""
     if not is_in_place(sendbuf):
         return lambda: None
@@ -106,7 +106,7 @@ def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
 
 
 @cache
-def checked(on_failure: str, executor: str) -> str:
+def check_on_failure(on_failure: str, executor: str) -> str:
     """Return the executor of calls that outlive lost ranks. Raises ValueError for another word or executor."""
     if on_failure not in (SHRINK, RAISE):
         raise ValueError(f"Allreduce: on_failure={on_failure!r:.40}; expected 'shrink' or 'raise'")

@@ -3,7 +3,7 @@
 In: failures to make, an algorithm, a size. Out: seconds of each phase of the way, by ULFM or by starting again. Read in
 this order: this file (failures, and what a launch is asked for), `rank` (what ranks do, the failure included),
 `checkpoint` (the step to go on from), `ways` (launches, and the two ways from outside), `output` (for people and
-programs), `section` (of the report's page), `messages`, `command`.
+programs), `section` (of the report's page), `command`.
 """
 
 import json

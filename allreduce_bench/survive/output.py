@@ -33,11 +33,11 @@ def result_lines(
     if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
         lines.append(f"detector of ULFM: {words}; what is not noticed within {settings.notice_s:g} s is started again")
-    lines += ["", *fitted(_columns(settings, grouped(outcomes)), screen)]
+    lines += ["", *fitted(_columns(settings, group_outcomes(outcomes)), screen)]
     return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
 
 
-def grouped(outcomes: Iterable[One]) -> dict[Group, list[One]]:
+def group_outcomes(outcomes: Iterable[One]) -> dict[Group, list[One]]:
     """Return the outcomes of repeated launches together."""
     groups: dict[Group, list[One]] = {}
     for one in outcomes:

@@ -22,7 +22,7 @@ from ..runs.rows import RunError
 from ..runs.typed_json import Natural, NotNegative, read_as
 from ..units import format_size, format_time, in_ranks, printable
 from . import Failure
-from .output import NONE, PHASES, Group, format_known, grouped, middle, reasons_of
+from .output import NONE, PHASES, Group, format_known, group_outcomes, middle, reasons_of
 from .ways import RESTART, ULFM
 
 MOST_NBYTES = 16 * 2**20
@@ -87,7 +87,7 @@ def read_losses(path: Path) -> Losses:
 def losses_section(path: Path) -> dict[str, Any]:
     """Return the page's values: a lead, the table, sentences on what failed, and the figure. Raises RunError."""
     found = read_losses(path)
-    lines = [_line(key, of) for key, of in grouped(found.outcomes).items()]
+    lines = [_line(key, of) for key, of in group_outcomes(found.outcomes).items()]
     lost = ", ".join(one.words for one in found.failures)
     return {
         "lead": f"{found.library}, {in_ranks([found.ranks])}; lost: {lost}",

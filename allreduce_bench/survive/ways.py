@@ -365,7 +365,7 @@ class _Way:
             if outcome.steps_lost is None:
                 outcome.steps_lost = max(0, done - first)
             first = min(first, settings.calls - 1)  # so that there is a call that shows that results are right
-            later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
+            later = [_shift_loss(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
             again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)
             if launch.wait(launch.has_finished, settings.timeout_s):
@@ -430,7 +430,7 @@ class _Way:
             self.outcome.reason = refused[0] if refused else launch.why()
 
 
-def _in_restart(failure: Failure, members: Sequence[int]) -> Failure:
+def _shift_loss(failure: Failure, members: Sequence[int]) -> Failure:
     """Return a loss during the recovery as one of a launch that starts again, which has not all of its phases."""
     return failure._replace(whom=str(members.index(int(failure.whom))), phase="binding")
 

@@ -239,7 +239,7 @@ def test_a_loss_is_counted_in_steps_and_seconds(checkpoints, monkeypatch):
     again.save(40, weights=WEIGHTS)
     (loss,) = read_costs(checkpoints.folder).losses
     assert loss.steps == 7 and 0 < loss.restart_s <= loss.lost_s
-    told = since.told(3600.0)
+    told = since.sentences(3600.0)
     assert len(told) == 3 and "steps lost: 7" in told[0]
 
 

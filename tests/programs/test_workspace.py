@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.executing import Prepared
-from allreduce_bench.programs.bound import COPIED_NBYTES, MOST_STEPS, STEPS_OF_EACH, Workspace, by_address
+from allreduce_bench.programs.bound import COPIED_NBYTES, MOST_STEPS, STEPS_OF_EACH, Workspace, view_address
 
 
 def address(vector: np.ndarray) -> int:
@@ -112,12 +112,12 @@ def test_short_vectors_have_the_same_places_always(dtype):
 def test_no_element_takes_no_memory():
     workspace, nothing = Workspace(), np.empty(0)
     assert workspace.scratch(0, "f8").size == workspace.input_of(nothing).size == workspace.short(0, "f4")[0].size == 0
-    assert by_address(address(nothing), nothing).size == 0
+    assert view_address(address(nothing), nothing).size == 0
 
 
 def test_an_array_that_is_named_by_its_address_is_not_kept_alive():
     vector = np.arange(10, dtype="i4")
-    same, alive = by_address(address(vector), vector), weakref.ref(vector)
+    same, alive = view_address(address(vector), vector), weakref.ref(vector)
     vector[3] = 30
     same[4] = 40
     assert same.dtype == vector.dtype and same.tolist() == vector.tolist() == [0, 1, 2, 30, 40, 5, 6, 7, 8, 9]

@@ -20,7 +20,7 @@ from allreduce_bench.executing import OPERATIONS
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.programs import bound, settling
 from allreduce_bench.programs.agreement import NotTogether, Shape, refuse_different
-from allreduce_bench.programs.allreduce import prepared_for
+from allreduce_bench.programs.allreduce import list_prepared
 from allreduce_bench.programs.prepared import PreparedAllreduces
 from allreduce_bench.programs.settling import MOST_CALLS
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
@@ -100,7 +100,7 @@ def ways_to_name_buffers(comm: MPI.Comm) -> None:
         check((long[1] == size).all(), "at new places")
     own = comm.Dup()
     Allreduce(ones, total, MPI.MAX, own, algorithm="ring", executor=PYTHON)
-    (kept,) = prepared_for(own)
+    (kept,) = list_prepared(own)
     own.Free()
     try:
         kept(ones, total)
