@@ -13,7 +13,7 @@ from weakref import WeakSet
 from mpi4py import MPI
 
 from .candidates import AUTO, words_of
-from .prepared import Call, PreparedAllreduces, check_comm, kind_of, ndarray
+from .prepared import PreparedAllreduces, check_comm, kind_of, ndarray
 from .surviving import Surviving, check_on_failure
 
 # State
@@ -143,11 +143,31 @@ def wrap(
     prepared = find_prepared(comm, algorithm, executor, choice, check, on_failure)
     wrapped = _class_for(kind_of(comm))(comm)
     wrapped.plain, wrapped.prepared = prepared.around, prepared
-    if isinstance(prepared, PreparedAllreduces):
-        wrapped.quick, wrapped.call, wrapped.in_place = prepared.quick, prepared.call, prepared.pass_on
-    else:
-        wrapped.quick, wrapped.call, wrapped.in_place = {}, prepared, prepared
+    wrapped.Allreduce = prepared if isinstance(prepared, Surviving) else _make_call(prepared)
     return wrapped
+
+
+def _make_call(prepared: PreparedAllreduces) -> Callable:
+    """Return the `Allreduce` of a wrapped communicator, in which a call that is the library's own costs little more."""
+    settling_of, native, call, in_place = prepared.quick.get, prepared.native, prepared.call, prepared.pass_on
+
+    def Allreduce(sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
+        """Reduce plain arrays by this package; in place, and other types and operations, by mpi4py.
+
+        Raises as PreparedAllreduces, and ValueError where the communicator was freed.
+        """
+        if type(sendbuf) is ndarray is type(recvbuf):
+            settling = settling_of((recvbuf.size, recvbuf.dtype, id(op)))
+            if settling is not None and settling.untimed:
+                settling.untimed -= 1
+                native(sendbuf, recvbuf, op)
+                return
+        elif (sendbuf is IN_PLACE or sendbuf is None) and not isinstance(op, str):  # mpi4py has no 'avg'
+            in_place(sendbuf, recvbuf, op)
+            return
+        call(sendbuf, recvbuf, op)
+
+    return Allreduce
 
 
 class Wrapped(MPI.Intracomm):
@@ -155,24 +175,7 @@ class Wrapped(MPI.Intracomm):
 
     plain: MPI.Comm  # of mpi4py, with the same handle
     prepared: PreparedAllreduces | Surviving
-    quick: dict[tuple, Call]  # of `prepared`
-    call: Call
-    in_place: Call
-
-    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
-        """Reduce plain arrays by this package; in place, and other types and operations, by mpi4py.
-
-        Raises as PreparedAllreduces, and ValueError where the communicator was freed.
-        """
-        if type(sendbuf) is ndarray is type(recvbuf):
-            quick = self.quick.get((recvbuf.size, recvbuf.dtype, id(op)))
-            if quick is not None:
-                quick(sendbuf, recvbuf, op)
-                return
-        elif (sendbuf is IN_PLACE or sendbuf is None) and not isinstance(op, str):  # mpi4py has no 'avg'
-            self.in_place(sendbuf, recvbuf, op)
-            return
-        self.call(sendbuf, recvbuf, op)
+    Allreduce: Callable  # found sooner than a method
 
     def __reduce__(self) -> Any:
         """Pickle as a plain communicator, if mpi4py pickles it."""

@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,6 @@ MOST_STEPS = 16384  # of one rank, over all prepared shapes: a step takes about 
 
 QUICK = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))  # those that mpi4py takes as arrays
 ndarray = np.ndarray  # a module global is found sooner
-
-Call = Callable[[Any, Any, Any], object]  # sendbuf, recvbuf, op
 
 
 def check_comm(comm: Any) -> MPI.Comm:
@@ -119,7 +117,8 @@ class PreparedAllreduces:
         self._natives: dict[tuple[str, str], Native] = {}  # by type and operation
         self._classes: dict[tuple, SizeClass] = {}
         self._known: dict[tuple, Settling] = {}  # by length, numpy's type and operation
-        self.quick: dict[tuple, Call] = {}  # by length, numpy's type and MPI's operation: calls by the library itself
+        self.native = around.Allreduce
+        self.quick: dict[tuple, Settling] = {}  # by length, numpy's type and MPI's operation: what runs native
         self._is_open = True
         watch(around, self)
         self._pending: tuple[object, ...] = ()  # memory that MPI may still write to after a comparison that never ended
@@ -132,9 +131,10 @@ class PreparedAllreduces:
         is prepared and not all ranks come.
         """
         if type(sendbuf) is ndarray is type(recvbuf):
-            quick = self.quick.get((recvbuf.size, recvbuf.dtype, id(op)))
-            if quick is not None:
-                quick(sendbuf, recvbuf, op)
+            settling = self.quick.get((recvbuf.size, recvbuf.dtype, id(op)))
+            if settling is not None and settling.untimed:
+                settling.untimed -= 1
+                self.native(sendbuf, recvbuf, op)
                 return
         self.call(sendbuf, recvbuf, op)
 
@@ -149,26 +149,16 @@ class PreparedAllreduces:
         settling = self._known.get(key)
         if settling is None or self.check or not self.around:
             settling = self._find_settling(key)
-        if not settling.is_native:  # last used last, alike on all ranks however each names its buffers
+        if not settling.untimed:  # last used last, alike on all ranks however each names its buffers
             self._known[key] = self._known.pop(key)
         settling.call(send, recv)
-        if type(sendbuf) is ndarray is type(recvbuf) and recv.dtype in QUICK and id(op) in NAME_OF_ID:
-            self._remember((recv.size, recv.dtype, id(op)), settling)
+        if settling.untimed and not self.check and recv.dtype in QUICK and id(op) in NAME_OF_ID:
+            self.quick[recv.size, recv.dtype, id(op)] = settling
 
     def pass_on(self, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None = None) -> None:
         """Leave a call to mpi4py. Raises ValueError where the communicator was freed."""
         self._refuse_freed()
         pass_on(self.around, sendbuf, recvbuf, op, vectors)
-
-    def _remember(self, key: tuple, settling: Settling) -> None:
-        """Make the next calls of a shape quick, while they are the library's own."""
-        native = self.around.Allreduce
-        if self.check or not settling.candidate.is_native:
-            self.quick.pop(key, None)
-        elif settling.settled:
-            self.quick[key] = native
-        elif key not in self.quick:
-            self.quick[key] = _make_quick(settling, native, self.call)
 
     def _find_settling(self, key: tuple[int, np.dtype, str]) -> Settling:
         """Return the state of a shape, created if new; with `check`, compare the shape over all ranks first.
@@ -407,16 +397,3 @@ class PreparedAllreduces:
     def _say(self, words: str) -> None:
         if self.around.rank == 0:
             print(f"Allreduce {words}", file=sys.stderr, flush=True)
-
-
-def _make_quick(settling: Settling, native: Call, call: Call) -> Call:
-    """Return a call by the library itself, but for those that are timed, or on trial."""
-
-    def quick(sendbuf: Any, recvbuf: Any, op: Any) -> None:
-        if settling.untimed:
-            settling.untimed -= 1
-            native(sendbuf, recvbuf, op)
-        else:
-            call(sendbuf, recvbuf, op)
-
-    return quick

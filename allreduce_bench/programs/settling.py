@@ -137,7 +137,7 @@ class Settling:
         self.shape, self.trial_calls = shape, 0
         self._home, self._class, self._bound = home, home.size_class_of(shape), first
         self._is_settled = is_settled or (first.candidate.is_native and self._class.choice == first.candidate)
-        self.untimed = 0  # calls until the next one that is timed; until then they run the first candidate
+        self.untimed = inf if self._is_settled and first.candidate.is_native else 0.0  # native calls, to be left alone
         self._calls, self._weight, self._next_look = 0, 1, 1 if home.share == inf else FIRST_LOOK
         self._trial: Trial | None = None
         self._tried: list[Bound | Native] = []
@@ -146,11 +146,6 @@ class Settling:
     def candidate(self) -> Candidate:
         """What the calls run, those of a trial aside."""
         return self._bound.candidate
-
-    @property
-    def is_native(self) -> bool:
-        """Whether the next call is the library's own, and is not timed."""
-        return self._bound.candidate.is_native and (self._is_settled or self.untimed > 0)
 
     @property
     def settled(self) -> Candidate | None:
@@ -186,8 +181,8 @@ class Settling:
         self._calls += self._weight
         self._class.calls += self._weight
         self._class.time_s += self._weight * time_s
-        self.untimed = min(self._calls, MOST_UNTIMED) if self._calls >= FIRST_LOOK else 0
-        self._weight = self.untimed + 1
+        untimed = min(self._calls, MOST_UNTIMED) if self._calls >= FIRST_LOOK and self.candidate.is_native else 0
+        self.untimed, self._weight = untimed, untimed + 1
         if self._calls >= self._next_look:
             self._next_look += min(self._calls, MOST_BETWEEN)
             self._look()
@@ -266,6 +261,7 @@ class Settling:
 
     def _settle(self, bound: "Bound | Native") -> None:
         former, self._bound, self._is_settled = self._bound, bound, True
+        self.untimed = inf if bound.candidate.is_native else 0.0
         if self._class.choice is None:
             self._class.choice = bound.candidate
         if former is not bound:

@@ -9,7 +9,7 @@ import sys
 import time
 from math import inf
 
-ROUNDS, CALLS = 21, 4096
+ROUNDS, CALLS = 201, 512
 MOST = 1.5  # times mpi4py's own call
 INSIDE = "CALL_COST_INSIDE"  # a variable: this process is a rank
 
