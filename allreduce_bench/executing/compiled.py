@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Thread
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -20,7 +21,6 @@ import numba
 import numpy as np
 from mpi4py import MPI
 
-from ..runs.files import is_own_folder
 from ..schedule import Step
 from ..watching.whereabouts import counting, doing
 from . import (
@@ -163,8 +163,17 @@ def cache_folder() -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
-    folder = Path(tempfile.gettempdir()) / f"{CACHE}-{os.getuid()}"
-    return folder if is_own_folder(folder) else Path(tempfile.mkdtemp(prefix=f"{CACHE}-"))  # its contents are run
+    return _own_folder(Path(tempfile.gettempdir()) / f"{CACHE}-{os.getuid()}")
+
+
+def _own_folder(folder: Path) -> Path:
+    """Return `folder` if nobody else may write to it, since its contents are run; else a new one of this process."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        if S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
+            return folder
+    return Path(tempfile.mkdtemp(prefix=f"{CACHE}-"))
 
 
 def _bind(

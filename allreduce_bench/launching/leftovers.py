@@ -1,7 +1,7 @@
 """What launchers that were killed leave behind, in the folder for temporary files and in shared memory.
 
-Each launcher that this suite starts is noted by an empty file in a folder of this user, named by a mark of its process.
-The next start removes what those that have ended left: folders and files whose names hold the number of the launcher.
+Each launcher that this suite starts is noted by an empty file, named by a mark of its process, until it has ended. The
+next start removes what those that have ended left: folders and files whose names hold the number of the launcher.
 """
 
 import os
@@ -12,10 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..machine import kernel
-from ..runs.files import is_own_folder
 from ..watching.lifeline import LAB_VARIABLE
 
-NOTE = "launcher-"
+NOTE = "allreduce-bench-launcher-"
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -33,15 +32,15 @@ def has_ended(mark: str) -> bool:
 
 def note_launcher(pid: int) -> None:
     """Note a launcher, so that a later start removes what it leaves behind if it is killed."""
-    folder, mark = _folder(), mark_process(pid)
-    if mark and LAB_VARIABLE not in os.environ and is_own_folder(folder):  # hosts of a lab go, and with them who knows
+    mark = mark_process(pid)
+    if mark and LAB_VARIABLE not in os.environ:  # hosts of a lab go, and with them who knows
         with suppress(OSError):
-            (folder / f"{NOTE}{mark}").touch()
+            Path(tempfile.gettempdir(), f"{NOTE}{mark}").touch(0o600, exist_ok=False)
 
 
 def remove_leftovers() -> None:
     """Remove what noted launchers that have ended left behind."""
-    for note in _folder().glob(f"{NOTE}*"):
+    for note in Path(tempfile.gettempdir()).glob(f"{NOTE}*"):
         mark = note.name.removeprefix(NOTE)
         with suppress(OSError, ValueError):
             if note.lstat().st_uid == os.getuid() and has_ended(mark):
@@ -85,7 +84,3 @@ def _here() -> str:
     with suppress(OSError):
         return f"{socket.gethostname()}-{os.readlink('/proc/self/ns/pid')[5:-1]}"
     return f"{socket.gethostname()}-0"
-
-
-def _folder() -> Path:
-    return Path(tempfile.gettempdir(), f"allreduce-bench-{os.getuid()}")

@@ -200,6 +200,7 @@ class WatchedProgram:
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()
+        remove_leftovers()
         self._woken.set()
 
     def _take_message(self, message: dict) -> None:

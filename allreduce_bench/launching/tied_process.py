@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..watching.lifeline import end_with_parent
-from .leftovers import note_launcher, remove_leftovers
+from .leftovers import remove_leftovers
 
 ENDING_S = 5.0  # seconds for a launcher to end all ranks after SIGTERM, or after a rank's bad end
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,8 +26,7 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int =
 
     Without stdin, because mpirun would consume input meant for others.
     """
-    remove_leftovers()
-    process = subprocess.Popen(
+    return subprocess.Popen(
         command,
         env=environ,
         preexec_fn=end_with_parent,
@@ -37,8 +36,6 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int =
         text=True,
         errors="replace",
     )
-    note_launcher(process.pid)
-    return process
 
 
 def end_process(process: subprocess.Popen) -> None:
@@ -49,7 +46,7 @@ def end_process(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        remove_leftovers()
+    remove_leftovers()
 
 
 def orphans(but: int = 0) -> list[int]:

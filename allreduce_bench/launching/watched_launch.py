@@ -9,6 +9,7 @@ from subprocess import Popen
 
 from ..machine.variables import drop_values
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE
+from .leftovers import note_launcher, remove_leftovers
 from .supervisor import Supervisor, names_of_this_node
 from .tied_process import end_process, start_tied
 
@@ -54,7 +55,9 @@ class WatchedLaunch:
             COMMAND_VARIABLE: shlex.join(drop_values(command)),
             MONITOR_VARIABLE: supervisor.address(names_of_this_node()),
         }
+        remove_leftovers()
         self.process: Popen = start_tied(command, {**os.environ, **told, **variables})
+        note_launcher(self.process.pid)
         self._forwarding = threading.Thread(target=self._forward, daemon=True)
         self._forwarding.start()
         threading.Thread(target=self._await_end, daemon=True).start()
@@ -98,4 +101,5 @@ class WatchedLaunch:
 
     def _await_end(self) -> None:
         self.process.wait()
+        remove_leftovers()
         self._on_end()

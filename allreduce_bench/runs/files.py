@@ -153,15 +153,6 @@ def write_given(path: Path, text: str) -> None:
         write_atomically(path, text)
 
 
-def is_own_folder(folder: Path) -> bool:
-    """Return whether `folder`, which is made where it is missing, is this user's, and nobody else may write to it."""
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return False
-
-
 def is_stream(path: Path) -> bool:
     """Return whether text is written through `path`, which then needs no file extension. Raises OSError."""
     mode = _mode(path)

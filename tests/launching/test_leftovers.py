@@ -45,7 +45,7 @@ def test_what_a_killed_launcher_left_goes_and_what_others_have_stays(places):
     remove_leftovers()
     assert not any(path.exists() for path in of_killed)
     assert all(path.exists() for path in (*of_alive, *never_noted))
-    (note,) = places[0].glob("allreduce-bench-*/launcher-*")
+    (note,) = places[0].glob(f"{leftovers.NOTE}*")
     assert f"-{alive.pid}-" in note.name
     alive.kill()
     alive.communicate()
