@@ -65,8 +65,8 @@ class SizeClass:
 class Trial:
     """A trial of candidates 0, 1, … in rounds of one call each, at most MOST_CALLS calls in all.
 
-    All ranks pass the same times to `decide`. The first round opens connections, and drops only what takes
-    SLOWER_AT_FIRST times as long as the best; each later one drops what takes SLOWER times as long, by lower medians.
+    All ranks pass the same times to `decide`. The first round opens connections and is not counted. It and the second
+    drop only what takes SLOWER_AT_FIRST times as long as the best; later ones, by lower medians, SLOWER times.
     """
 
     def __init__(self, candidates: int):
@@ -95,7 +95,7 @@ class Trial:
             self._times = [[] for _ in self._times]  # the first round is not counted
         for one, time_s in zip(self.left, times.tolist()):
             self._times[one].append(time_s)
-        limit_s = (SLOWER if self._rounds else SLOWER_AT_FIRST) * min(map(self.typical_s, self.left))
+        limit_s = (SLOWER if self._rounds > 1 else SLOWER_AT_FIRST) * min(map(self.typical_s, self.left))
         self.left = [one for one in self.left if self.typical_s(one) <= limit_s]
         self._rounds += 1
         is_over = self._rounds > 1 and self._calls + len(self.left) > MOST_CALLS
