@@ -1,7 +1,7 @@
 """Tables that fit a terminal: columns are left out or folded by one rule, lines are wrapped, fields have colours.
 
-The rule: a table that is wider than the screen is cut between its columns into parts below each other, the first column
-repeated. Of all layouts the one with the fewest parts is taken, and of these the one that leaves out the fewest
+The rule: a table that is wider than the screen is cut between its columns into parts below each other, the key
+columns repeated: the first, or as many as its caller says. Of all layouts the one with the fewest parts is taken, and of these the one that leaves out the fewest
 secondary columns; they are left out in a fixed order. A column of text is not cut: it wraps in its place, or below its
 row if its place is too narrow, also for one of its words, such as a path. Numbers are never cut. The last line names
 what was left out or folded.
@@ -50,6 +50,7 @@ class Column:
     fields: Sequence[Field]
     is_left: bool = False  # flush left
     is_text: bool = False  # may wrap; the last column alone
+    is_key: bool = False  # stands in each part; the first column does in any case
     left_out: int = 0  # secondary columns are left out in the order of these numbers; 0: never
     name: str = ""  # of a secondary one, to name it when it is left out
     instead: Optional["Column"] = None  # replaces it when it is left out
@@ -67,10 +68,11 @@ def columns_of(
     left_out: Sequence[int] = (),
     heads: int = 1,
     styles: Mapping[str, str] = MappingProxyType({}),
+    keys: int = 1,
 ) -> list[Column]:
     """Return columns of rows, the first `heads` of which are the header; `left`, `text`, `left_out` are indices.
 
-    `styles`: text of a field -> its style.
+    `styles`: text of a field -> its style. The first `keys` columns stand in each part of a table.
     """
     return [
         Column(
@@ -78,6 +80,7 @@ def columns_of(
             fields=tuple(Field(value, styles.get(value, "")) for value in values[heads:]),
             is_left=number in left,
             is_text=number == text,
+            is_key=number < keys,
             left_out=left_out.index(number) + 1 if number in left_out else 0,
             name=" ".join(filter(None, values[:heads])),
         )
@@ -137,19 +140,19 @@ def _down_to(level: int, columns: Sequence[Column]) -> list[Column]:
 
 
 def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """Split columns into as few parts as possible, each with the first column, the widest as narrow as possible."""
+    """Split columns into as few parts as possible, each with the key columns, the widest as narrow as possible."""
     fewest = len(_filled(columns, width))
     evenly = (_filled(columns, limit) for limit in range(width // fewest if fewest > 1 else width, width + 1))
     return next(parts for parts in evenly if len(parts) == fewest)
 
 
 def _filled(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """Fill parts with as many columns as fit, at least one beside the first."""
-    first, *others = columns
-    parts = [[first]]
-    for column in others:
-        if len(parts[-1]) > 1 and _least_width([*parts[-1], column]) > width:
-            parts.append([first])
+    """Fill parts with as many columns as fit, at least one beside the key columns."""
+    keys = [column for number, column in enumerate(columns) if column.is_key or number == 0]
+    parts = [[*keys]]
+    for column in columns[len(keys) :]:
+        if len(parts[-1]) > len(keys) and _least_width([*parts[-1], column]) > width:
+            parts.append([*keys])
         parts[-1].append(column)
     return parts
 

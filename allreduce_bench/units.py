@@ -81,7 +81,11 @@ def parse_width(text: str) -> float:
 
 def parse_price(text: str) -> float:
     """Parse the price of a message or byte to seconds: `5us`, `0.08ns`, or `8e-11`. Raises ValueError, for 0 too."""
-    match = re.fullmatch(r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)", text.strip(), re.IGNORECASE)
+    match = re.fullmatch(
+        r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)",
+        text.strip().replace("µ", "u").replace("μ", "u"),
+        re.IGNORECASE,
+    )
     price = float(match[1]) * {"ns": 1e-9, **SECONDS}[match[2].lower()] if match else 0.0
     if not 0 < price < float("inf"):
         raise ValueError(f"'{text}' is not a price; expected seconds above 0, such as 5us, 0.08ns or 8e-11")

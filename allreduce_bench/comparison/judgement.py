@@ -166,7 +166,7 @@ class Comparison(NamedTuple):
             count = len(self.cells)
             undecided = "the only cell is undecided" if count == 1 else f"all {count} cells are undecided"
             why = f"not proven: {self.observed}" if self.is_only_observed else undecided
-            return f"{why}; to pass nevertheless, add --undecided pass"
+            return f"{why}; measure both again, with more --launches or --wait-idle; --undecided pass lets it pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {format_names(names)}" for kind, names in parts if names)
 

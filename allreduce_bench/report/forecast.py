@@ -154,7 +154,7 @@ def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> 
             count = str(ranks) if place == 0 else ""
             table.append([count, format_size(size_bytes), *cells, named(group, ranks, size_bytes) or "-", *interval])
     heads_used = table[0 if any(table[0]) else 1 :]
-    return ["time (us)", *fitted(columns_of(heads_used, heads=len(heads_used) - len(table) + 2), screen, WHOLE)]
+    return ["time (us)", *fitted(columns_of(heads_used, heads=len(heads_used) - len(table) + 2, keys=2), screen, WHOLE)]
 
 
 def _time_text(predicted: Predicted, won: Predicted | None) -> str:

@@ -88,7 +88,7 @@ def _rule_lines(tuning: Tuning) -> list[str]:
         rows.append(
             [str(rule.ranks), rule.sizes_words, rule.algorithm, *words, f"default: {names_words(rule.default)}"]
         )
-    return fitted(columns_of(rows, left=(1, 2, 6), text=6), screen())
+    return fitted(columns_of(rows, left=(1, 2, 6), text=6, keys=2), screen())
 
 
 def _sentences(tuning: Tuning) -> list[str]:
@@ -157,7 +157,7 @@ def _seen_lines(seen: Sequence[Seen]) -> list[str]:
     for one in seen:
         if one.told or one.is_wrong:
             rows.append([str(one.ranks), format_size(one.size_bytes), one.told or "-", *one.ran, one.words])
-    return fitted(columns_of(rows, left=(2, 3, 4, 5), text=4), screen())
+    return fitted(columns_of(rows, left=(2, 3, 4, 5), text=4, keys=2), screen())
 
 
 def _seen_sentences(seen: Sequence[Seen]) -> list[str]:
@@ -197,7 +197,7 @@ def _turn_lines(turns: Sequence[Alternated]) -> list[str]:
         times = [format_time(time_s) for time_s in (one.default_s, one.files_s)]
         factors = [significant(ratio, 2) for ratio in (one.default_s / one.files_s, min(one.ratios))]
         rows.append([str(one.rule.ranks), format_size(one.size_bytes), *times, *factors])
-    return fitted(columns_of(rows), screen())
+    return fitted(columns_of(rows, keys=2), screen())
 
 
 def _turn_sentences(turns: Sequence[Alternated], slower: set, path: Path) -> list[str]:
