@@ -2,9 +2,9 @@
 
 The rule: a table that is wider than the screen is cut between its columns into parts below each other, the key columns
 repeated: the first, or as many as its caller says. Of all layouts the one with the fewest parts is taken, and of these
-the one that leaves out the fewest secondary columns; they are left out in a fixed order. A column of text is not cut: it wraps in its place, or below its
-row if its place is too narrow, also for one of its words, such as a path. Numbers are never cut. The last line names
-what was left out or folded.
+the one that leaves out the fewest secondary columns; they are left out in a fixed order. A column of text is not cut:
+it wraps in its place, or below its row if its place is too narrow, also for one of its words, such as a path. Numbers
+are never cut. The last line names what was left out or folded.
 """
 
 import re
