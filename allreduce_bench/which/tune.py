@@ -11,17 +11,31 @@ import click
 from ..cli.options import click_option
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
-from ..cli.types import OneLineError, errors_in_one_line, talk
+from ..cli.types import OneLineError, errors_in_one_line, talk, tell_damages
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher
 from ..measuring.startup import under_launcher
+from ..runs.folder import RunFolder
 from ..runs.start import Start
 from ..tables import columns_of, fitted
 from ..units import counted, format_size, format_time, in_ranks, shell_word, significant
 from .effects import names_words
-from .tuning import Tuning, make_tuning, run_words
-from .tuning_files import factor_words, find_fault, read_tuning, variables_of, write_tuning
-from .tuning_proof import ACTS, HARMLESS, UNCHANGED, UNKNOWN, Alternated, Seen, alternate, look_at_rules
+from .tuning import TuneError, Tuning, make_tuning, run_words
+from .tuning_files import factor_words, read_tuning, refuse_changed, variables_of, write_tuning
+from .tuning_proof import (
+    ACTS,
+    ANYWAY,
+    CHANGED,
+    GAIN,
+    HARMLESS,
+    UNCHANGED,
+    UNKNOWN,
+    Alternated,
+    Seen,
+    alternate,
+    look_at_rules,
+    refuse_told,
+)
 
 HEADS = ("ranks", "sizes", "rule", "times as fast", "worst", "rounds", "")
 SEEN_HEADS = ("ranks", "size", "told", "with the file", "without", "")
@@ -50,7 +64,9 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
     are asked for; the file of one is a draft. --verify proves what runs with the file and without, then measures both
     in turn at other sizes, and drops a rule that is slower by 10 % in any round.
     """
-    if bool(runs) == bool(verify):
+    if runs and verify:
+        raise OneLineError("--verify FILE knows its runs; leave out RUNS, or --verify")
+    if not runs and not verify:
         raise OneLineError("expected RUNS, or --verify FILE; such as: allreduce-bench tune results/RUN -o FILE")
     if verify:
         if under_launcher(os.environ):
@@ -58,6 +74,7 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
         if output:
             raise OneLineError("--verify writes into its own file; leave out -o")
         raise click.exceptions.Exit(_verify(verify, wait_idle_s))
+    tell_damages(map(RunFolder, runs))
     tuning = make_tuning(runs)
     if output:
         launcher = find_launcher(Start())
@@ -103,7 +120,7 @@ def _sentences(tuning: Tuning) -> list[str]:
     said += [f"No rule: {'; '.join(tuning.left)}."] if tuning.left else []
     said += [f"The default was what {tuning.told} made of it."] if tuning.told else []
     if tuning.is_draft:
-        said.append("draft: these are of one allocation; add a run of another day or of other hosts.")
+        said.append("draft: runs of one day and the same hosts; add a run of another day or of other hosts.")
     return said
 
 
@@ -111,10 +128,15 @@ def _next_lines(tuning: Tuning, output: Path | None) -> list[str]:
     """Return the commands that come next, one a line."""
     if output is None:
         return [f"next: allreduce-bench tune {run_words(tuning)} -o FILE"]
-    loads = [f"export {name}={shell_word(value)}" for name, value in variables_of(output, tuning).items()]
+    proof = f"next: allreduce-bench tune --verify {shell_word(output)}"
+    return [proof, *_load_lines(tuning, output)] if tuning.rules else [proof]
+
+
+def _load_lines(tuning: Tuning, path: Path) -> list[str]:
+    """Return the commands that load a file."""
     return [
-        *(["load it:", *loads] if tuning.rules else []),
-        f"next: allreduce-bench tune --verify {shell_word(output)}",
+        "load it with:",
+        *(f"export {name}={shell_word(value)}" for name, value in variables_of(path, tuning).items()),
     ]
 
 
@@ -127,16 +149,20 @@ def _verify(path: Path, wait_idle_s: float | None) -> int:
     launcher = find_launcher(Start())
     command = f"measure again, then: allreduce-bench tune {run_words(tuning)} -o {shell_word(path)}"
     _refuse_library(launcher, tuning, command)
-    if fault := find_fault(path, tuning):
-        raise OneLineError(f"{fault}; the library would not say so", 1)
+    try:
+        refuse_changed(path, tuning, _prefix(launcher))
+        refuse_told(tuning)
+    except TuneError as error:
+        raise OneLineError(str(error), 1) from error
     if not tuning.rules:
         echo_wrapped([f"{path}: no rules; the library runs its default everywhere."])
         return 0
+    talk("the proof takes some minutes; the runs that it measures stay in results/")
     variables = variables_of(path, tuning)
     seen = look_at_rules(tuning, variables, launcher, talk)
     click.echo("\n".join(_seen_lines(seen)))
-    echo_wrapped(_seen_sentences(seen))
-    if any(one.is_wrong for one in seen):
+    echo_wrapped(_seen_sentences(seen, tuning))
+    if any(_is_wrong(one, tuning) for one in seen):
         return 1
     turns, doubt = _alternate_all(tuning, variables, wait_idle_s)
     click.echo("\n" + "\n".join(_turn_lines(turns)))
@@ -145,10 +171,20 @@ def _verify(path: Path, wait_idle_s: float | None) -> int:
             [f"not verified: these times are not reliable: {doubt}; --wait-idle 10m waits for a quiet machine"]
         )
         return 1
-    slower = {one.rule for one in turns if not one.is_harmless}
-    _keep_verified(path, tuning, launcher, slower, turns)
-    echo_wrapped(_turn_sentences(turns, slower, path))
-    return 1 if slower else 0
+    dropped = {one.rule for one in turns if not one.is_kept}
+    _keep_verified(path, tuning, launcher, dropped, turns)
+    echo_wrapped(_turn_sentences(turns, dropped, path))
+    if len(dropped) < len(tuning.rules):
+        click.echo("\n".join(_load_lines(tuning, path)))
+    return 1 if dropped else 0
+
+
+def _is_wrong(one: Seen, tuning: Tuning) -> bool:
+    """Return whether a rule does not act, or acts where there is none.
+
+    Where variables told the default something, a file ends that outside of its rules, too.
+    """
+    return one.is_wrong and not (one.words == CHANGED and tuning.told)
 
 
 def _seen_lines(seen: Sequence[Seen]) -> list[str]:
@@ -160,19 +196,21 @@ def _seen_lines(seen: Sequence[Seen]) -> list[str]:
     return fitted(columns_of(rows, left=(2, 3, 4, 5), text=4, keys=2), screen())
 
 
-def _seen_sentences(seen: Sequence[Seen]) -> list[str]:
+def _seen_sentences(seen: Sequence[Seen], tuning: Tuning) -> list[str]:
     """Return what is wrong, or how much is proved."""
-    if wrong := [one for one in seen if one.is_wrong]:
-        places = "; ".join(f"{in_ranks([one.ranks])}, {format_size(one.size_bytes)}: {one.words}" for one in wrong)
-        return [f"{places}. 'allreduce-bench which -n {wrong[0].ranks}' says what else is set."]
+    if wrong := [one for one in seen if _is_wrong(one, tuning)]:
+        kinds = ", ".join(dict.fromkeys(one.words for one in wrong))
+        return [f"not verified: {kinds} at {len(wrong)} of {counted(len(seen), 'place')}, see the table."]
     told, others = ([one for one in seen if bool(one.told) is is_told] for is_told in (True, False))
     unchanged = sum(one.words == UNCHANGED for one in others)
-    said = [f"The file acts at {sum(one.words == ACTS for one in told)} of {len(told)} places that it has rules for."]
+    acts, anyway = (sum(one.words == words for one in told) for words in (ACTS, ANYWAY))
+    said = [f"The file acts at {acts} of {len(told)} places that it has rules for."]
+    said += [f"At {anyway} the library runs the same without the file."] if anyway else []
     if others:
         counts = in_ranks(sorted({one.ranks for one in others}))
         said.append(f"Besides, on {counts}: unchanged at {unchanged} of {len(others)} places.")
     if any(one.words == UNKNOWN for one in seen):
-        said.append("At the rest what runs cannot be told apart from what ran.")
+        said.append("At the rest order and messages do not tell what runs: there only the times below say something.")
     return [*said, "MPI_COMM_SELF works."]
 
 
@@ -200,25 +238,25 @@ def _turn_lines(turns: Sequence[Alternated]) -> list[str]:
     return fitted(columns_of(rows, keys=2), screen())
 
 
-def _turn_sentences(turns: Sequence[Alternated], slower: set, path: Path) -> list[str]:
+def _turn_sentences(turns: Sequence[Alternated], dropped: set, path: Path) -> list[str]:
     """Return how fast the file is at sizes that it was not made from, and which rules were dropped."""
     worst = significant(min(min(one.ratios) for one in turns), 2)
     said = [
         f"At {counted(len(turns), 'size')} that the file was not made from: {_factors_words(turns)} times as fast as "
         f"the default ({worst} in the worst round)."
     ]
-    for rule in sorted(slower, key=lambda rule: (rule.ranks, rule.low_bytes)):
+    for rule in sorted(dropped, key=lambda rule: (rule.ranks, rule.low_bytes)):
         said.append(
             f"dropped from {path}: {in_ranks([rule.ranks])}, {rule.sizes_words}, {rule.algorithm}: slower than the "
-            f"default by more than {HARMLESS - 1:.0%} in some round".replace("%", " %")
+            f"default by {HARMLESS - 1:.0%} in some round, or less than {GAIN - 1:.0%} faster".replace("%", " %")
         )
     return said
 
 
-def _keep_verified(path: Path, tuning: Tuning, launcher: Launcher, slower: set, turns: Sequence[Alternated]) -> None:
+def _keep_verified(path: Path, tuning: Tuning, launcher: Launcher, dropped: set, turns: Sequence[Alternated]) -> None:
     """Write the file again: without the rules that are slower, and with what was proved."""
-    rules = tuple(rule for rule in tuning.rules if rule not in slower)
-    kept = [one for one in turns if one.rule not in slower]
+    rules = tuple(rule for rule in tuning.rules if rule not in dropped)
+    kept = [one for one in turns if one.rule not in dropped]
     words = f", {_factors_words(kept)} times as fast" if kept else ""
     day = datetime.now(timezone.utc).date()
     verified = f"{day}, {launcher.library}, at {counted(len(kept), 'size')} that it was not made from{words}"

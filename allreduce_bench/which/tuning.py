@@ -4,11 +4,12 @@
 give as "What you can set"; where the library runs that algorithm by itself, there is no rule.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..evaluation.grade import NOT_RELIABLE
+from ..evaluation.rounds import FEWEST_ROUNDS
 from ..evaluation.settable import FORCED_DEFAULT, Gain, find_settable
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
@@ -21,11 +22,11 @@ from ..runs.identified import identified_of
 from ..runs.library_algorithms import own_name
 from ..runs.plan import ImportedPlan, Plan
 from ..units import format_ranges, format_size, in_ranks, shell_word, short_size
-from .settings import settings
+from .settings import DYNAMIC, settings
 
 WRITTEN_FOR = {OPEN_MPI: "5", MPICH: ""}  # library -> major version whose files are written; empty: any
 FEWEST_SIZES = 2  # of a run
-NOT_TOLD = ("pml", "mtl")  # variables that choose how messages go, not which algorithm
+NOT_TOLD = ("pml", "mtl", DYNAMIC)  # variables that choose how messages go, or nothing by themselves
 NOT_EXPRESSED = {"tree": "its kind of tree, which a selection file numbers otherwise in each version"}  # of MPICH
 
 
@@ -92,6 +93,10 @@ def make_tuning(paths: Sequence[Path]) -> Tuning:
     """Return the rules that all runs bear. Raises TuneError, RunError."""
     sources = [_read_source(path) for path in paths]
     first = sources[0]
+    ids = [source.folder.open().get("id") for source in sources]
+    for number, path in enumerate(paths):
+        if ids[number] in ids[:number]:
+            raise TuneError(f"{path}: the same run as {paths[ids.index(ids[number])]}; name it once")
     for path, other in zip(paths[1:], sources[1:]):
         _refuse_other(path, other, paths[0], first)
     counts = sorted(set.intersection(*({*source.plan.ranks} for source in sources)))
@@ -147,6 +152,12 @@ def _default_at(gain: Gain, ranks: int, sources: Sequence[_Source]) -> tuple[str
     return tuple(dict.fromkeys(name for one in ran for name in one.names))
 
 
+def told_words(variables: Mapping[str, str], library: str) -> str:
+    """Return `NAME=VALUE NAME=VALUE` of what variables of the environment tell the library about all-reduce."""
+    told = [one for one in settings(variables, [], library) if not one.problem and one.name not in NOT_TOLD]
+    return " ".join(f"{one.name}={one.value}" for one in told)
+
+
 # Runs that are no source
 
 
@@ -172,11 +183,10 @@ def _read_source(path: Path) -> _Source:
         )
     rows = summarise(folder)
     for ranks in plan.ranks:
-        _refuse_rows(path, plan, [row for row in rows if row["ranks"] == ranks])
+        _refuse_rows(path, plan, ranks, [row for row in rows if row["ranks"] == ranks])
     hosts = tuple(sorted({host for fact in attempts for host in fact["hosts"]}))
-    told = [one for fact in attempts for one in settings(fact["variables"], [], libraries[0]) if not one.problem]
-    words = " ".join(dict.fromkeys(f"{one.name}={one.value}" for one in told if one.name not in NOT_TOLD))
-    return _Source(folder, plan, rows, libraries[0], hosts, str(folder.open()["created"])[:10], words)
+    told = " ".join(dict.fromkeys(told_words(fact["variables"], libraries[0]) for fact in attempts)).strip()
+    return _Source(folder, plan, rows, libraries[0], hosts, str(folder.open()["created"])[:10], told)
 
 
 def _refuse_plan(path: Path, plan: Plan) -> None:
@@ -188,7 +198,7 @@ def _refuse_plan(path: Path, plan: Plan) -> None:
         )
     sizes = [size_bytes for size_bytes in plan.sizes if size_bytes]
     if len(sizes) < FEWEST_SIZES:
-        raise TuneError(f"{path}: expected two sizes or more, found {len(sizes)}; {_advice()}")
+        raise TuneError(f"{path}: expected two sizes or more, found {len(sizes)}; {_advice(plan)}")
 
 
 def _refuse_library(path: Path, library: str) -> None:
@@ -200,11 +210,22 @@ def _refuse_library(path: Path, library: str) -> None:
         )
 
 
-def _refuse_rows(path: Path, plan: Plan, rows: Sequence[SummaryRow]) -> None:
-    if rows and rows[0]["grade"] == NOT_RELIABLE:
-        where, why = in_ranks([rows[0]["ranks"]]), reasons_words(rows[0]["grading"], 1)
+def _refuse_rows(path: Path, plan: Plan, ranks: int, rows: Sequence[SummaryRow]) -> None:
+    """Raise TuneError unless default and algorithms of the library have enough launches, and reliable times."""
+    enough = [row for row in rows if row["time_s"] and row["size_bytes"] and row["launches"] >= FEWEST_ROUNDS]
+    named = {name: {row["size_bytes"] for row in enough if row["competitor"] == name} for name in plan.competitors}
+    beside = [sizes & named[FORCED_DEFAULT] for name, sizes in named.items() if Competitor(name).is_forced]
+    if sum(len(sizes) >= FEWEST_SIZES for sizes in beside) < 2:  # one of them is the default itself
+        resumed = f"measure them: allreduce-bench run --resume -o {shell_word(path)}"
         raise TuneError(
-            f"{path}: the times of {where} are not reliable: {why}; measure again: {_command(plan)} --wait-idle 10m"
+            f"{path}: expected {FEWEST_ROUNDS} launches of native:default and another algorithm of the library at two "
+            f"sizes on {in_ranks([ranks])}, found fewer; {resumed if plan.launches >= FEWEST_ROUNDS else _advice(plan)}"
+        )
+    if rows[0]["grade"] == NOT_RELIABLE:
+        why = reasons_words(rows[0]["grading"], 1)
+        raise TuneError(
+            f"{path}: the times of {in_ranks([ranks])} are not reliable: {why}; measure again: {_command(plan)} "
+            "--wait-idle 10m"
         )
 
 

@@ -18,15 +18,17 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ..machine import OPEN_MPI
-from ..runs.files import read_given_text, refuse_given, write_given, written_together
+from ..runs.files import is_stream, read_given_text, refuse_given, refuse_special, write_given, written_together
 from ..runs.library_algorithms import SEGMENT_NBYTES, TUNED
 from ..runs.typed_json import JsonError, read_as
-from ..units import escaped, format_ranges, format_size, significant
-from .rules import ALLREDUCE, LONGEST, RulesError, check_mpich_rules, open_mpi_rules
+from ..units import escaped, format_ranges, format_size, shell_word, significant
+from .rules import ALLREDUCE, LONGEST
+from .settings import OF_OPEN_MPI
 from .tuning import Rule, TuneError, Tuning, rules_at
 
 MARK = "allreduce-bench tune: "  # of the line with the tuning
@@ -38,6 +40,7 @@ RULES_OF = {  # the variable that names a file -> the file
 OVER_NODES = (
     "For jobs on one node: over several nodes han may call tuned in its parts, where these rules were not measured."
 )
+OTHER_COLLECTIVES = "These files replace the choices of all collectives; but for all-reduce they are the library's own."
 ENUMERATED = re.compile(rf"{TUNED}:enumerator:value:(\d+):(\w+)")
 EMBEDDED = re.compile(rb'\{"collective=[^\0]+\}\}')  # the selections that a library of MPICH has in itself
 BETA = "composition=MPIDI_Allreduce_intra_composition_beta"
@@ -51,6 +54,9 @@ PARAMETERS: dict[
 PATIENCE_S = 20
 
 
+LOADING = (*RULES_OF, "OMPI_MCA_coll_tuned_dynamic_rules_filename")  # variables that name files
+
+
 def variables_of(path: Path, tuning: Tuning) -> dict[str, str]:
     """Return the variables of the environment that load the files at a path."""
     whole = path.resolve()
@@ -61,7 +67,12 @@ def variables_of(path: Path, tuning: Tuning) -> dict[str, str]:
 
 
 def refuse_others_file(path: Path, tuning: Tuning) -> None:
-    """Raise TuneError if something stands at a path that `tune` did not write for this library; OSError as writing."""
+    """Raise TuneError for a path that jobs cannot load, or where something stands that `tune` did not write.
+
+    Raises OSError as writing does.
+    """
+    if is_stream(path) or path.name == "-" or not str(path.resolve()).isprintable():
+        raise TuneError(f"{escaped(str(path))}: expected a file that jobs can load, with a printable path")
     if tuning.library.startswith(OPEN_MPI):
         refuse_given(path)
     elif path.exists() and not path.is_dir():
@@ -78,21 +89,33 @@ def refuse_others_file(path: Path, tuning: Tuning) -> None:
 def write_tuning(path: Path, tuning: Tuning, prefix: Path) -> None:
     """Write the files; `prefix`: where the library is installed. Raises TuneError, OSError."""
     refuse_others_file(path, tuning)
+    texts = make_texts(tuning, prefix)
     if tuning.library.startswith(OPEN_MPI):
-        write_given(path, open_mpi_text(path, tuning, _numbers(prefix)))
+        head = "".join(f"# {line}\n" for line in _lines(path, tuning))
+        write_given(path, head + texts[""])
         return
-    rules, compositions = mpich_selections(tuning, *_embedded(prefix))
     with written_together(path) as hidden:
-        folder = hidden / path.name
-        (folder / RULES).write_text(json.dumps(rules, indent=1) + "\n")
-        (folder / COMPOSITIONS).write_text(json.dumps(compositions, indent=1) + "\n")
-        (folder / README).write_text("\n".join(_lines(path, tuning)) + "\n")
+        for name, text in {**texts, README: "\n".join(_lines(path, tuning)) + "\n"}.items():
+            (hidden / path.name / name).write_text(text)
+
+
+def make_texts(tuning: Tuning, prefix: Path) -> dict[str, str]:
+    """Return what the library reads, by names of files; of Open MPI one without a name, and without its comments.
+
+    `prefix`: where the library is installed. Raises TuneError.
+    """
+    if tuning.library.startswith(OPEN_MPI):
+        return {"": open_mpi_text(tuning, _numbers(prefix))}
+    selections = zip((RULES, COMPOSITIONS), mpich_selections(tuning, *_embedded(prefix)))
+    return {name: json.dumps(selection, indent=1) + "\n" for name, selection in selections}
 
 
 def read_tuning(path: Path) -> Tuning:
     """Return the tuning that files say of themselves. Raises TuneError: they are not `tune`'s."""
     try:
-        text = read_given_text(path / README if path.is_dir() else path, LONGEST)
+        file = path / README if path.is_dir() else path
+        refuse_special(file)
+        text = read_given_text(file, LONGEST)
         line = next(line for line in text.splitlines() if MARK in line)
         return read_as(Tuning, json.loads(line.partition(MARK)[2]), exact=True)
     except (StopIteration, FileNotFoundError):
@@ -101,26 +124,33 @@ def read_tuning(path: Path) -> Tuning:
         raise TuneError(f"{path}: the line '{MARK.rstrip(': ')}' was changed: {error}; make the file again") from error
 
 
-def find_fault(path: Path, tuning: Tuning) -> str:
-    """Return why the library does not use the files, or uses other rules than `tune` wrote; empty: it does."""
-    try:
-        if tuning.library.startswith(OPEN_MPI):
-            found = open_mpi_rules(path, 5) if tuning.rules else []
-            wanted = [(ranks, low) for ranks, low, _ in _entries(tuning)]
-            told = [(rule.ranks, rule.size_bytes) for rule in found]
-            return "" if not tuning.rules or told == wanted else f"{path}: its rules were changed; make the file again"
-        for name in RULES_OF.values():
-            check_mpich_rules(path / name, is_alone=name == RULES)
-    except RulesError as error:
-        return str(error)
-    return ""
+def refuse_changed(path: Path, tuning: Tuning, prefix: Path) -> None:
+    """Raise TuneError unless the library reads at a path what `tune` writes for this tuning, and nothing else."""
+    for name, text in make_texts(tuning, prefix).items():
+        file = path / name if name else path
+        try:
+            found = read_given_text(file, LONGEST)
+        except (OSError, UnicodeDecodeError) as error:
+            raise TuneError(f"{file}: cannot be read: {error}; make it again: {_command(path, tuning)}") from error
+        kept = found if name else "".join(f"{line}\n" for line in found.splitlines() if not line.startswith("#"))
+        if kept != text:
+            lines = zip_longest(kept.splitlines(), text.splitlines())
+            wrong, wanted = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
+            raise TuneError(
+                f"{file}: changed since tune wrote it, so the library reads something else, or ignores it: found "
+                f"'{escaped(wrong or '')}', expected '{wanted or ''}'; make it again: {_command(path, tuning)}"
+            )
+
+
+def _command(path: Path, tuning: Tuning) -> str:
+    return f"allreduce-bench tune {' '.join(map(shell_word, tuning.runs))} -o {shell_word(path)}"
 
 
 def _lines(path: Path, tuning: Tuning) -> list[str]:
     """Return what files say of themselves."""
     whole = escaped(str(path.resolve()))
     loads = [f"export {name}={_quoted(value)}" for name, value in variables_of(path, tuning).items()]
-    draft = ["DRAFT: made from one allocation. Add a run of another day or of other hosts to the command."]
+    draft = ["DRAFT: made from runs of one day and the same hosts. Add a run of another day or of other hosts."]
     kept = json.dumps(asdict(tuning))
     return [
         f"All-reduce of {tuning.library} on one node, {format_ranges(tuning.ranks)} ranks; by allreduce-bench tune",
@@ -132,10 +162,11 @@ def _lines(path: Path, tuning: Tuning) -> list[str]:
         *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
         *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quoted(whole)}"]),
         "Sums of floats may change in their last bits: another algorithm adds in another order.",
-        *([OVER_NODES] if tuning.library.startswith(OPEN_MPI) else []),
+        OVER_NODES if tuning.library.startswith(OPEN_MPI) else OTHER_COLLECTIVES,
         "For one job:",
         *(f"  {line}" for line in loads),
-        f"For all jobs: the same in {_site_file(tuning)}. Take it back: unset these variables, delete the file.",
+        *_lines_for_all(path, tuning),
+        "Take it back: unset these variables, delete the file.",
         MARK + kept,
     ]
 
@@ -157,19 +188,22 @@ def _quoted(value: str) -> str:
     return quote(escaped(value))
 
 
-def _site_file(tuning: Tuning) -> str:
-    of_open_mpi = "PREFIX/etc/openmpi-mca-params.conf, as NAME = VALUE without OMPI_MCA_"
-    return of_open_mpi if tuning.library.startswith(OPEN_MPI) else "the module file of the library"
+def _lines_for_all(path: Path, tuning: Tuning) -> list[str]:
+    """Return how all jobs of a site load the files."""
+    if not tuning.library.startswith(OPEN_MPI):
+        return ["For all jobs: the same in the module file of the library."]
+    names = {name.removeprefix(OF_OPEN_MPI): value for name, value in variables_of(path, tuning).items()}
+    settings = [f"  {name} = {escaped(value)}" for name, value in names.items()]
+    return ["For all jobs, in etc/openmpi-mca-params.conf where the library is installed:", *settings]
 
 
 # Open MPI
 
 
-def open_mpi_text(path: Path, tuning: Tuning, numbers: Mapping[str, int]) -> str:
-    """Return the file of rules; `numbers`: algorithm -> its number in the library at hand. Raises TuneError."""
-    head = [f"# {line}" for line in _lines(path, tuning)]
+def open_mpi_text(tuning: Tuning, numbers: Mapping[str, int]) -> str:
+    """Return the rules; `numbers`: algorithm -> its number in the library at hand. Raises TuneError."""
     if not tuning.rules:
-        return "\n".join([*head, "0  collectives"]) + "\n"
+        return "0  # collectives\n"
     counts: dict[int, list[tuple[int, str]]] = {}
     for ranks, low, algorithm in _entries(tuning):
         counts.setdefault(ranks, []).append((low, algorithm))
@@ -177,7 +211,7 @@ def open_mpi_text(path: Path, tuning: Tuning, numbers: Mapping[str, int]) -> str
     for ranks, entries in counts.items():
         lines += [f"{ranks}  # ranks", f"{len(entries)}  # message sizes"]
         lines += [_open_mpi_line(low, name, numbers, tuning.library) for low, name in entries]
-    return "\n".join([*head, *lines]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _entries(tuning: Tuning) -> Iterator[tuple[int, int, str]]:

@@ -1,8 +1,8 @@
 """Proof of a tuning: what runs with its files and without, and whether it is faster at sizes it was not made from.
 
-What runs is seen as `which` sees it: at the sizes of each rule, on its number of ranks, one less, one more and twice as
-many, and with each rank alone on MPI_COMM_SELF. Then the default and the files take turns in launches of `run
---against`; a rule that is slower in any round by HARMLESS is dropped.
+What runs is seen as `which` sees it: at the sizes of each rule and beside them, on its number of ranks, one less, one
+more and twice as many, and with each rank alone on MPI_COMM_SELF. Then the default and the files take turns in launches
+of `run --against`; a rule that is slower in any round by HARMLESS, or not faster in the medians by GAIN, is dropped.
 """
 
 import shlex
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..evaluation.grade import NOT_RELIABLE
 from ..evaluation.rounds import FEWEST_ROUNDS, ratios_by_round
+from ..evaluation.settable import IN_EACH_ROUND
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import time_of
 from ..identifying.evidence import is_asked
@@ -25,12 +26,14 @@ from ..launching.launcher import Launcher
 from ..report.grade_sentence import reasons_words
 from ..runs.competitor import NATIVE
 from ..runs.folder import RunFolder
-from ..runs.identified import NO, OPEN, YES
+from ..runs.identified import NO, YES
 from ..runs.start import Start
 from ..units import in_ranks
 from .effects import OTHER, SAME, effect, names_words
-from .tuning import Rule, TuneError, Tuning, algorithm_at, rules_at
+from .tuning import Rule, TuneError, Tuning, algorithm_at, rules_at, told_words
+from .tuning_files import LOADING
 
+GAIN = IN_EACH_ROUND  # how many times as fast as the default the files are in the medians, at the least
 HARMLESS = 1.10  # how many times as long as the default the files may take in any round
 MOST_REASONS = 2  # why times are not reliable
 MOST_HELD_OUT = 3  # sizes of a rule
@@ -40,7 +43,8 @@ ALONE = (
     "import numpy as n; from mpi4py import MPI as m; a = n.ones({count}, 'f'); b = n.zeros_like(a); "
     "m.COMM_SELF.Allreduce(a, b); assert (a == b).all()"
 )
-ACTS, DOES_NOT_ACT, UNCHANGED, CHANGED, UNKNOWN = "acts", "DOES NOT ACT", "unchanged", "CHANGED", "cannot tell"
+ACTS, DOES_NOT_ACT, ANYWAY = "acts", "DOES NOT ACT", "runs without the file, too"
+UNCHANGED, CHANGED, UNKNOWN = "unchanged", "CHANGED", "cannot tell"
 
 
 class Seen(NamedTuple):
@@ -51,7 +55,7 @@ class Seen(NamedTuple):
     told: str  # by the tuning; empty: the library's own choice
     with_files: tuple[str, ...]
     without: tuple[str, ...]
-    words: str  # one of ACTS to UNKNOWN
+    words: str  # one of ACTS to UNKNOWN, as above
 
     @property
     def is_wrong(self) -> bool:
@@ -74,9 +78,9 @@ class Alternated(NamedTuple):
     ratios: tuple[float, ...]  # default over files, of each round
 
     @property
-    def is_harmless(self) -> bool:
-        """Return whether the files were not slower than HARMLESS in any round."""
-        return min(self.ratios) * HARMLESS >= 1
+    def is_kept(self) -> bool:
+        """Return whether the files were faster by GAIN, and not slower by HARMLESS in any round."""
+        return min(self.ratios) * HARMLESS >= 1 and self.default_s >= GAIN * self.files_s
 
 
 def held_out_sizes(rule: Rule, sizes: Sequence[int]) -> list[int]:
@@ -97,7 +101,7 @@ def look_at_rules(
         tell(f"looking at what runs on {in_ranks([ranks])}")
         sizes = _sizes_to_look_at(tuning, ranks)
         with_files, without = (_look(launcher, ranks, sizes, more) for more in (variables, {}))
-        found += _compare(tuning, ranks, sizes, with_files, without)
+        found += compare_places(tuning, ranks, sizes, with_files, without)
     _call_alone(tuning, variables, launcher)
     return found
 
@@ -106,39 +110,62 @@ def _sizes_to_look_at(tuning: Tuning, ranks: int) -> list[int]:
     """Return the sizes of the rules of these ranks, or of all where there are none, those held out included."""
     rules = [*rules_at(tuning, ranks)]
     held_out = [size for rule in rules for size in held_out_sizes(rule, tuning.sizes)]
-    return sorted({size for rule in rules or tuning.rules for size in (rule.low_bytes, rule.high_bytes)} | {*held_out})
+    beside = [size for rule in rules for size in (max(STEP, rule.low_bytes - STEP), rule.high_bytes + STEP)]
+    ends = [size for rule in rules or tuning.rules for size in (rule.low_bytes, rule.high_bytes)]
+    return sorted({*ends, *held_out, *beside})
 
 
 def _look(launcher: Launcher, ranks: int, sizes: Sequence[int], variables: Mapping[str, str]) -> Findings:
     launches = Launches(launcher, ranks, Start(variables=_settings(variables)), TIMEOUT_S)
-    return launches.find(Asked(sizes), {**environ_of_launch(), **variables}, launches.command)
+    return launches.find(Asked(sizes), {**_bare_environ(), **variables}, launches.command)
+
+
+def _bare_environ() -> dict[str, str]:
+    """Return the environment of launches without what loads files of rules, this one or others."""
+    return {name: value for name, value in environ_of_launch().items() if name not in LOADING}
+
+
+def refuse_told(tuning: Tuning) -> None:
+    """Raise TuneError if this environment tells the library something about all-reduce that the runs' did not."""
+    told = told_words(_bare_environ(), tuning.library)
+    if told != tuning.told:
+        was = f"with {tuning.told}" if tuning.told else "without it"
+        raise TuneError(f"{told or 'nothing'} is set here, beside the file; the runs were made {was}: do as they did")
 
 
 def _settings(variables: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in variables.items())
 
 
-def _compare(
+def compare_places(
     tuning: Tuning, ranks: int, sizes: Sequence[int], with_files: Findings, without: Findings
 ) -> Iterator[Seen]:
+    """Yield what runs at each size on so many ranks, of two launches."""
     sides = [{size: one.answers[size].names for size in sizes} for one in (with_files, without)]
     changes = effect(*sides)
     for size in sizes:
         told = algorithm_at(tuning, ranks, size)
         if told:
-            state = is_asked(with_files.answers[size], told)
-            is_proved = state == YES or (state == OPEN and changes.at[size].kind == OTHER)
-            words = DOES_NOT_ACT if state == NO else ACTS if is_proved else UNKNOWN
+            words = _told_words(is_asked(with_files.answers[size], told), changes.at[size].kind)
         else:
             words = {SAME: UNCHANGED, OTHER: CHANGED}.get(changes.at[size].kind, UNKNOWN)
         yield Seen(ranks, size, told, sides[0][size], sides[1][size], words)
+
+
+def _told_words(state: str, kind: str) -> str:
+    """Return whether a rule acts: what runs is, or may be, the algorithm, and it is another one without the files."""
+    if state == NO:
+        return DOES_NOT_ACT
+    if kind == OTHER:
+        return ACTS
+    return ANYWAY if state == YES and kind == SAME else UNKNOWN
 
 
 def _call_alone(tuning: Tuning, variables: Mapping[str, str], launcher: Launcher) -> None:
     """Call on MPI_COMM_SELF with the files. Raises ProbeFailed."""
     program = [sys.executable, "-c", ALONE.format(count=max(tuning.sizes) // 4)]
     command = mpirun_command(launcher, 2, Start(variables=_settings(variables)), program)
-    environ = {**environ_of_launch(), **variables}
+    environ = {**_bare_environ(), **variables}
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or [f"exit status {ended.returncode}"])[0]
@@ -158,7 +185,8 @@ def alternate(
     words = ["run", "-n", str(ranks), "-a", NATIVE, "--sizes", ",".join(map(str, sizes))]
     words += ["--launches", str(FEWEST_ROUNDS), "--identify", "never", "-o", str(folder), "--against", against]
     words += ["--wait-idle", f"{wait_idle_s:g}s"] if wait_idle_s is not None else []
-    ended = subprocess.run([sys.executable, "-m", "allreduce_bench", *words], stdout=subprocess.DEVNULL, check=False)
+    program = [sys.executable, "-m", "allreduce_bench", *words]
+    ended = subprocess.run(program, stdout=subprocess.DEVNULL, env=_bare_environ(), check=False)
     if ended.returncode:
         raise TuneError(f"the launches of default and files failed: allreduce-bench {shlex.join(words)}")
     of_runs = [[row for row in summarise(RunFolder(folder / name)) if row["time_s"]] for name in "ab"]

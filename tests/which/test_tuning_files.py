@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from made_tunings import NUMBERS, TUNING, rule
 
+from allreduce_bench.which import tuning_files
 from allreduce_bench.which.rules import check_mpich_rules, open_mpi_rules
 from allreduce_bench.which.tuning import TuneError, algorithm_at
 from allreduce_bench.which.tuning_files import (
-    find_fault,
     mpich_selections,
-    open_mpi_text,
     read_tuning,
+    refuse_changed,
     refuse_others_file,
+    write_tuning,
 )
 
 PLACES = [(ranks, size) for ranks in range(1, 10) for size in (0, 8, 511, 512, 8192, 8193, 1 << 20, 1 << 24)]
@@ -23,9 +24,24 @@ PLACES = [(ranks, size) for ranks in range(1, 10) for size in (0, 8, 511, 512, 8
 OF_MPICH = replace(TUNING, library="MPICH 5.0.2")
 
 
+@pytest.fixture(autouse=True)
+def library_at_hand(monkeypatch):
+    """Open MPI's algorithms, without asking its ompi_info."""
+    monkeypatch.setattr(tuning_files, "_numbers", lambda prefix: NUMBERS)
+
+
 def written(path, tuning):
-    path.write_text(open_mpi_text(path, tuning, NUMBERS))
+    write_tuning(path, tuning, Path())
     return path
+
+
+def is_changed(path, tuning):
+    """Whether the library would read something else than `tune` writes."""
+    try:
+        refuse_changed(path, tuning, Path())
+    except TuneError:
+        return True
+    return False
 
 
 def open_mpi_choice(path, ranks, size_bytes):
@@ -45,7 +61,7 @@ def test_open_mpi_takes_the_rule_there_and_its_default_elsewhere(tmp_path, ranks
 
 def test_a_tuning_is_read_from_its_file(tmp_path):
     path = written(tmp_path / "rules", TUNING)
-    assert read_tuning(path) == TUNING and not find_fault(path, TUNING)
+    assert read_tuning(path) == TUNING and not is_changed(path, TUNING)
 
 
 def test_a_segmented_ring_gets_the_segment_it_was_measured_with(tmp_path):
@@ -55,19 +71,19 @@ def test_a_segmented_ring_gets_the_segment_it_was_measured_with(tmp_path):
 
 def test_an_empty_tuning_has_no_rules_and_says_so(tmp_path):
     path = written(tmp_path / "rules", replace(TUNING, rules=()))
-    assert "no rules" in path.read_text() and not find_fault(path, read_tuning(path))
+    assert "no rules" in path.read_text() and not is_changed(path, read_tuning(path))
 
 
 def test_an_algorithm_that_the_library_at_hand_lacks_is_refused(tmp_path):
     with pytest.raises(TuneError, match="has no rabenseifner"):
-        open_mpi_text(tmp_path / "rules", replace(TUNING, rules=(rule(4, 8, 64, "rabenseifner"),)), NUMBERS)
+        written(tmp_path / "rules", replace(TUNING, rules=(rule(4, 8, 64, "rabenseifner"),)))
 
 
 def test_text_of_runs_stays_in_its_comment(tmp_path):
     hostile = replace(TUNING, runs=("run\n1 2 1 0 1 0 4 0 0",), hosts=("a\nb",), conditions="x\ny")
-    path = written(tmp_path / "rules\n9", hostile)
+    path = written(tmp_path / "rules", hostile)
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    assert read_tuning(path) == hostile and not find_fault(path, hostile)
+    assert read_tuning(path) == hostile and not is_changed(path, hostile)
     assert any("run\\n1 2" in line for line in comments)
 
 
@@ -84,7 +100,18 @@ def test_a_changed_file_is_told(tmp_path, old, new):
     path = written(tmp_path / "rules", TUNING)
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
-    assert find_fault(path, read_tuning(path))
+    assert is_changed(path, read_tuning(path))
+
+
+def test_rules_that_only_the_comment_lost_are_told(tmp_path):
+    path = written(tmp_path / "rules", TUNING)
+    assert is_changed(path, replace(TUNING, rules=()))
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/null", "-", "two\nlines"])
+def test_what_jobs_cannot_load_is_no_output(name):
+    with pytest.raises(TuneError, match="jobs can load"):
+        written(Path(name), TUNING)
 
 
 @pytest.mark.parametrize("text", ["", "# a file\n", "# allreduce-bench tune: {}\n", "# allreduce-bench tune: {\n"])
