@@ -255,6 +255,8 @@ def new_runs(request: Request, sweep: Path, system: System) -> list[tuple[RunFol
         _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(plan) != plan)
         runs.append((folder, plan))
     _warn_of_forced(runs[0][1], max(nodes))
+    if 1 in nodes and 1 in rank_counts:
+        talk("warning: the job of one node has one rank, which exchanges nothing; --ranks-per-node starts more")
     return runs
 
 

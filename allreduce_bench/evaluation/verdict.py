@@ -152,9 +152,9 @@ def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
 
 
 def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...]:
-    """Return what native can have run at all sizes that were looked at."""
-    known = [*_native_by_size(sizes).values()]
-    return tuple(name for name in known[0] if all(name in names for names in known)) if known else ()
+    """Return what native can have run, if that is the same at all sizes that were looked at."""
+    known = {names for names in _native_by_size(sizes).values()}
+    return known.pop() if len(known) == 1 else ()
 
 
 def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:
@@ -191,10 +191,12 @@ def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Ve
 
 
 def _rest(sizes: Sizes, stretches: Sequence[Stretch]) -> tuple[tuple[tuple[int, str], ...], tuple[int, ...]]:
-    """Return the sizes outside of the stretches: those with a fastest algorithm, with its name, and the others."""
-    rest = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
-    fastest = {n: name for n in rest for name, row in sizes[n].items() if row["standing"] == FASTEST}
-    return tuple(fastest.items()), tuple(n for n in rest if n not in fastest)
+    """Return the sizes with a fastest algorithm that no stretch names, with it, and the undecided ones outside."""
+    told = [stretch for stretch in stretches if stretch.is_won or len(stretch.leaders) > 1]
+    untold = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in told)]
+    fastest = {n: name for n in untold for name, row in sizes[n].items() if row["standing"] == FASTEST}
+    outside = [n for n in untold if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
+    return tuple(fastest.items()), tuple(n for n in outside if n not in fastest)
 
 
 def _is_told(contest: Contest) -> bool:

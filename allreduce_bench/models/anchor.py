@@ -6,8 +6,9 @@ library's own choice is the geometric mean of this time and of the trend of its 
 relative errors, at least half of the least measured time.
 
 Below the measured sizes a time is as at the smallest; above them it grows as the last two do, with an exponent from
-0 to 1. A time that was not measured is cut off at the time of a larger size: times do not fall as sizes grow.
-Between two sizes it is at least the shorter of their times.
+0 to 1. A time that was not measured is cut off at the time of a larger size: times do not fall as sizes grow. At other
+prices a longer vector takes no less than a shorter one, whose time other links change least. Between two sizes it is at
+least the shorter of their times.
 """
 
 from collections.abc import Callable
@@ -57,9 +58,10 @@ class Anchored:
     def __init__(self, cells: Measured, price: Price, has_trend: bool = False, is_measured: np.ndarray | None = None):
         """`price`: seconds of the schedule. `has_trend`: a library's own choice.
 
-        `is_measured`: bool [cell]; None: all.
+        `is_measured`: bool [cell], of cells at other prices; None: all were measured.
         """
         self.cells, self.price, self.has_trend = cells, price, has_trend
+        self.is_repriced = is_measured is not None
         self.sizes = np.unique(cells.size_bytes)
         priced = [price(*cell) for cell in zip(*(column.tolist() for column in cells[:3]))]
         self._ratio_logs = np.log(cells.time_s / np.array(priced))
@@ -113,6 +115,8 @@ class Anchored:
             self._modelled_s(ranks, nodes, size) if known is None else known for size, known in zip(sizes, measured)
         ])  # fmt: skip
         is_measured = np.array([known is not None for known in measured])
+        if self.is_repriced:  # other links change the times of short vectors least: longer ones take no less
+            return Curve(np.where(is_measured, time_s, np.maximum.accumulate(time_s)), is_measured, is_measured & False)
         least_s = np.minimum.accumulate(time_s[::-1])[::-1]
         return Curve(np.where(is_measured, time_s, least_s), is_measured, ~is_measured & (least_s < SAID * time_s))
 

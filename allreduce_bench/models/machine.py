@@ -36,6 +36,12 @@ class Machine:
     bare: bool = False  # True: nothing was measured, prices were given
     notes: tuple[str, ...] = field(default=())  # what could not be fitted, and gamma, in sentences
 
+    @property
+    def is_of_one_node(self) -> bool:
+        """Return whether cells were measured, and none of them over several nodes."""
+        cells = [cell for model in self.models for cell in model.cells]
+        return bool(cells) and all(cell.nodes == 1 for cell in cells)
+
     def to_json(self) -> dict[str, Any]:
         """Return the machine as JSON values."""
         return {"kind": KIND, "schema_version": MACHINE_VERSION, **asdict(self)}

@@ -63,7 +63,7 @@ def verdict_sentences(verdict: Verdict) -> list[str]:
 def _stretch_sentence(stretch: Stretch, verdict: Verdict) -> str:
     """Return `ring from 128 KiB to 2 MiB: 1.6 to 2.0 times as fast as native (1.3 in the worst of 5 launches).`."""
     where = _sizes_words(stretch, verdict.sizes)
-    absent = f" (not ranked at all of them: {few(stretch.absent, MOST_NAMED)})" if stretch.absent else ""
+    absent = f" (at some sizes without a ranked time: {few(stretch.absent, MOST_NAMED)})" if stretch.absent else ""
     advantage = advantage_words(stretch.advantage, verdict.grade)
     is_contradicted = not stretch.is_won and stretch.advantage and stretch.advantage.worst <= 1
     if stretch.leaders[0] in NATIVES or is_contradicted:

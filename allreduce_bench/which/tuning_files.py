@@ -24,7 +24,7 @@ from typing import Any
 
 from ..machine import OPEN_MPI
 from ..runs.files import is_stream, read_given_text, refuse_given, refuse_special, write_given, written_together
-from ..runs.library_algorithms import SEGMENT_NBYTES, TUNED
+from ..runs.library_algorithms import INTRA, SEGMENT_NBYTES, TUNED
 from ..runs.typed_json import JsonError, read_as
 from ..units import escaped, format_ranges, format_size, shell_word, significant
 from .rules import ALLREDUCE, LONGEST
@@ -54,16 +54,22 @@ PARAMETERS: dict[
 PATIENCE_S = 20
 
 
+NO_CHOICE = {TUNED: (OF_OPEN_MPI + TUNED, "0"), INTRA: (INTRA, "auto")}  # as settings call it -> how it chooses none
 LOADING = (*RULES_OF, "OMPI_MCA_coll_tuned_dynamic_rules_filename")  # variables that name files
 
 
 def variables_of(path: Path, tuning: Tuning) -> dict[str, str]:
-    """Return the variables of the environment that load the files at a path."""
+    """Return the variables of the environment that load the files at a path.
+
+    One that chose an algorithm for the runs' default would win over the files: it chooses none.
+    """
     whole = path.resolve()
+    told = {one.partition("=")[0] for one in tuning.told.split()}
+    ended = {variable: value for name, (variable, value) in NO_CHOICE.items() if name in told}
     if tuning.library.startswith(OPEN_MPI):
         name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
-        return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", name: str(whole)}
-    return {variable: str(whole / name) for variable, name in RULES_OF.items()}
+        return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", name: str(whole), **ended}
+    return {variable: str(whole / name) for variable, name in RULES_OF.items()} | ended
 
 
 def refuse_others_file(path: Path, tuning: Tuning) -> None:

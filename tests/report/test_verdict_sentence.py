@@ -33,7 +33,7 @@ SHARED = WON._replace(leaders=("ring", "tree"), is_won=False, advantage=None)
         ({"advantage": None, "high": 1 << 20}, "ring at all sizes."),
         (
             {"leaders": ("native",), "advantage": Advantage("tree", ((1.5, 1.0),), 1.2, 8), "absent": ("ring",)},
-            "native up to 4 KiB (not ranked at all of them: ring).",
+            "native up to 4 KiB (at some sizes without a ranked time: ring).",
         ),
         (
             {"advantage": Advantage("", ((1.5, 1.0),), 1.2, 8)},

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from made_tunings import NUMBERS, TUNING, rule
 
+from allreduce_bench.runs.library_algorithms import INTRA
 from allreduce_bench.which import tuning_files
 from allreduce_bench.which.rules import check_mpich_rules, open_mpi_rules
 from allreduce_bench.which.tuning import TuneError, algorithm_at
@@ -15,6 +16,7 @@ from allreduce_bench.which.tuning_files import (
     read_tuning,
     refuse_changed,
     refuse_others_file,
+    variables_of,
     write_tuning,
 )
 
@@ -128,6 +130,19 @@ def test_the_folder_of_another_is_never_replaced(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TuneError, match="never replaced"):
         refuse_others_file(tmp_path, OF_MPICH)
+
+
+@pytest.mark.parametrize(
+    "library, told, variable, value",
+    [
+        ("Open MPI 5.0.11", "coll_tuned_allreduce_algorithm=ring", "OMPI_MCA_coll_tuned_allreduce_algorithm", "0"),
+        ("MPICH 5.0.2", f"{INTRA}=ring", INTRA, "auto"),
+    ],
+)
+def test_a_variable_that_would_win_over_the_file_chooses_none(tmp_path, library, told, variable, value):
+    plain, ended = (replace(TUNING, library=library, told=words) for words in ("", told))
+    assert variable not in variables_of(tmp_path, plain)
+    assert variables_of(tmp_path, ended)[variable] == value
 
 
 # MPICH
