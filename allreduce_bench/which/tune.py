@@ -38,7 +38,7 @@ from .tuning_proof import (
 )
 
 HEADS = ("ranks", "sizes", "rule", "times as fast", "worst", "rounds", "")
-SEEN_HEADS = ("ranks", "size", "told", "with the file", "without", "")
+SEEN_HEADS = ("ranks", "size", "told", "", "ran")
 TURN_HEADS = ("ranks", "size", "default", "file", "times as fast", "worst round")
 
 
@@ -192,8 +192,8 @@ def _seen_lines(seen: Sequence[Seen]) -> list[str]:
     rows = [[*SEEN_HEADS]]
     for one in seen:
         if one.told or one.is_wrong:
-            rows.append([str(one.ranks), format_size(one.size_bytes), one.told or "-", *one.ran, one.words])
-    return fitted(columns_of(rows, left=(2, 3, 4, 5), text=4, keys=2), screen())
+            rows.append([str(one.ranks), format_size(one.size_bytes), one.told or "-", one.words, one.ran])
+    return fitted(columns_of(rows, left=(2, 3, 4), text=4, keys=2), screen())
 
 
 def _seen_sentences(seen: Sequence[Seen], tuning: Tuning) -> list[str]:

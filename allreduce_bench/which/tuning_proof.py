@@ -63,9 +63,10 @@ class Seen(NamedTuple):
         return self.words in (DOES_NOT_ACT, CHANGED)
 
     @property
-    def ran(self) -> tuple[str, str]:
-        """Return what ran with the files and without, in words."""
-        return names_words(self.with_files), names_words(self.without)
+    def ran(self) -> str:
+        """Return what ran with the files, and without them where that is another one."""
+        words = names_words(self.with_files)
+        return words if self.with_files == self.without else f"{words}; without: {names_words(self.without)}"
 
 
 class Alternated(NamedTuple):
