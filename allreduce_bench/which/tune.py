@@ -160,7 +160,7 @@ def _verify(path: Path, wait_idle_s: float | None) -> int:
     talk("the proof takes some minutes; the runs that it measures stay in results/")
     variables = variables_of(path, tuning)
     seen = look_at_rules(tuning, variables, launcher, talk)
-    click.echo("\n".join(_seen_lines(seen)))
+    click.echo("\n".join(_seen_lines(seen, tuning)))
     echo_wrapped(_seen_sentences(seen, tuning))
     if any(_is_wrong(one, tuning) for one in seen):
         return 1
@@ -187,11 +187,11 @@ def _is_wrong(one: Seen, tuning: Tuning) -> bool:
     return one.is_wrong and not (one.words == CHANGED and tuning.told)
 
 
-def _seen_lines(seen: Sequence[Seen]) -> list[str]:
+def _seen_lines(seen: Sequence[Seen], tuning: Tuning) -> list[str]:
     """Return the table of what runs, without the places where nothing is told and nothing changed."""
     rows = [[*SEEN_HEADS]]
     for one in seen:
-        if one.told or one.is_wrong:
+        if one.told or _is_wrong(one, tuning):
             rows.append([str(one.ranks), format_size(one.size_bytes), one.told or "-", one.words, one.ran])
     return fitted(columns_of(rows, left=(2, 3, 4), text=4, keys=2), screen())
 
@@ -209,6 +209,8 @@ def _seen_sentences(seen: Sequence[Seen], tuning: Tuning) -> list[str]:
     if others:
         counts = in_ranks(sorted({one.ranks for one in others}))
         said.append(f"Besides, on {counts}: unchanged at {unchanged} of {len(others)} places.")
+    if tuning.told:
+        said.append(f"Elsewhere the library chooses by itself again, without {tuning.told}.")
     if any(one.words == UNKNOWN for one in seen):
         said.append("At the rest order and messages do not tell what runs: there only the times below say something.")
     return [*said, "MPI_COMM_SELF works."]

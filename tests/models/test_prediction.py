@@ -199,7 +199,15 @@ def test_with_other_links_times_do_not_fall_as_sizes_grow(times):
     for ranks in (*RING.ranks, 6):
         predicted = [group.predict("ring", ranks, int(size)) for size in sizes]
         assert (np.diff([one.time_s for one in predicted]) >= 0).all()
-        assert predicted[1].is_cut and all(one.low_s <= one.time_s <= one.high_s for one in predicted)
+        assert all(one.low_s <= one.time_s <= one.high_s for one in predicted)
+
+
+def test_faster_links_leave_the_time_of_a_short_vector():
+    """The model has no alpha: a longer vector, priced by its bytes alone, would take less than 8 B were measured."""
+    late = scaled(RING, lambda p, n: 1000.0 if n <= 1024 else 1.0)
+    group = CompetingModels([late], Layout(beta_s_per_byte=RING.parameters[1].value / 250))
+    measured = next(cell.time_s for cell in late.cells if (cell.ranks, cell.size_bytes) == (4, 8))
+    assert group.predict("ring", 4, 8).time_s == pytest.approx(measured, rel=0.2)
 
 
 def test_another_segment_changes_the_time_as_it_changes_the_price():
