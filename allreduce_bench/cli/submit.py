@@ -176,7 +176,7 @@ def submit(context: click.Context, **options) -> None:
     if late := [job.name for job in jobs if job.expected_s > job.limit_s]:
         talk(f"warning: may exceed their time limit and be requeued: {', '.join(late)}")
     if options["dry_run"]:
-        _warn_of_wheel(system, jobs)
+        _warn_of_jobs(system, jobs)
         _print_lines([*table(submission), node_hours_sentence(submission)])
         _print_lines(script_lines(scripts, sweep / JOBS / str(number)))
         return
@@ -191,7 +191,7 @@ def submit(context: click.Context, **options) -> None:
         submission = submit_all(submission, scripts, sweep, [] if resuming else runs)
     except KeyboardInterrupt as interrupt:
         raise OneLineError(f"interrupted; {NOTHING}", exit_code=INTERRUPTED) from interrupt
-    _warn_of_wheel(system, jobs)
+    _warn_of_jobs(system, jobs)
     _print_lines([*table(submission), node_hours_sentence(submission)])
     talk(f"next: allreduce-bench status {shell_word(output)}")
 
@@ -255,8 +255,6 @@ def new_runs(request: Request, sweep: Path, system: System) -> list[tuple[RunFol
         _refuse_values("--launcher, --launcher-args, --remote-shell and -x", kept_plan(plan) != plan)
         runs.append((folder, plan))
     _warn_of_forced(runs[0][1], max(nodes))
-    if 1 in nodes and 1 in rank_counts:
-        talk("warning: the job of one node has one rank, which exchanges nothing; --ranks-per-node starts more")
     return runs
 
 
@@ -276,8 +274,10 @@ def _warn_of_forced(plan: Plan, nodes: int) -> None:
         talk(f"warning: {error}")
 
 
-def _warn_of_wheel(system: System, jobs: Sequence[SweepJob]) -> None:
-    """Say that the jobs measure TCP, where the MPI of this environment is a package from PyPI."""
+def _warn_of_jobs(system: System, jobs: Sequence[SweepJob]) -> None:
+    """Say which jobs measure nothing, and that they measure TCP, where the MPI of this environment is from PyPI."""
+    if lone := [job.name for job in jobs if job.cells and job.ranks == 1]:
+        talk(f"warning: {', '.join(lone)}: one rank, which exchanges nothing; --ranks-per-node starts more")
     if any(job.nodes > 1 for job in jobs) and not system.venv and not system.modules and (package := installed_wheel()):
         talk(
             f"warning: the MPI of this environment is from PyPI ({package}): it has no fabric driver, and measures TCP "

@@ -152,9 +152,9 @@ def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
 
 
 def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...]:
-    """Return what native can have run, if that is the same at all sizes that were looked at."""
-    known = {names for names in _native_by_size(sizes).values()}
-    return known.pop() if len(known) == 1 else ()
+    """Return what native can have run at all sizes, if some size leaves no more open: else nothing is shown."""
+    known = {*_native_by_size(sizes).values()}
+    return next((names for names in known if all({*names} <= {*others} for others in known)), ())
 
 
 def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:

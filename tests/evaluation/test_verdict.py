@@ -111,6 +111,7 @@ def test_equal_sizes_do_not_part_the_sizes_of_a_winner_and_unclear_ones_do():
         ranked_rows({(row["competitor"], row["size_bytes"]): [row["time_s"]] * 5 for row in equal} | noisy)
     )
     assert not parted[0].stretches[0].is_won
+    assert parted[0].single == ((8, "native"), (512, "native")) and parted[0].unclear == ()
 
 
 def test_the_second_fastest_may_be_another_one_at_each_size():

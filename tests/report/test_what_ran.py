@@ -77,6 +77,15 @@ def test_what_fits_both_sizes_is_no_change(folder):
     assert "native ran recursive_doubling" in change_words(verdict)
 
 
+def test_what_no_size_shows_alone_ran_nowhere(folder):
+    """With two ranks many algorithms are alike: one that may have run at each size is not the one that ran."""
+    small, large = ["basic_linear", "nonoverlapping"], ["ring", "nonoverlapping"]
+    names = {("native", size): small if size < 1 << 16 else large for _, size in NAMES}
+    keep_identified(folder, identified(4, names | {("native", 1 << 16): large, ("native", 1 << 20): large}))
+    (verdict,) = verdicts(summarise(folder))
+    assert verdict.native == () and change_words(verdict) == []
+
+
 def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path, words_only):
     rows = summarise(folder)
     forced = [row for row in rows if row["competitor"] == "native:ring"]
