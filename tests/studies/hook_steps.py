@@ -5,6 +5,7 @@ Busy: as many other processes compute as there are cores. Prints the median step
 also where its waiting calls yield. Needs torch.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -59,7 +60,9 @@ def main() -> None:
     from allreduce_bench.launching.find import find_launcher, mpirun_command
     from allreduce_bench.runs.start import Start
 
-    launcher, ranks = find_launcher(Start()), int(*sys.argv[1:] or [2])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ranks", type=int, nargs="?", default=2)
+    launcher, ranks = find_launcher(Start()), parser.parse_args().ranks
     command = mpirun_command(launcher, ranks, Start(), [sys.executable, __file__])
     for busy in (0, os.cpu_count() or 1):
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
