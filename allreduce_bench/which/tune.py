@@ -165,6 +165,8 @@ def _verify(path: Path, wait_idle_s: float | None) -> int:
     if any(_is_wrong(one, tuning) for one in seen):
         return 1
     turns, doubt = _alternate_all(tuning, variables, wait_idle_s)
+    if not turns:
+        raise OneLineError("not verified: no size lies between those that the rules were made from; measure fewer", 1)
     click.echo("\n" + "\n".join(_turn_lines(turns)))
     if doubt:
         echo_wrapped(

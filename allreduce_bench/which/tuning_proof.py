@@ -167,7 +167,10 @@ def _call_alone(tuning: Tuning, variables: Mapping[str, str], launcher: Launcher
     program = [sys.executable, "-c", ALONE.format(count=max(tuning.sizes) // 4)]
     command = mpirun_command(launcher, 2, Start(variables=_settings(variables)), program)
     environ = {**_bare_environ(), **variables}
-    ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    try:
+        ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise ProbeFailed(f"an all-reduce on MPI_COMM_SELF does not end within {TIMEOUT_S:g} s") from None
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or [f"exit status {ended.returncode}"])[0]
         raise ProbeFailed(f"an all-reduce on MPI_COMM_SELF fails with these files: {last}")
@@ -182,6 +185,8 @@ def alternate(
     """
     rules = [*rules_at(tuning, ranks)]
     sizes = {size: rule for rule in rules for size in held_out_sizes(rule, tuning.sizes)}
+    if not sizes:
+        return [], ""
     against = " ".join(f"-x {shlex.quote(setting)}" for setting in _settings(variables))
     words = ["run", "-n", str(ranks), "-a", NATIVE, "--sizes", ",".join(map(str, sizes))]
     words += ["--launches", str(FEWEST_ROUNDS), "--identify", "never", "-o", str(folder), "--against", against]
