@@ -84,7 +84,7 @@ class _Source:
     day: str
     told: str
 
-    def of_ranks(self, ranks: int) -> list[SummaryRow]:
+    def select_ranks(self, ranks: int) -> list[SummaryRow]:
         """Return the rows of so many ranks."""
         return [row for row in self.rows if row["ranks"] == ranks]
 
@@ -125,7 +125,7 @@ def make_tuning(paths: Sequence[Path]) -> Tuning:
 
 def _rules_of_ranks(ranks: int, sources: Sequence[_Source]) -> tuple[list[Rule], list[str]]:
     """Return the rules of one number of ranks, and where something is faster without a rule."""
-    found = find_settable([source.of_ranks(ranks) for source in sources])
+    found = find_settable([source.select_ranks(ranks) for source in sources])
     if found is None:
         return [], []
     rules, left = [], []

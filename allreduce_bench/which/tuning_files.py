@@ -97,11 +97,11 @@ def write_tuning(path: Path, tuning: Tuning, prefix: Path) -> None:
     refuse_others_file(path, tuning)
     texts = make_texts(tuning, prefix)
     if tuning.library.startswith(OPEN_MPI):
-        head = "".join(f"# {line}\n" for line in _lines(path, tuning))
+        head = "".join(f"# {line}\n" for line in _header_lines(path, tuning))
         write_given(path, head + texts[""])
         return
     with written_together(path) as hidden:
-        for name, text in {**texts, README: "\n".join(_lines(path, tuning)) + "\n"}.items():
+        for name, text in {**texts, README: "\n".join(_header_lines(path, tuning)) + "\n"}.items():
             (hidden / path.name / name).write_text(text)
 
 
@@ -111,8 +111,8 @@ def make_texts(tuning: Tuning, prefix: Path) -> dict[str, str]:
     `prefix`: where the library is installed. Raises TuneError.
     """
     if tuning.library.startswith(OPEN_MPI):
-        return {"": open_mpi_text(tuning, _numbers(prefix))}
-    selections = zip((RULES, COMPOSITIONS), mpich_selections(tuning, *_embedded(prefix)))
+        return {"": open_mpi_text(tuning, _ask_numbers(prefix))}
+    selections = zip((RULES, COMPOSITIONS), mpich_selections(tuning, *_read_embedded(prefix)))
     return {name: json.dumps(selection, indent=1) + "\n" for name, selection in selections}
 
 
@@ -137,25 +137,27 @@ def refuse_changed(path: Path, tuning: Tuning, prefix: Path) -> None:
         try:
             found = read_given_text(file, LONGEST)
         except (OSError, UnicodeDecodeError) as error:
-            raise TuneError(f"{file}: cannot be read: {error}; make it again: {_command(path, tuning)}") from error
+            raise TuneError(
+                f"{file}: cannot be read: {error}; make it again: {_remake_command(path, tuning)}"
+            ) from error
         kept = found if name else "".join(f"{line}\n" for line in found.splitlines() if not line.startswith("#"))
         if kept != text:
             lines = zip_longest(kept.splitlines(), text.splitlines())
             wrong, wanted = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
             raise TuneError(
                 f"{file}: changed since tune wrote it, so the library reads something else, or ignores it: found "
-                f"'{escaped(wrong or '')}', expected '{wanted or ''}'; make it again: {_command(path, tuning)}"
+                f"'{escaped(wrong or '')}', expected '{wanted or ''}'; make it again: {_remake_command(path, tuning)}"
             )
 
 
-def _command(path: Path, tuning: Tuning) -> str:
+def _remake_command(path: Path, tuning: Tuning) -> str:
     return f"allreduce-bench tune {' '.join(map(shell_word, tuning.runs))} -o {shell_word(path)}"
 
 
-def _lines(path: Path, tuning: Tuning) -> list[str]:
+def _header_lines(path: Path, tuning: Tuning) -> list[str]:
     """Return what files say of themselves."""
     whole = escaped(str(path.resolve()))
-    loads = [f"export {name}={_quoted(value)}" for name, value in variables_of(path, tuning).items()]
+    loads = [f"export {name}={_quote(value)}" for name, value in variables_of(path, tuning).items()]
     draft = ["DRAFT: made from runs of one day and the same hosts. Add a run of another day or of other hosts."]
     kept = json.dumps(asdict(tuning))
     return [
@@ -166,7 +168,7 @@ def _lines(path: Path, tuning: Tuning) -> list[str]:
         *([f"the default was what {escaped(tuning.told)} made of it"] if tuning.told else []),
         *(_rule_line(rule) for rule in tuning.rules),
         *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
-        *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quoted(whole)}"]),
+        *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quote(whole)}"]),
         "Sums of floats may change in their last bits: another algorithm adds in another order.",
         OVER_NODES if tuning.library.startswith(OPEN_MPI) else OTHER_COLLECTIVES,
         "For one job:",
@@ -188,7 +190,7 @@ def factor_words(rule: Rule) -> str:
     return f"{times} times as fast as native:default ({worst} in the worst of {rule.rounds} rounds)"
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     from shlex import quote
 
     return quote(escaped(value))
@@ -241,7 +243,7 @@ def _open_mpi_line(low_bytes: int, algorithm: str, numbers: Mapping[str, int], l
     return f"{low_bytes} {numbers[algorithm] if algorithm else 0} 0 {segment_nbytes}  # {words}"
 
 
-def _numbers(prefix: Path) -> dict[str, int]:
+def _ask_numbers(prefix: Path) -> dict[str, int]:
     """Return the algorithms of the library at hand and their numbers, as its ompi_info says. Raises TuneError."""
     program = prefix / "bin" / "ompi_info"
     command = [str(program), "--param", "coll", "tuned", "--level", "9", "--parsable"]
@@ -264,16 +266,16 @@ def mpich_selections(tuning: Tuning, rules: dict[str, Any], compositions: dict[s
     intra = {
         "comm_hierarchy=node": told["comm_type=intra"],  # parts of a larger all-reduce are left as they are
         "comm_hierarchy=node_roots": told["comm_type=intra"],
-        "comm_hierarchy=any": _by_ranks(tuning, told["comm_type=intra"], _told_algorithm),
+        "comm_hierarchy=any": _select_by_ranks(tuning, told["comm_type=intra"], _told_algorithm),
     }
-    beta = _by_ranks(tuning, passed["comm_type=intra"], lambda rule, default: _where_safe({BETA: {}}, default))
+    beta = _select_by_ranks(tuning, passed["comm_type=intra"], lambda rule, default: _where_safe({BETA: {}}, default))
     return (
         {**rules, "collective=allreduce": {**told, "comm_type=intra": intra}},
         {**compositions, "collective=allreduce": {**passed, "comm_type=intra": beta}},
     )
 
 
-def _by_ranks(tuning: Tuning, default: dict, leaf_of) -> dict[str, Any]:
+def _select_by_ranks(tuning: Tuning, default: dict, leaf_of) -> dict[str, Any]:
     """Return a selection by ranks and size; `leaf_of(rule, default)` stands where a rule does."""
     found: dict[str, Any] = {}
     for ranks in sorted({rule.ranks for rule in tuning.rules}):
@@ -300,7 +302,7 @@ def _where_safe(leaf: dict, default: dict) -> dict[str, Any]:
     }
 
 
-def _embedded(prefix: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_embedded(prefix: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the selections that the library has in itself: of algorithms, and of compositions. Raises TuneError."""
     folders = [prefix / "lib", prefix / "lib64", *sorted((prefix / "lib").glob("*-linux-gnu"))]
     files = dict.fromkeys(path.resolve() for folder in folders for path in sorted(folder.glob("libmpi*.so*")))

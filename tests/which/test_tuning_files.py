@@ -29,7 +29,7 @@ OF_MPICH = replace(TUNING, library="MPICH 5.0.2")
 @pytest.fixture(autouse=True)
 def library_at_hand(monkeypatch):
     """Open MPI's algorithms, without asking its ompi_info."""
-    monkeypatch.setattr(tuning_files, "_numbers", lambda prefix: NUMBERS)
+    monkeypatch.setattr(tuning_files, "_ask_numbers", lambda prefix: NUMBERS)
 
 
 def written(path, tuning):
