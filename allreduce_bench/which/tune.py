@@ -21,7 +21,7 @@ from ..tables import columns_of, fitted
 from ..units import counted, format_size, format_time, in_ranks, shell_word, significant
 from .effects import names_words
 from .tuning import TuneError, Tuning, make_tuning, run_words
-from .tuning_files import factor_words, read_tuning, refuse_changed, variables_of, write_tuning
+from .tuning_files import factor_words, read_tuning, refuse_changed, remake_command, variables_of, write_tuning
 from .tuning_proof import (
     ACTS,
     ANYWAY,
@@ -147,7 +147,7 @@ def _verify(path: Path, wait_idle_s: float | None) -> int:
     """Prove what a file does; return the exit status."""
     tuning = read_tuning(path)
     launcher = find_launcher(Start())
-    command = f"measure again, then: allreduce-bench tune {run_words(tuning)} -o {shell_word(path)}"
+    command = f"measure again, then: {remake_command(path, tuning)}"
     _refuse_library(launcher, tuning, command)
     try:
         refuse_changed(path, tuning, _prefix(launcher))

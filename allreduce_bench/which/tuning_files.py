@@ -29,7 +29,7 @@ from ..runs.typed_json import JsonError, read_as
 from ..units import escaped, format_ranges, format_size, shell_word, significant
 from .rules import ALLREDUCE, LONGEST
 from .settings import OF_OPEN_MPI
-from .tuning import Rule, TuneError, Tuning, rules_at
+from .tuning import Rule, TuneError, Tuning, rules_at, run_words
 
 MARK = "allreduce-bench tune: "  # of the line with the tuning
 README, RULES, COMPOSITIONS = "README", "mpir.json", "ch4.json"  # files of a folder for MPICH
@@ -138,7 +138,7 @@ def refuse_changed(path: Path, tuning: Tuning, prefix: Path) -> None:
             found = read_given_text(file, LONGEST)
         except (OSError, UnicodeDecodeError) as error:
             raise TuneError(
-                f"{file}: cannot be read: {error}; make it again: {_remake_command(path, tuning)}"
+                f"{file}: cannot be read: {error}; make it again: {remake_command(path, tuning)}"
             ) from error
         kept = found if name else "".join(f"{line}\n" for line in found.splitlines() if not line.startswith("#"))
         if kept != text:
@@ -146,12 +146,13 @@ def refuse_changed(path: Path, tuning: Tuning, prefix: Path) -> None:
             wrong, wanted = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
             raise TuneError(
                 f"{file}: changed since tune wrote it, so the library reads something else, or ignores it: found "
-                f"'{escaped(wrong or '')}', expected '{wanted or ''}'; make it again: {_remake_command(path, tuning)}"
+                f"'{escaped(wrong or '')}', expected '{wanted or ''}'; make it again: {remake_command(path, tuning)}"
             )
 
 
-def _remake_command(path: Path, tuning: Tuning) -> str:
-    return f"allreduce-bench tune {' '.join(map(shell_word, tuning.runs))} -o {shell_word(path)}"
+def remake_command(path: Path, tuning: Tuning) -> str:
+    """Return the command that makes the files again."""
+    return f"allreduce-bench tune {run_words(tuning)} -o {shell_word(path)}"
 
 
 def _header_lines(path: Path, tuning: Tuning) -> list[str]:
