@@ -133,9 +133,7 @@ def predict(
         machine_of_file(machine, given) if machine else machine_of_prices(given, ranks_per_node) for given in asked
     ]
     if machine and bandwidth and all(one.is_of_one_node for one, _ in machines):
-        talk(
-            "the fit is of one node: its latency is that of shared memory, not of links; fit a run over two nodes, too"
-        )
+        talk("one node was fitted: alpha is the latency of shared memory, not of links; fit a run over two nodes")
     from ..models.prediction import BEST, Layout, competing_models  # late, as the others: they load pandas or scipy
     from ..report import forecast
 

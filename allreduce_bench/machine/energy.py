@@ -38,7 +38,7 @@ class Counter(NamedTuple):
     is_power: bool = False
 
     def read(self) -> float:
-        """Return what it shows; NaN: it cannot be read."""
+        """Return the value of the counter; NaN: the counter cannot be read."""
         first = (kernel.read(self.path) or "").partition(" ")[0]
         return int(first) if first.isdecimal() else nan
 
@@ -160,5 +160,5 @@ def _fault(spent_j: float, elapsed_s: float) -> str:
 
 
 def not_counted(text: str, advice: str) -> dict:
-    """Return the finding that energy, or a part of it, is not counted."""
+    """Return the finding that energy is not counted, or in part."""
     return finding("energy", "caution", text, "times are not concerned", advice)

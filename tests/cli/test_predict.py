@@ -278,7 +278,8 @@ def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path
     assert taken.stdout == CliRunner().invoke(main, ["predict", str(path), *asked[1:]]).stdout
     (text, both) = (["--bandwidth", rates] for rates in ("25Gbit", "10Gbit,25Gbit"))
     linked = CliRunner().invoke(main, [*asked, *text])
-    assert f"newest run: {path}" in linked.stderr and f"{path}, fitted to {path.parent.name}" in linked.stdout
+    assert f"newest run: {path}" in linked.stderr and "one node" in linked.stderr
+    assert "one node" not in taken.stderr and f"{path}, fitted to {path.parent.name}" in linked.stdout
     assert "with links of 25 Gbit/s" in linked.stdout and not CliRunner().invoke(main, [*asked, *both]).exit_code
     build_run(tmp_path / "results" / "another")
     refused = CliRunner().invoke(main, [*asked, *text])
