@@ -81,7 +81,7 @@ def clear_crowded(found: Health, asked: CheckSettings, rows: Sequence[PairRow]) 
 
 def judge_folder(folder: PairFolder, threshold: float) -> Health:
     """Judge a kept check again. Raises RunError, OSError: there is none, or it is damaged."""
-    asked, rows = folder.asked(), folder.rows()
+    asked, rows = folder.read_settings(), folder.rows()
     found = judge_rows(asked, rows, threshold, {})
     if any(row.alone for row in rows):
         found = clear_crowded(found, asked, rows)
@@ -138,7 +138,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     In a lab or a job that lacks nodes of the check, the nodes there. Raises OneLineError, RunError, ValueError.
     """
     folder = PairFolder(output)
-    kept = [*folder.asked().nodes] if not hosts and folder.asked_json.exists() else []
+    kept = [*folder.read_settings().nodes] if not hosts and folder.asked_json.exists() else []
     if hosts:
         nodes = [slots_of(host)[0] for host in hosts]
     elif LAB_VARIABLE in os.environ:
@@ -197,6 +197,6 @@ def judge_kept_check(path: Path, threshold: float) -> Health:
     folder = PairFolder(path)
     if not folder.asked_json.exists():
         raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
-    if folder.asked().virtual_rates_bytes_per_s:
+    if folder.read_settings().virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return judge_folder(folder, threshold)

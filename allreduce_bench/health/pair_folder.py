@@ -77,7 +77,7 @@ class PairFolder:
         if not self.asked_json.exists():
             write_whole(self.asked_json, json.dumps({"schema": SCHEMA, **asked._asdict()}, indent=1).encode() + b"\n")
             return
-        kept = self.asked()
+        kept = self.read_settings()
         for name in ("nodes", "small_nbytes", "large_nbytes", "small_repetitions", "large_repetitions"):
             if getattr(kept, name) != getattr(asked, name):
                 said = f"other {name.replace('_', ' ')}"
@@ -101,7 +101,7 @@ class PairFolder:
         self._is_held = True
         weakref.finalize(self, os.close, handle)
 
-    def asked(self) -> CheckSettings:
+    def read_settings(self) -> CheckSettings:
         """Read the settings. Raises RunError if they are damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))

@@ -411,7 +411,7 @@ def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
     if len(sizes) != 2:
         raise LogError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
     named = {name for row in rows for name in (row.source, row.dest)}
-    asked = folder.asked().nodes if folder.asked_json.exists() else expand(compress(named))
+    asked = folder.read_settings().nodes if folder.asked_json.exists() else expand(compress(named))
     nodes = [name for name in asked if name in named]
     latency, bandwidth = tables_of_rows(nodes, rows, (sizes[0], sizes[1]))
     latency_s, large_s = np.exp(latency.either_way), np.exp(bandwidth.either_way)

@@ -163,11 +163,11 @@ def _task_line(overview: Overview, task: JobTask) -> StatusLine:
     progress = [run.progress(launches) for run in overview.runs if run.name == task.run]
     ranks = format_ranges({launch.ranks for launch in launches})
     cells = "".join(f"{finished}/{planned}" for finished, planned in progress)
-    elapsed, state = _elapsed(overview, task.id), _state_phrase(overview, task)
+    elapsed, state = _format_elapsed(overview, task.id), _state_phrase(overview, task)
     return StatusLine(task.name, task.id, str(task.nodes), ranks, cells, elapsed, state)
 
 
-def _elapsed(overview: Overview, number: str) -> str:
+def _format_elapsed(overview: Overview, number: str) -> str:
     job = overview.states.jobs.get(number)
     return duration(job.elapsed_s) if job and job.elapsed_s else ""
 
@@ -195,7 +195,9 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
         state = slurm_ending.phrase
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
-    return StatusLine(collect.name, collect.job, str(collect.nodes), "", "", _elapsed(overview, collect.job), state)
+    return StatusLine(
+        collect.name, collect.job, str(collect.nodes), "", "", _format_elapsed(overview, collect.job), state
+    )
 
 
 def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:

@@ -270,7 +270,7 @@ class BlockNoise:
                 break  # the other half of a mean over twice as many is yet to come
             mean = 0.5 * (before + mean)
 
-    def of_means(self, scale: int) -> NoiseOfMeans:
+    def estimate_means(self, scale: int) -> NoiseOfMeans:
         """Return the noise of means over 2 ** scale blocks. Zeros without any difference."""
         if self._counts[0] < 2:
             return NoiseOfMeans(np.zeros(self._columns), 0, 0.0)

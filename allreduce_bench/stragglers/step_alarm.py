@@ -185,7 +185,7 @@ class StepAlarm:
         return well
 
     def _noise_of(self, blocks: int) -> NoiseOfMeans:
-        noise = self._noise.of_means(WINDOWS.index(blocks))
+        noise = self._noise.estimate_means(WINDOWS.index(blocks))
         return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
 
     def _critical(self, noise: NoiseOfMeans) -> float:

@@ -45,7 +45,7 @@ def test_a_round_that_was_cut_off_is_measured_again_and_nothing_before_it(folder
 
 def test_the_same_check_goes_on_and_another_one_is_refused(folder):
     folder.begin(ASKED)
-    assert folder.asked() == ASKED
+    assert folder.read_settings() == ASKED
     with pytest.raises(RunError, match="check with other nodes"):
         folder.begin(ASKED._replace(nodes=("n1", "n2")))
     with pytest.raises(RunError, match="check with --repetitions 1, not 7"):
@@ -53,7 +53,7 @@ def test_the_same_check_goes_on_and_another_one_is_refused(folder):
     for damaged in ("{}", folder.asked_json.read_text().replace('"small_nbytes": ', '"small_nbytes": -')):
         folder.asked_json.write_text(damaged)
         with pytest.raises(RunError, match="damaged"):
-            folder.asked()
+            folder.read_settings()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):

@@ -64,7 +64,7 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
     failed = failed_pairs(folder.rows())
     (pair,) = failed
     assert "h3" in pair and any(words in failed[pair] for words in why), failed
-    assert len(whole_pairs(folder.rows(), folder.asked())) == 5
+    assert len(whole_pairs(folder.rows(), folder.read_settings())) == 5
     assert "nobody: 4 of its 4 pairs failed" in printed and "'nobody' does not" in printed
     assert f"link {'+'.join(sorted(pair))} failed: " in printed
 

@@ -32,11 +32,11 @@ def taken(values: np.ndarray) -> BlockNoise:
 def test_correlated_noise_is_measured_as_it_is(lag):
     noise = taken(series(lag, 2000))
     for scale in range(6):
-        assert np.median(noise.of_means(scale).deviation) == pytest.approx(expected(lag, 2**scale), rel=0.15)
+        assert np.median(noise.estimate_means(scale).deviation) == pytest.approx(expected(lag, 2**scale), rel=0.15)
 
 
 def test_after_few_blocks_independent_noise_is_not_taken_for_more():
-    found = [np.median(taken(series(0.0, 20, seed=seed)).of_means(3).deviation) for seed in range(20)]
+    found = [np.median(taken(series(0.0, 20, seed=seed)).estimate_means(3).deviation) for seed in range(20)]
     assert np.mean(found) == pytest.approx(expected(0.0, 8), rel=0.2)
 
 
@@ -44,20 +44,20 @@ def test_a_jump_of_one_column_is_no_noise_and_a_noisy_column_is_noisy():
     values = series(0.0, 100)
     values[50:, 2] += 20.0
     values[:, 5] *= 3.0
-    deviations = taken(values).of_means(0).deviation
+    deviations = taken(values).estimate_means(0).deviation
     assert deviations[2] < 1.5 and deviations[5] == pytest.approx(3.0, rel=0.25)
 
 
 def test_what_columns_differ_by_for_good_is_known():
     offsets = np.random.default_rng(1).standard_normal(200)
     values = series(0.0, 200, columns=200)
-    assert taken(values).of_means(4).between < 0.1
-    assert taken(values + offsets).of_means(4).between == pytest.approx(1.0, rel=0.15)
+    assert taken(values).estimate_means(4).between < 0.1
+    assert taken(values + offsets).estimate_means(4).between == pytest.approx(1.0, rel=0.15)
 
 
 def test_memory_does_not_grow_and_what_is_not_known_is_no_evidence():
     values = series(0.0, 3000, columns=3)
     values[::7, 1] = np.nan
     noise = taken(values)
-    assert noise._means.shape == (SCALES, 3) and np.isfinite(noise.of_means(0).deviation).all()
-    assert not BlockNoise(3).of_means(0).deviation.any()
+    assert noise._means.shape == (SCALES, 3) and np.isfinite(noise.estimate_means(0).deviation).all()
+    assert not BlockNoise(3).estimate_means(0).deviation.any()

@@ -333,7 +333,7 @@ class StruckHealth(Struck):
         if not self.has_begun():
             return []
         folder = PairFolder(self.folder)
-        whole = whole_pairs(folder.rows(), folder.asked())
+        whole = whole_pairs(folder.rows(), folder.read_settings())
         return [tuple(rows) for rows in whole.values()]
 
     def judge_name(self, outcome: Outcome, last: str, has_kept: bool) -> None:
@@ -352,7 +352,7 @@ class StruckHealth(Struck):
         if not self.finish(outcome, self.begin(), environ, statuses=(0, 1)):
             return
         folder = PairFolder(self.folder)
-        rows, asked = folder.rows(), folder.asked()
+        rows, asked = folder.rows(), folder.read_settings()
         outcome.lost += len(before) - sum(old == new for old, new in zip(before, rows))
         whole, failed = whole_pairs(rows, asked), failed_pairs(rows)
         outcome.lost += sum(tuple(whole.get(frozenset((of[0].source, of[0].dest)), ())) != of for of in kept)
