@@ -25,7 +25,7 @@ def doctor(
     environ = {name: value for name, value in os.environ.items() if name not in JOBS} | variables
     command = shlex.join([str(python), "-m", "allreduce_bench", "doctor", *words])
     return subprocess.run(
-        ["sh", "-c", f"{before} exec {command}"], env=environ, capture_output=True, text=True, timeout=120, check=False
+        ["sh", "-c", f"{before} exec {command}"], env=environ, capture_output=True, text=True, timeout=240, check=False
     )
 
 
@@ -154,7 +154,7 @@ def test_a_run_without_sys_keeps_what_is_known(tmp_path):
     ]
     run = shlex.join([str(interpreters()[0]), "-m", "allreduce_bench", *words])
     command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none /sys || exit 77; exec {run}"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     if result.returncode == 77:
         pytest.skip("this machine does not let us cover /sys")
     assert result.returncode == 0, result.stderr
@@ -173,7 +173,7 @@ def test_little_shared_memory_is_named_by_doctor_and_by_a_run_that_fails(python,
     mounted = "mount -t tmpfs -o size=64k none /dev/shm || exit 77"
     shells = [["unshare", "-m", "sh", "-c", f"{mounted}; exec {command}"] for command in commands]
     told, ran = [
-        subprocess.run(shell, cwd=tmp_path, env=with_package(), capture_output=True, text=True, timeout=120)
+        subprocess.run(shell, cwd=tmp_path, env=with_package(), capture_output=True, text=True, timeout=240)
         for shell in shells
     ]
     if 77 in (told.returncode, ran.returncode) or "unshare: " in told.stderr:

@@ -50,7 +50,7 @@ def start(python: Path, *words: object, **variables: str) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen) -> subprocess.CompletedProcess:
-    table, said = process.communicate(timeout=120)
+    table, said = process.communicate(timeout=240)
     return subprocess.CompletedProcess(process.args, process.returncode, table, said)
 
 

@@ -74,7 +74,7 @@ def test_bad_input_is_one_line_for_all_ranks_and_leaves_nothing_behind(python, w
     """
     in_turn(words.startswith("run --"), python)
     result = subprocess.run(
-        mpirun(python, 3, *words.split()), capture_output=True, text=True, env=with_package(), cwd=tmp_path, timeout=120
+        mpirun(python, 3, *words.split()), capture_output=True, text=True, env=with_package(), cwd=tmp_path, timeout=240
     )
     errors = [said for said in result.stderr.splitlines() if "rror:" in said]
     assert result.returncode == 2 and len(errors) == 1 and errors[0].startswith(line), result.stderr
@@ -91,12 +91,12 @@ def interrupted(command: list[str], ready) -> tuple[int, str]:
         start_new_session=True,
         env=with_package(),
     )
-    deadline = time.time() + 60
+    deadline = time.time() + 240
     while not ready(process.pid):
         assert process.poll() is None and time.time() < deadline
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     return process.returncode, said
 
 

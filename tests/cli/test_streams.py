@@ -7,7 +7,7 @@ import pytest
 from measured_runs import with_package
 
 
-def shell(words: str, timeout_s: float = 60) -> subprocess.CompletedProcess:
+def shell(words: str, timeout_s: float = 240) -> subprocess.CompletedProcess:
     """`words` in a shell, in which $python is this interpreter."""
     return subprocess.run(
         ["bash", "-c", words],

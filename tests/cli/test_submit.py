@@ -293,7 +293,7 @@ def on_a_terminal(answer: str, *words: object) -> int:
     process = subprocess.Popen(command, stdin=its, stdout=subprocess.DEVNULL, stderr=its)
     os.close(its)
     os.write(ours, answer.encode())
-    status = process.wait(60)
+    status = process.wait(240)
     os.close(ours)
     return status
 

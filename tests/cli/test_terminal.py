@@ -54,7 +54,7 @@ def on_a_terminal(*words: str, width: int = 70, **environ: str) -> str:
                 seen += piece
         except OSError:  # so Linux says that nobody writes any more
             pass
-        assert process.wait(timeout=120) == 0, process.stderr.read()
+        assert process.wait(timeout=240) == 0, process.stderr.read()
     os.close(far)
     return seen.decode().replace("\r\n", "\n")
 

@@ -187,7 +187,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     def run(*words: object) -> subprocess.CompletedProcess:
         if started == "by us":
             return run_on_ranks(*words)
-        return subprocess.run(mpirun(python, 2, "run", *words), capture_output=True, text=True, timeout=240)
+        return subprocess.run(mpirun(python, 2, "run", *words), capture_output=True, text=True, timeout=600)
 
     words = [*("-n", 2) * (started == "by us"), "-a", "native,ring", "--sizes", "8,1M", "--launches", 1, "--iters", 5]
     limits = ["--min-busbw", "1M:0.000001,ring:1M:1000000", "--max-time", "8:1h"]

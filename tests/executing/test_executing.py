@@ -6,7 +6,7 @@ import pytest
 from interpreters import FULL, contract, in_turn, interpreters
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-LIMIT_S = 900 if FULL else 120
+LIMIT_S = 900 if FULL else 600
 
 
 @pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)

@@ -31,7 +31,7 @@ def python(request) -> Path:
 def test_every_mock_up_is_exact_over_mpi(python, on_ranks, ranks):
     """At counts of 0, 1, fewer than ranks, divisible and not; on vectors of 400 KB, too."""
     in_turn(RANKS.index(ranks), python)
-    number, wrong = on_ranks(ranks, "mockups.mockups", limit_s=120)[0]
+    number, wrong = on_ranks(ranks, "mockups.mockups", limit_s=600)[0]
     assert not wrong and number >= 3 * 5 * 23
 
 

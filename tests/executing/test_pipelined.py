@@ -22,14 +22,14 @@ def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, on
         pytest.skip("a sample: 1, 4, 5 and 8 ranks buffered, 2 and 3 synchronous")
     in_turn(ranks % 3 // 2, python)
     options = {"synchronous": synchronous, "sample": True, "half": not FULL}
-    number, wrong = on_ranks(ranks, "exact_pipelines.pipelined", **options, limit_s=900 if FULL else 120)[0]
+    number, wrong = on_ranks(ranks, "exact_pipelines.pipelined", **options, limit_s=900 if FULL else 600)[0]
     assert not wrong and number > 80
 
 
 @pytest.mark.slow
 def test_the_check_notices_damage(python, on_ranks):
     in_turn(1, python)
-    _, wrong = on_ranks(2, "exact_pipelines.pipelined", sample=True, damaged=True, limit_s=120)[0]
+    _, wrong = on_ranks(2, "exact_pipelines.pipelined", sample=True, damaged=True, limit_s=600)[0]
     assert {"ring", "bits of ring"} <= {words.partition(",")[0] for words in wrong}
 
 

@@ -24,7 +24,7 @@ FEW = ["--sizes", "4,8,4K", "--launches", "1", "--iters", "3", "--no-reference-t
 
 def ended(command: list[str], folder: Path, *words: str) -> str:
     command = [*command, *FEW, *words, "-o", str(folder)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=with_package())
     assert result.returncode == 0, result.stderr
     return result.stderr
 

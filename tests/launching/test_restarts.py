@@ -114,7 +114,7 @@ def test_training_goes_on_with_the_ranks_that_are_left(python, words, tmp_path):
         env=with_package(),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -94,7 +94,7 @@ def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):
         tmp_path / "run",
     ]
     command = mpirun(interpreters()[0], 2, "run", *options)
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, env=with_package())
     assert result.returncode == 0, result.stderr
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO

@@ -135,7 +135,7 @@ def test_strangers_are_turned_away(supervise, said):
     supervisor = supervise(1, timeout_s=5)
     _, _, host = supervisor.address([]).partition("@")
     name, _, port = host.rpartition(":")
-    with socket.create_connection((name, int(port)), timeout=10) as stranger, contextlib.suppress(ConnectionError):
+    with socket.create_connection((name, int(port)), timeout=240) as stranger, contextlib.suppress(ConnectionError):
         stranger.sendall(said)
         assert stranger.recv(1) == b""
     wrong = Rank(supervisor, 0, token="0" * 32)
@@ -190,7 +190,7 @@ def test_this_node_is_named_by_addresses_and_its_own_name():
 def silent(supervisor, number: int) -> list[socket.socket]:
     """Connections that say nothing."""
     name, _, port = supervisor.address(["127.0.0.1"]).partition("@")[2].rpartition(":")
-    return [socket.create_connection((name, int(port)), timeout=10) for _ in range(number)]
+    return [socket.create_connection((name, int(port)), timeout=240) for _ in range(number)]
 
 
 def are_dropped(connections) -> bool:

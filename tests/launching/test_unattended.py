@@ -19,7 +19,7 @@ else:
 
 
 def run_with_fuse(mpi: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", FUSE, mpi], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", FUSE, mpi], capture_output=True, text=True, timeout=240)
 
 
 def test_rank_0_is_ended_in_a_sentence_where_mpi_hangs():

@@ -7,7 +7,7 @@ import pytest
 from interpreters import in_turn, interpreters
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-LIMIT_S = 120
+LIMIT_S = 600
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)

@@ -98,7 +98,7 @@ def test_a_rank_imports_neither_click_nor_a_type_that_nobody_asked_for(python):
 @contract
 def test_mpi_is_initialised_apart_from_its_import_and_finalised_at_exit(python):
     """Open MPI's mpirun fails when a rank ends without MPI_Finalize."""
-    ended = subprocess.run([str(python), "-c", MPIRUN, HELD_BACK], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([str(python), "-c", MPIRUN, HELD_BACK], capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0, ended.stderr
     line = r"False True (python_s )?import_s init_s first_collective_s\n"
     assert re.fullmatch(f"({line}){{2}}", ended.stdout), ended.stdout

@@ -220,7 +220,7 @@ def test_real_libraries_answer(python: Path):
     )
     asked = subprocess.run([str(python), "-c", ask, HELLO], capture_output=True, text=True, check=True)
     library, command = json.loads(asked.stdout)
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     lines = sorted(result.stdout.splitlines())
     assert len(lines) == 2 and lines[1] == "rank 1: None", result.stdout
     answers = {"Open MPI 5": r"rank 0: (sm|vader|ucx.*)", "MPICH": r"rank 0: (\w+ netmod|libfabric .+)"}

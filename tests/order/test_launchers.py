@@ -34,7 +34,7 @@ def test_ranks_sit_where_the_file_says(python, tmp_path):
     with room([None, None]) as made:
         command = made.command(0, [mpirun, *words, "-n", 4, python, "-c", SAY])
         result = subprocess.run(
-            command, env=variables_in(made, os.environ), capture_output=True, text=True, timeout=120, check=False
+            command, env=variables_in(made, os.environ), capture_output=True, text=True, timeout=240, check=False
         )
     said = sorted(result.stdout.split("\n")[:-1])
     assert said == [f"{rank} {host}" for rank, host in enumerate(HOSTS)], result.stderr

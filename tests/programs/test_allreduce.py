@@ -14,7 +14,7 @@ every_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: p
 @pytest.mark.parametrize("ranks", RANKS if FULL else [1, 2, 3, 5, 8])
 def test_results_are_exact(python, on_ranks, ranks):
     in_turn(RANKS.index(ranks), python)
-    on_ranks(ranks, "called_allreduce.exact", limit_s=120)
+    on_ranks(ranks, "called_allreduce.exact", limit_s=600)
 
 
 @every_mpi

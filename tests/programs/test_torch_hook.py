@@ -31,7 +31,7 @@ def test_gradients_are_those_of_gloo_buckets_overlap_and_tensors_are_reduced_whe
 
 def executed(python: Path, *words: object) -> subprocess.CompletedProcess:
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", "2", "--", str(python), *map(str, words)]
-    return subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_a_process_that_fails_ends_the_others(python):
 def test_torchrun_is_refused(python):
     torchrun = [str(python), "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29871"]
     command = [*torchrun, str(RANK_PROGRAMS / "hooked_ddp.py"), "torchrun"]
-    result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
+    result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode and "torch has 2 processes" in result.stderr and "MPI has 1 process" in result.stderr
 
 

@@ -41,7 +41,7 @@ def printed(python: Path, core: Path, *program: object, **options) -> str:
     desk = core / python.parent.parent.name
     desk.mkdir(exist_ok=True)
     command, environ = [str(python), *map(str, program)], {**os.environ, "PYTHONPATH": str(core)}
-    done = subprocess.run(command, cwd=desk, env=environ, capture_output=True, text=True, timeout=100, **options)
+    done = subprocess.run(command, cwd=desk, env=environ, capture_output=True, text=True, timeout=240, **options)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     return done.stdout
 

@@ -51,7 +51,7 @@ def test_copies_are_green_at_once(grown):
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("ALLREDUCE_", "PYTEST_"))}
     environ["PYTHONPATH"] = str(grown)
     command = [sys.executable, "-m", "pytest", *words]
-    done = subprocess.run(command, cwd=grown, env=environ, capture_output=True, text=True, timeout=500, check=False)
+    done = subprocess.run(command, cwd=grown, env=environ, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.findall(r"^(\S+) PASSED", done.stdout, re.MULTILINE)
     for new in ("[ring2]", "test_ds_bench2.py", "test_scaling2.py"):

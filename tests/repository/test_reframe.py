@@ -33,7 +33,7 @@ def reframe(folder: Path, check: Path, python: Path, *words: str) -> tuple[subpr
     environ = {**os.environ, **as_root, "HOME": str(folder), "TMPDIR": str(folder)}
     environ["PATH"] = f"{python.parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        list(map(str, command)), env=environ, cwd=folder, capture_output=True, text=True, timeout=240, check=False
+        list(map(str, command)), env=environ, cwd=folder, capture_output=True, text=True, timeout=600, check=False
     )
     report = json.loads((folder / "report.json").read_text())
     return done, report["runs"][0]["testcases"][0]

@@ -30,7 +30,7 @@ def trained(python: Path, program: str, ranks: int, *words: str) -> tuple[float,
     """The loss of the last step, and what the program said on stderr."""
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", str(ranks), "--", str(python), program, *words]
     done = subprocess.run(
-        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = rf"ranks: {ranks}; loss (.*) in the first step, (.*) in the last one\ntraining alone gives .* to (.*)\n"
@@ -102,7 +102,7 @@ def test_a_training_goes_on_by_ulfm_from_the_same_step():
     program = [sys.executable, "train_ulfm.py", "--lose", "0@20", "--steps", "40"]
     command = mpirun_command(find_launcher(), 3, Start(launcher_args="--with-ft ulfm"), program)
     done = subprocess.run(
-        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=600, check=False
     )
     assert re.search(WENT_ON, done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert "3 ranks" in done.stderr and "0; 2 go on" in done.stderr

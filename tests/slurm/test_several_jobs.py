@@ -44,7 +44,7 @@ def together(work, *arguments: tuple) -> list:
     processes = [spawned.Process(target=one, args=item) for item in enumerate(arguments)]
     for process in processes:
         process.start()
-    found = dict(results.get(timeout=60) for _ in processes)
+    found = dict(results.get(timeout=240) for _ in processes)
     for process in processes:
         process.join()
     return [found[number] for number in range(len(processes))]
@@ -226,7 +226,7 @@ def test_two_jobs_of_one_run_begin_it_and_measure_at_once(python, tmp_path):
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     for process in [job("1r"), job("2r"), job("2r")]:
-        _, said = process.communicate(timeout=240)
+        _, said = process.communicate(timeout=600)
         assert process.returncode == 0, said
     marks = RunFolder(folder).marks()
     assert len(marks) == len({(row["launch"], *key_of(row)) for row in marks}) == 2 * 2 * 4

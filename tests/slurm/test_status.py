@@ -168,7 +168,7 @@ def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_
     far, near = pty.openpty()
     words = {"PATH": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, "-m", "allreduce_bench", "status", str(tmp_path / "s")]
-    done = subprocess.run(command, stdout=near, stderr=subprocess.PIPE, env=words, check=False, timeout=60)
+    done = subprocess.run(command, stdout=near, stderr=subprocess.PIPE, env=words, check=False, timeout=240)
     os.close(near)
     seen = ANSI.sub("", os.read(far, 65536).decode()).splitlines()
     os.close(far)

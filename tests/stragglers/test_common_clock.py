@@ -26,7 +26,7 @@ class Node:
         self._boxes[self.rank, partner].put(values.copy())
 
     def receive(self, values: np.ndarray, partner: int) -> None:
-        values[:] = self._boxes[partner, self.rank].get(timeout=60)
+        values[:] = self._boxes[partner, self.rank].get(timeout=240)
 
 
 @pytest.mark.parametrize("leaders", [[0], [0, 2], [0, 2, 3], [0, 1, 2, 3, 5]])

@@ -227,7 +227,7 @@ def test_what_torch_writes_now(tmp_path):
         "--steps",
         "15",
     ]
-    ended = subprocess.run(program, capture_output=True, text=True, timeout=200)
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0, ended.stderr[-2000:]
     what, arrivals = arrivals_of_traces(sorted(tmp_path.glob("trace_*.json")))
     assert what == "4 ranks, 15 all_reduce" and int(late_s(arrivals).argmax()) == LATE

@@ -198,7 +198,7 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, on_ranks, ranks, tmp_path
     for sleep_s in SLEEPS_S:
         log.unlink(missing_ok=True)
         given = ["slow", "--every", "10", "--sleep", str(sleep_s), *limit, *files]
-        ended = on_ranks(ranks, "watched_steps.scenario", *given, limit_s=120)
+        ended = on_ranks(ranks, "watched_steps.scenario", *given, limit_s=600)
         found = {re.fullmatch(r"rank \d+ after (\d+) steps: (.*)\n", printed).groups() for printed, _ in ended}
         assert len(found) == 1
         ((number, alerts),) = found

@@ -24,7 +24,7 @@ def torchrun(processes: int, *program: str) -> subprocess.CompletedProcess:
     """A job of so many processes on this machine."""
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     return subprocess.run(
-        [*start, *program], capture_output=True, text=True, timeout=180, check=False, env=with_package()
+        [*start, *program], capture_output=True, text=True, timeout=240, check=False, env=with_package()
     )
 
 

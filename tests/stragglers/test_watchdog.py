@@ -9,7 +9,7 @@ import pytest
 from allreduce_bench.stragglers.monitor import watchdog
 from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, SideLine, Stall, StepProgress, Unasked, new_key
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 
 
 @pytest.fixture(autouse=True)

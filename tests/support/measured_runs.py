@@ -12,6 +12,8 @@ from rank_programs import launch
 
 from allreduce_bench.cli import main
 
+PATIENCE_S = 300.0  # with what always happens, however busy the cores are
+
 # seconds of work in many short cells
 LONG_RUN = ["--sizes", "256K,512K,1M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
 LONG_RUN += ["--identify=never"]
@@ -35,7 +37,9 @@ def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> s
     """The command; a run starts no launches but those that are timed."""
     few = ["--identify=never"] * (words[:1] == ("run",))
     command = [str(python), "-m", "allreduce_bench", *map(str, words), *few]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False, **options
+    )
 
 
 def impatient(python: Path, *words: object) -> list[str]:
@@ -81,7 +85,7 @@ def ranks(folder: Path) -> list[int]:
 
 
 def wait_until_nobody_measures(folder: Path) -> None:
-    deadline = time.time() + 20
+    deadline = time.time() + PATIENCE_S
     while ranks(folder):
         assert time.time() < deadline, "orphans go on measuring"
         time.sleep(0.1)
@@ -109,7 +113,7 @@ def processes(folder: Path) -> dict[int, int]:
 
 
 def nobody_is_left(folder: Path) -> None:
-    deadline = time.time() + 20
+    deadline = time.time() + PATIENCE_S
     while processes(folder):
         assert time.time() < deadline, "ranks are left behind"
         time.sleep(0.1)
@@ -117,7 +121,7 @@ def nobody_is_left(folder: Path) -> None:
 
 def wait_for_cells(process: subprocess.Popen, folder: Path, number: int, launch: str = "") -> None:
     """Wait until the run, or one launch of it, has so many cells."""
-    deadline = time.time() + 60
+    deadline = time.time() + PATIENCE_S
     while sum(cell[0].startswith(launch) for cell in done(folder)) < number:
         assert process.poll() is None and time.time() < deadline
         time.sleep(0.02)

@@ -6,6 +6,7 @@ import time
 
 from allreduce_bench.launching.supervisor import Supervisor
 
+PATIENCE_S = 120.0  # with what always happens, however busy the cores are
 CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"competitor": "ring"}}
 
 
@@ -15,7 +16,7 @@ class Rank:
     def __init__(self, supervisor: Supervisor, rank: int, token: str | None = None, pid: int = 100):
         given, _, host = supervisor.address(["127.0.0.1"]).partition("@")
         name, _, port = host.rpartition(":")
-        self.connection = socket.create_connection((name, int(port)), timeout=10)
+        self.connection = socket.create_connection((name, int(port)), timeout=PATIENCE_S)
         self.lines = self.connection.makefile("rb")
         self.say(kind="hello", token=token or given, rank=rank, host=f"n{rank}", pid=pid + rank)
 
@@ -31,7 +32,7 @@ class Rank:
 
 
 def until(condition) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

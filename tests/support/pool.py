@@ -21,7 +21,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 RANKS = 8
-START_S, LIMIT_S, END_S = 60.0, 30.0, 10.0
+START_S, LIMIT_S, END_S = 300.0, 120.0, 60.0
 GRACE_S = 1.0  # for the answers of others, after a failure
 CALLS = 200  # MPICH has 2,048 communicators; what functions leave behind is gone with the pool
 

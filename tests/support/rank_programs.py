@@ -22,8 +22,8 @@ def launch(python: Path, ranks: int) -> tuple[str, ...]:
     return tuple(json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout))
 
 
-def mpirun(python: Path, ranks: int, program: str, *options: str, timeout_s: float = 180) -> tuple[int, str]:
-    """Exit status and words of a program of `tests/ranks`; one that hangs is ended after three minutes."""
+def mpirun(python: Path, ranks: int, program: str, *options: str, timeout_s: float = 600) -> tuple[int, str]:
+    """Exit status and words of a program of `tests/ranks`; one that hangs is ended after ten minutes."""
     command = [*launch(python, ranks), str(python), "-m", "mpi4py", str(RANK_PROGRAMS / program), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:

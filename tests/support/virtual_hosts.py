@@ -29,7 +29,7 @@ class VirtualHosts(NamedTuple):
 
     def run(self, number: int, words: Sequence[object], **options) -> subprocess.CompletedProcess:
         """Run `words` inside host `number`, text kept; `options` are those of `subprocess.run`."""
-        kept = {"check": False, "capture_output": True, "text": True, "timeout": 240}
+        kept = {"check": False, "capture_output": True, "text": True, "timeout": 600}
         return subprocess.run(self.command(number, words), **(kept | options))
 
     def sent_nbytes(self, number: int) -> int:

@@ -18,7 +18,7 @@ def survive(python, folder, *words):
     """Status, outcomes by way, and stderr; nothing may be left behind."""
     command = [str(python), "-m", "allreduce_bench", "survive", *words]
     environ = {**os.environ, "TMPDIR": str(folder)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=240)
     assert [path.name for path in folder.iterdir() if path.name.startswith("survive-")] == []
     assert processes(folder) == []
     outcomes = json.loads(done.stdout)["outcomes"] if done.stdout.startswith("{") else []
@@ -59,7 +59,7 @@ def test_a_killed_rank(python, tmp_path):
 def test_each_launch_has_checkpoints_of_its_own(tmp_path):
     words = ("-n", "3", "-a", "native", "--kill", "2@6", "--way", "restart", "--launches", "2", *BRIEF)
     command = [str(interpreters()[-1]), "-m", "allreduce_bench", "survive", *words, "--checkpoints", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert [one["steps_lost"] for one in json.loads(done.stdout)["outcomes"]] == [1, 1], done.stderr
     assert [*tmp_path.iterdir()] == []
 

@@ -73,7 +73,7 @@ def test_a_model_at_work_has_these_buckets_from_the_second_step_on(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed here")
     program = [str(ROOT / "tests" / "ranks" / "ddp_buckets.py"), str(tmp_path)]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"] if FULL else []
-    done = subprocess.run([sys.executable, *launcher, *program], capture_output=True, text=True, timeout=240, env=ALONE)
+    done = subprocess.run([sys.executable, *launcher, *program], capture_output=True, text=True, timeout=600, env=ALONE)
     assert done.returncode == 0, done.stderr
     model = read_subject(tmp_path / "shapes.csv")
     found = json.loads((tmp_path / "buckets.json").read_text())

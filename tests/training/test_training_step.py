@@ -86,7 +86,7 @@ def test_a_rank_that_fails_ends_all_of_them(python, tmp_path):
     request = tmp_path / "request.json"
     request.write_text(json.dumps(REQUEST | {"counts": [1 << 50, 1, 1]}))
     command = [*launch(python, 2), str(python), "-m", "allreduce_bench.training.measuring.training_step", str(request)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=with_package())
     assert ended.returncode and "Error: " in ended.stderr
 
 

@@ -79,7 +79,7 @@ def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, t
     process = start(python, folder)
     wait_for_cells(process, folder, 2)
     process.send_signal(signal.SIGUSR1)
-    table, said = process.communicate(timeout=60)
+    table, said = process.communicate(timeout=240)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12, said
     (left,) = re.findall(rf"error: {LEFT}; to continue: allreduce-bench run --resume -o {folder}$", said, re.MULTILINE)
@@ -105,7 +105,7 @@ def test_a_warning_while_mpi_starts_counts(python, tmp_path):
         said = process.stderr.readline()
         assert said
     process.send_signal(signal.SIGUSR1)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 1 and "error: the job is near its time limit: 24 of 24 cells left" in said, said
     assert done(folder) == [] and "Traceback" not in said and not list(folder.glob("launches/2r-2*"))
     wait_until_nobody_measures(folder)
@@ -119,7 +119,7 @@ def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
     wait_for_cells(process, folder, 2)
     for rank in ranks(folder):
         os.kill(rank, signal.SIGUSR1)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 1 and re.search(LEFT, said), said
     assert {launch for launch, *_ in done(folder)} == {"2r-1"}
 
@@ -136,7 +136,7 @@ def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGUSR1)
-    table, said = process.communicate(timeout=60)
+    table, said = process.communicate(timeout=240)
     assert process.returncode == 0 and "1 of 1 cells done" in table and "warned" not in said, said
 
 
@@ -148,7 +148,7 @@ def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_cells(process, folder, 2)
     process.send_signal(signal.SIGUSR1)  # mpirun passes it on
-    table, said = process.communicate(timeout=60)
+    table, said = process.communicate(timeout=240)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
     assert len(re.findall(TO_CONTINUE, said)) == 1

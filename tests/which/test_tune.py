@@ -103,7 +103,7 @@ def test_bad_usage_ends_with_two(words):
 def test_the_file_acts_where_it_shall_and_nowhere_else(python, tmp_path):
     command = [str(python), "-c", PROOF, str(tmp_path / "rules")]
     not_counted = {**os.environ, "OMPI_MCA_pml": "ob1"}  # messages: orders tell these apart
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=not_counted)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=not_counted)
     assert done.returncode == 0, done.stderr
     found = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
     assert {words for ranks, size, words in found if ranks == "4" and 64 <= int(size) <= 4096} == {"acts"}

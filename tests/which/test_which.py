@@ -25,7 +25,7 @@ def which(python, *words, **variables):
     """Status, stdout and stderr of the command."""
     command = [str(python), "-m", "allreduce_bench", "which", *words]
     environ = {**os.environ, **variables}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=240)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -114,7 +114,7 @@ def launched(python, ranks, *words, **variables):
     """Status, stdout and stderr of the command, of which a launcher starts a rank each."""
     command = [*launch(python, ranks), str(python), "-m", "allreduce_bench", "which", *words]
     environ = {**os.environ, **variables}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=240)
     return done.returncode, done.stdout, done.stderr
 
 
