@@ -46,7 +46,7 @@ def test_a_signal_that_ends_the_command_is_its_status_and_is_said():
 
 @pytest.mark.parametrize("who", ["the holder", "the first process in it"])
 def test_a_lab_that_is_killed_is_said_and_leaves_nothing(tmp_path, who):
-    ready = tmp_path / "ready"
+    ready, seconds = tmp_path / "ready", f"{10_000 + os.getpid()}.25"  # which nobody else sleeps
 
     def kill() -> None:
         while not ready.exists():
@@ -57,10 +57,13 @@ def test_a_lab_that_is_killed_is_said_and_leaves_nothing(tmp_path, who):
     killer = threading.Thread(target=kill)
     killer.start()
     with pytest.raises(LabEnded, match="hosts were ended") as ended:
-        run_in_lab([RATE], ["bash", "-c", f"touch {ready}; sleep 4321.5"], os.environ)
+        run_in_lab([RATE], ["bash", "-c", f"touch {ready}; sleep {seconds}"], os.environ)
     killer.join()
     assert ended.value.exit_code == 128 + signal.SIGKILL
-    assert subprocess.run(["pgrep", "-f", "sleep 4321[.]5"], capture_output=True, check=False).returncode == 1
+    deadline = time.time() + 240
+    while sleeps_are_left(seconds):
+        assert time.time() < deadline, LEFT
+        time.sleep(0.02)
 
 
 def children(pid: int) -> list[int]:
@@ -75,19 +78,31 @@ def test_signals_reach_the_command_once_and_it_ends_in_its_own_time(number):
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
+    while not catches(process.pid, signal.SIGUSR1):  # the last of those that it passes on
+        time.sleep(0.01)
     os.killpg(process.pid, number)  # as a terminal does
     assert process.communicate(timeout=240)[0] == "got\nended\n" and process.returncode == 5
 
 
+def catches(pid: int, number: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
+
+
+def sleeps_are_left(seconds: str) -> bool:
+    return subprocess.run(["pgrep", "-f", f"sleep {seconds}$"], capture_output=True, check=False).returncode == 0
+
+
 def test_a_killed_command_leaves_nothing_that_runs_in_the_lab():
-    command = [sys.executable, "-c", ENTER, "bash", "-c", "sleep 1234.5 & echo ready; wait"]
+    seconds = f"{10_000 + os.getpid()}.5"  # which nobody else sleeps
+    command = [sys.executable, "-c", ENTER, "bash", "-c", f"sleep {seconds} & echo ready; wait"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     process.kill()
     process.stdout.read()  # until the last of them is gone that could write
     deadline = time.time() + 240
-    while subprocess.run(["pgrep", "-f", r"^sleep 1234\.5"], capture_output=True).returncode == 0:
+    while sleeps_are_left(seconds):
         assert time.time() < deadline, LEFT
         time.sleep(0.02)
 

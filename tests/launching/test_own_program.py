@@ -18,11 +18,9 @@ from places import RANK_PROGRAMS
 from allreduce_bench.launching import wrapped_rank
 from allreduce_bench.launching.own_program import FirstToEnd, Place, WatchedProgram
 
-OTHERS_WAITED_FOR = "the others were waited for"
-
 
 def executed(python, *words: object) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of `exec` with these words."""
+    """Exit status, stdout and stderr of `exec` with these words; fails where it waits for ranks that sleep."""
     command = [str(python), "-m", "allreduce_bench", "exec", *map(str, words)]
     result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
     return result.returncode, result.stdout, result.stderr
@@ -47,24 +45,21 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
     if how == "kill" and python == Path(sys.executable):
         pytest.skip("the rank that is killed beside what it started has it")
     status, sentence = ENDINGS[how]
-    begun = time.monotonic()
     found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
     assert re.search(sentence, err.strip().splitlines()[-1]), err
     assert found == status or (status is None and found), err
     assert ("nobody catches this" in err) == (how in ("raise", "error"))
-    assert time.monotonic() - begun < 60, OTHERS_WAITED_FOR
 
 
 def test_where_mpi4py_does_not_end_the_others_that_is_told():
     python = interpreters()[0]
-    program = "echo 'Traceback (most recent call last):' >&2; exec sleep 60"
+    program = "echo 'Traceback (most recent call last):' >&2; exec sleep 600"
     command = impatient(python, "exec", "-n", 1, "--timeout", "2s", "--", "bash", "-c", program)
     with subprocess.Popen(command, env=with_package(), stderr=subprocess.PIPE, text=True) as process:
-        begun = time.monotonic()
         told = next(line for line in process.stderr if line.startswith("warning: a traceback was printed 2 s ago"))
         process.terminate()
         process.communicate(timeout=240)
-    assert told and process.returncode and time.monotonic() - begun < 60
+    assert told and process.returncode
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)

@@ -1,5 +1,6 @@
 """Hosts are asked all at once, in ssh's words, each for a bounded time; and only where somebody has to reach them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,12 @@ def test_another_remote_shell_gets_the_host_and_the_command(tmp_path):
 
 
 def test_a_host_that_hangs_is_silent_and_so_are_all_beside_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(find, "PATIENCE_S", 0.3)
+    def run(command, timeout, **options):
+        return ended(command, timeout=timeout if command[1] == "good" else 0.3, **options)
+
+    ended = subprocess.run
+    monkeypatch.setattr(find.subprocess, "run", run)
+    monkeypatch.setattr(find, "PATIENCE_S", 60)
     agent = shell(tmp_path / "agent", '[ "$1" = good ] || exec sleep 100')
     with pytest.raises(LaunchError, match=ABSENT + r" \(agent: no response"):
         refuse_silent_hosts(Start(hosts=("good", "a", "b", "c", "d"), remote_shell=agent))

@@ -7,29 +7,31 @@ import sys
 
 from allreduce_bench.launching.unattended import fuse
 
-FUSE = """import sys, time
+FUSE = """import os, sys, time
 from allreduce_bench.launching.unattended import fuse
-put_out = fuse(0.1, 0)
-if sys.argv[1] == "starts":
+put_out = fuse(float(sys.argv[1]), 0)
+if sys.argv[2] == "starts":
     put_out()
-    time.sleep(0.7)
-else:
-    time.sleep(60)
+    try:
+        os.wait()
+    except ChildProcessError:  # whoever waited is gone
+        sys.exit(0)
+time.sleep(600)
 """
 
 
-def run_with_fuse(mpi: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", FUSE, mpi], capture_output=True, text=True, timeout=240)
+def run_with_fuse(timeout_s: float, mpi: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", FUSE, str(timeout_s), mpi], capture_output=True, text=True, timeout=240)
 
 
 def test_rank_0_is_ended_in_a_sentence_where_mpi_hangs():
-    result = run_with_fuse("hangs")
+    result = run_with_fuse(0.1, "hangs")
     assert result.returncode == -signal.SIGKILL
     assert "the ranks were not" in result.stderr and "0.5 s (5 times" in result.stderr
 
 
 def test_rank_0_goes_on_where_mpi_starts():
-    result = run_with_fuse("starts")
+    result = run_with_fuse(60.0, "starts")
     assert result.returncode == 0 and result.stderr == ""
 
 

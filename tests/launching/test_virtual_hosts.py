@@ -49,7 +49,7 @@ def test_what_one_sends_to_another_is_counted_on_its_link(hosts):
         time.sleep(0.05)
     sink.wait(timeout=240)
     sent, elsewhere = hosts.sent_nbytes(0) - before[0], hosts.sent_nbytes(2) - before[1]
-    assert 2 * 10**6 < sent < 2.2 * 10**6 and elsewhere < 10**5
+    assert 2 * 10**6 < sent < 3 * 10**6 and elsewhere < 10**5  # what is lost on busy machines is sent again
 
 
 def test_the_link_has_the_rate_that_was_asked_for(hosts):

@@ -22,7 +22,7 @@ from pkgutil import resolve_name
 
 RANKS = 8
 START_S, LIMIT_S, END_S = 300.0, 120.0, 60.0
-GRACE_S = 1.0  # for the answers of others, after a failure
+GRACE_S = 1.0  # for the answers of others, after a failure, and for where they are
 CALLS = 200  # MPICH has 2,048 communicators; what functions leave behind is gone with the pool
 
 
@@ -117,8 +117,11 @@ class Pool:
         for rank in ranks:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._processes[rank], signal.SIGUSR1)
-        time.sleep(0.2)
-        return "\n".join(f"rank {rank}: {(self._place / str(rank)).read_text()}" for rank in ranks)
+        stacks, end_s = [self._place / str(rank) for rank in ranks], time.monotonic() + GRACE_S
+        while time.monotonic() < end_s and not all(stack.stat().st_size for stack in stacks):
+            time.sleep(0.05)
+        time.sleep(0.2)  # until each is whole
+        return "\n".join(f"rank {stack.name}: {stack.read_text()}" for stack in stacks)
 
     def _said(self) -> str:
         """Return what the ranks and mpirun said since the call."""
