@@ -21,7 +21,8 @@ time.sleep(600)
 
 
 def run_with_fuse(timeout_s: float, mpi: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", FUSE, str(timeout_s), mpi], capture_output=True, text=True, timeout=240)
+    command = [sys.executable, "-c", FUSE, str(timeout_s), mpi]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 def test_rank_0_is_ended_in_a_sentence_where_mpi_hangs():

@@ -22,7 +22,7 @@ def test_functions_are_called_on_the_ranks_that_were_asked_for(python, on_ranks)
 
 
 ENDS = {  # the function, and within how many seconds it answers -> what is said
-    ("raise_on_rank_1", 600): ['pool_calls.py", line', "rank 1: ", "KeyError: 'lost'", "from ranks [0, 2], which are here"],
+    ("raise_on_rank_1", 600): ['pool_calls.py", line', "rank 1: ", "KeyError: 'lost'", "ranks [0, 2], which are here"],
     ("die_on_rank_1", 600): ["rank 1: died", "its last words"],
     ("sleep_on_rank_1", 3): ["within 3 s from ranks [0, 1, 2]", "in sleep_on_rank_1"],
 }
