@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -22,6 +23,7 @@ from allreduce_bench.stragglers.monitor import step_monitor, watchdog
 from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
 POLL_S = 0.0002
+STALL_S = 2.0
 
 
 class OverMpi:
@@ -34,6 +36,8 @@ class OverMpi:
         self.rank, self.size = self.comm.rank, self.comm.size
         self._send, self._receive = np.ones(4), np.empty(4)
 
+    sleep = staticmethod(time.sleep)
+
     def allreduce(self) -> None:
         request = self.comm.Iallreduce(self._send, self._receive)
         while not request.Test():
@@ -41,8 +45,25 @@ class OverMpi:
         assert self._receive[0] == self.size
 
 
+class Played(OverMpi):
+    """Ranks that sleep in seconds of their own, for which nobody waits."""
+
+    def __init__(self, comm) -> None:
+        super().__init__(comm)
+        self.now_s, self._noise = 0.0, np.random.default_rng(self.rank)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds * np.exp(0.01 * self._noise.standard_normal())
+
+    def allreduce(self) -> None:
+        super().allreduce()
+        self.now_s = max(self.comm.allgather(self.now_s))
+
+
 class OverTorch:
     """The same over Gloo, which waits without a core."""
+
+    sleep = staticmethod(time.sleep)
 
     def __init__(self) -> None:
         import torch
@@ -66,7 +87,7 @@ class OverTorch:
 def steps(job, step: StepMonitor, count: int, sleep_s: float, *, ready: bool = True) -> None:
     """So many steps."""
     for _ in range(count):
-        time.sleep(sleep_s)
+        job.sleep(sleep_s)
         if ready:
             step.ready()
         job.allreduce()
@@ -87,6 +108,11 @@ def slow(job, given) -> None:
     sys.stdout.flush()
 
 
+def note(told: Path):
+    """What makes this file when a stall is told."""
+    return lambda fact: told.touch() if isinstance(fact, watchdog.Stall) else None
+
+
 def without(job, given) -> None:
     """A program that never calls ready()."""
     with StepMonitor(job.comm, every=5) as step:
@@ -94,20 +120,24 @@ def without(job, given) -> None:
 
 
 def stall(job, given) -> None:
-    """The last rank computes for long."""
-    with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.lines) as step:
+    """The last rank computes until that is told."""
+    told = Path(f"{given.lines}.stall")
+    with StepMonitor(job.comm, every=5, stall_after=STALL_S, log=given.lines, on_alert=note(told)) as step:
         steps(job, step, 7, 0.001)
-        if job.rank == job.size - 1:
-            time.sleep(1.5)
+        while job.rank == job.size - 1 and not told.exists():
+            time.sleep(0.01)
         steps(job, step, 7, 0.001)
 
 
 def stop(job, given) -> None:
-    """The last rank is stopped by a signal, and continued by a process of its own."""
-    with patch.object(watchdog, "ANSWER_S", 1.0), StepMonitor(job.comm, every=5, stall_after=0.5) as step:
+    """The last rank is stopped by a signal, and continued by a process of its own when that is told."""
+    told = Path(f"{given.lines}.stop")
+    monitor = StepMonitor(job.comm, every=5, stall_after=STALL_S, on_alert=note(told))
+    with patch.object(watchdog, "ANSWER_S", STALL_S), monitor as step:
         steps(job, step, 7, 0.05)
         if job.rank == job.size - 1:
-            subprocess.Popen(["sh", "-c", f"sleep 2.5; kill -CONT {os.getpid()}"])
+            go_on = f'until [ -e "$0" ] || ! kill -0 {os.getppid()}; do sleep 0.1; done; kill -CONT {os.getpid()}'
+            subprocess.Popen(["sh", "-c", go_on, told])
             os.kill(os.getpid(), signal.SIGSTOP)
         steps(job, step, 7, 0.001)
 
@@ -155,7 +185,9 @@ SCENARIOS = {f.__name__: f for f in (slow, without, stall, stop, leave, differen
 def scenario(comm, name: str, *words: str) -> tuple[str, str]:
     """Return what this rank prints in a scenario, and what it says, with options as on the command line."""
     with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as said:
-        SCENARIOS[name](OverMpi(comm), parsed([name, *words]))
+        job = Played(comm) if name == "slow" else OverMpi(comm)
+        with patch.object(step_monitor, "perf_counter", lambda: job.now_s) if name == "slow" else nullcontext():
+            SCENARIOS[name](job, parsed([name, *words]))
     return printed.getvalue(), said.getvalue()
 
 

@@ -14,14 +14,14 @@ PATIENCE_S = 240.0
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name, value_s in {"LOOK_S": 0.02, "ANSWER_S": 0.5, "ASK_AGAIN_S": 0.1, "LATER_S": 0.2}.items():
+    for name, value_s in {"LOOK_S": 0.02, "ANSWER_S": PATIENCE_S, "ASK_AGAIN_S": 0.1, "LATER_S": PATIENCE_S}.items():
         monkeypatch.setattr(watchdog, name, value_s)
 
 
 class Job:
     """The watchdogs of `size` ranks that have ended 7 steps; what they tell is in `told`."""
 
-    def __init__(self, size: int, stall_after_s: float = 0.2, begun: Callable[[int], bool] = lambda rank: True):
+    def __init__(self, size: int, stall_after_s: float = inf, begun: Callable[[int], bool] = lambda rank: True):
         key = new_key()
         self.told: list = []
         self.progress = [StepProgress(stall_after_s, steps=7, says_ready=True, is_ready=True) for _ in range(size)]
@@ -34,6 +34,10 @@ class Job:
         for rank, dog in enumerate(self.dogs):
             if begun(rank):
                 dog.start()
+
+    def wait_for_hellos(self, *ranks: int) -> None:
+        while not self.dogs[0]._address_of.keys() >= {*ranks}:
+            sleep(0.01)
 
     def wait(self, facts: int) -> list:
         deadline = monotonic() + PATIENCE_S
@@ -57,8 +61,11 @@ def jobs():
 
 
 def test_the_rank_that_is_not_ready_is_told_once_and_so_is_the_end(jobs):
-    job = jobs(3, 1.0)
+    job = jobs(3)
+    job.wait_for_hellos(1, 2)
     job.progress[2].is_ready = False
+    job.progress[0].since -= 7200
+    job.progress[0].stall_after_s = 3600
     assert job.wait(1)[0] == Stall(7, job.told[0].stall_s, behind=(2,), all_ready=False)
     for progress in job.progress:
         progress.next_step()
@@ -70,16 +77,18 @@ def test_the_rank_that_is_not_ready_is_told_once_and_so_is_the_end(jobs):
 
 def test_another_cause_is_told_again(jobs):
     job = jobs(3)
+    job.wait_for_hellos(1, 2)
     job.progress[2].is_ready = False
+    job.progress[0].stall_after_s = 0.2
     assert job.wait(1)[0].behind == (2,)
     job.progress[2].is_ready, job.progress[1].is_ready = True, False
     assert job.wait(2)[1].behind in {(1,), ()}
 
 
-def test_a_rank_that_has_ended_is_silent_and_one_that_never_began_is_unreached(jobs):
-    job = jobs(4, inf, begun=lambda rank: rank != 3)
-    while not job.dogs[0]._address_of.keys() >= {1, 2}:
-        sleep(0.01)
+def test_a_rank_that_has_ended_is_silent_and_one_that_never_began_is_unreached(jobs, monkeypatch):
+    monkeypatch.setattr(watchdog, "ANSWER_S", 3.0)
+    job = jobs(4, begun=lambda rank: rank != 3)
+    job.wait_for_hellos(1, 2)
     job.dogs[2].close()
     for progress in job.progress:
         progress.stall_after_s = 0.0
@@ -87,8 +96,9 @@ def test_a_rank_that_has_ended_is_silent_and_one_that_never_began_is_unreached(j
     assert stall.silent == (2,) and stall.unreached == (3,) and stall.all_ready
 
 
-def test_a_rank_that_is_not_asked_speaks_for_itself(jobs):
-    job = jobs(2, begun=lambda rank: rank == 1)
+def test_a_rank_that_is_not_asked_speaks_for_itself(jobs, monkeypatch):
+    monkeypatch.setattr(watchdog, "LATER_S", 0.2)
+    job = jobs(2, 0.2, begun=lambda rank: rank == 1)
     assert job.wait(1)[0] == Unasked(1, 7, job.told[0].stall_s)
     job.progress[1].next_step()
     assert job.wait(2)[1] == Unasked(1, 7, job.told[1].stall_s, is_over=True)
@@ -100,7 +110,7 @@ def test_ranks_without_a_line_are_watched_too(jobs):
         Asker(None, 2, StepProgress(0.0), told.append),
         Answerer(None, 1, None, StepProgress(0.0), told.append),
     ):
-        dog.progress.since -= 10
+        dog.progress.since -= 2 * PATIENCE_S
         dog.look(monotonic())
     assert isinstance(told[0], Stall) and told[0].unreached == (1,) and isinstance(told[1], Unasked)
 
