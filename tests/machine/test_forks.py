@@ -25,8 +25,16 @@ def with_pid(item: int) -> tuple[int, int]:
     return item, os.getpid()
 
 
-def test_results_come_in_order_from_several_processes(may_fork):
-    results = in_forks(with_pid, range(20))
+def test_results_come_in_order_from_several_processes(may_fork, tmp_path):
+    def once_all_are_at_work(item: int) -> tuple[int, int]:
+        (tmp_path / str(os.getpid())).touch()
+        for _ in range(6000):
+            if len(os.listdir(tmp_path)) == 3:
+                break
+            threading.Event().wait(0.02)
+        return item, os.getpid()
+
+    results = in_forks(once_all_are_at_work, range(20))
     assert [item for item, _ in results] == [*range(20)] and len({pid for _, pid in results}) == 3
 
 

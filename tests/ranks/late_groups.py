@@ -11,7 +11,7 @@ from mpi4py import MPI
 from allreduce_bench.measuring import cell
 from allreduce_bench.watching.whereabouts import where
 
-LATE_S, LOOK_S = 0.3, 0.01
+LATE_S, LOOK_S = 1.0, 0.01
 
 
 def partners(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
