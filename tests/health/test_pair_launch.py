@@ -53,7 +53,16 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
     folder, environ = PairFolder(tmp_path / "health"), {**os.environ, "PYTHONPATH": str(ROOT)}
     timeout = "3s" if number == signal.SIGSTOP else "60s"  # ranks on busy cores may be silent for long
     with virtual_hosts(4, rate="400mbit") as hosts:
-        words = ["--remote-shell", hosts.agent, "--timeout", timeout, "-o", folder.path, "--hosts", "h1,h2,h3,h4,nobody"]
+        words = [
+            "--remote-shell",
+            hosts.agent,
+            "--timeout",
+            timeout,
+            "-o",
+            folder.path,
+            "--hosts",
+            "h1,h2,h3,h4,nobody",
+        ]
         health = hosts.command(0, [python, "-m", "allreduce_bench", "health", *words])
         process = subprocess.Popen(
             health, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

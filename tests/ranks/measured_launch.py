@@ -45,13 +45,22 @@ def measure_with_phases(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str
 
 
 def measure_with_counters(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
-    """Measure on a node that takes 40 W, and 60 W more while the rank that reads is at work."""
+    """Measure on a node that takes 40 W, and 60 W more while calls are made in a loop."""
+    loop, busy_s = energy.back_to_back, 0.0
+
+    def at_work(*given: object) -> float | None:
+        nonlocal busy_s
+        begun = time.perf_counter()
+        call_s = loop(*given)
+        busy_s += time.perf_counter() - begun
+        return call_s
 
     class Package(Counter):
         def read(self) -> float:
-            return 40 * time.perf_counter() + 60 * time.process_time()
+            return 40 * time.perf_counter() + 60 * busy_s
 
-    with patch.object(energy, "find_counters", lambda: [Package("package", "", 1.0)]):
+    counters = patch.object(energy, "find_counters", lambda: [Package("package", "", 1.0)])
+    with counters, patch.object(energy, "back_to_back", at_work):
         return measure(comm, path, name)
 
 
