@@ -59,7 +59,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_all_end(python, tmp_path, name):
     if python == Path(sys.executable):
         pytest.skip("watching/test_hang.py has it")
     folder = tmp_path / "run"
-    words = ["-a", "ring,tree", "--sizes", "8,64K", "--iters", "400", "--launches", "1", "--timeout", "2s"]
+    words = ["-a", "ring,tree", "--sizes", "8,64K", "--min-time", "0.5s", "--launches", "1", "--timeout", "2s"]
     command = [str(python), "-m", "allreduce_bench", "run", "-n", "3", *words, "-o", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 240

@@ -27,7 +27,7 @@ def ulfm():
         command_of_rank = [sys.executable, str(RANK_PROGRAMS / program), *words]
         command = mpirun_command(launcher, ranks, Start(launcher_args="--with-ft ulfm"), command_of_rank)
         process = start_tied(command, os.environ)
-        end = threading.Timer(60, process.terminate)  # closes its stdout
+        end = threading.Timer(240, process.terminate)  # closes its stdout
         end.start()
         said = ""
         for line in process.stdout:

@@ -17,7 +17,7 @@ from allreduce_bench.measuring.schedules import compile_in_turns
 from allreduce_bench.measuring.sync import Clock, RoundTime, make
 from allreduce_bench.schedule.algorithm import Topology
 
-CALLS, WARMUPS, COUNT, LONG, TRIALS = 30, 3, 1000, 1 << 17, 15
+CALLS, WARMUPS, COUNT, LONG, TRIALS = 30, 3, 1000, 1 << 17, 100
 
 
 def as_from_python(comm: MPI.Comm, way: str) -> None:

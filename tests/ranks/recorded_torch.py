@@ -53,7 +53,7 @@ def main() -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(240)
     raise SystemExit(max(abs(process.exitcode) if process.exitcode is not None else 1 for process in processes))
 
 

@@ -223,7 +223,7 @@ def test_what_torch_writes_now(tmp_path):
         str(RANK_PROGRAMS / "recorded_torch.py"),
         str(tmp_path),
         "--late",
-        "0.04",
+        "0.2",
         "--steps",
         "15",
     ]

@@ -18,7 +18,8 @@ PATIENCE_S = 300.0  # with what always happens, however busy the cores are
 LONG_RUN = ["--sizes", "256K,512K,1M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
 LONG_RUN += ["--identify=never"]
 LONG_RUN += ["--min-time", "0.1s", "--cell-time", "0.1s"]  # not a number of calls: busy cores would take minutes
-EIGHT_CELLS = ["--sizes", "256K,1M", *LONG_RUN[2:]]  # as many seconds as a test needs that strikes after the second
+# as many seconds as a test needs that strikes after the second
+EIGHT_CELLS = ["--sizes", "256K,1M", *LONG_RUN[2:-4], "--min-time", "0.2s", "--cell-time", "0.2s"]
 
 
 def script(path: Path, text: str) -> Path:

@@ -48,7 +48,7 @@ def is_right(one: dict, phases: tuple[str, ...], left: int) -> bool:
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_a_killed_rank(python, tmp_path):
-    status, ways, stderr = survive(python, tmp_path, "-n", "4", "-a", "ring", "--kill", "3@8+300ms", *BRIEF)
+    status, ways, stderr = survive(python, tmp_path, "-n", "4", "-a", "ring", "--kill", "3@8+2s", *BRIEF)
     assert status == 0, stderr  # the loss is long after the last call would have ended
     assert is_right(ways["restart"], BY_RESTART, 3) and ways["restart"]["steps_lost"] == 0
     if ways["ulfm"]["state"] != "unavailable":

@@ -5,11 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench, done, impatient, nobody_is_left, processes, wait_for_cells
+from measured_runs import PATIENCE_S, bench, done, impatient, nobody_is_left, processes, wait_for_cells
 from rank_programs import launch
 
 TIMEOUT = ["--timeout", "2s"]
@@ -42,16 +44,26 @@ def start(command: list[str]) -> subprocess.Popen:
 def strike(command: list[str], folder: Path, victim: int, number: int) -> tuple[int, str]:
     """Run `command`, send signal `number` to rank `victim` when cells are done; status and stderr."""
     process = start(command)
+    victims = wait_for_ranks(process, folder, victim + 1)
     wait_for_cells(process, folder, 2)
-    os.kill(processes(folder)[victim], number)
+    os.kill(victims[victim], number)
     _, said = process.communicate(timeout=240)
     nobody_is_left(folder)
     return process.returncode, said
 
 
+def wait_for_ranks(process: subprocess.Popen, folder: Path, ranks: int, former: Iterable[int] = ()) -> dict[int, int]:
+    """Rank -> process, once the first so many ranks are there, of another launch than the former one."""
+    deadline = time.time() + PATIENCE_S
+    while not {*range(ranks)} <= (found := processes(folder)).keys() or {*former} & {*found.values()}:
+        assert process.poll() is None and time.time() < deadline
+        time.sleep(0.02)
+    return found
+
+
 def words(ranks: int, folder: Path, launches: int = 1) -> list[str]:
     algorithms = ["-a", "native,ring,tree,two_tree", "--sizes", "8,64K", "--no-reference-times", "--identify=never"]
-    algorithms += ["--min-time", "0.1s", "--cell-time", "0.1s"]  # busy cores make calls long, not a run
+    algorithms += ["--min-time", "0.2s", "--cell-time", "0.2s"]  # busy cores make calls long, not a run
     return ["run", "-n", str(ranks), *algorithms, "--launches", str(launches), *TIMEOUT, "-o", str(folder)]
 
 
@@ -64,9 +76,11 @@ def test_a_rank_that_stops_and_one_that_dies_are_named_and_resuming_completes(py
     sync = "barrier" if victim % 2 else "round_time"
     process = start(impatient(python, *words(ranks, folder, 2), "--sync", sync))
     killed = (victim + 1) % ranks
+    victims: dict[int, int] = {}
     for turn, rank, number in ((1, victim, signal.SIGSTOP), (2, killed, signal.SIGKILL)):
+        victims = wait_for_ranks(process, folder, ranks, victims.values())
         wait_for_cells(process, folder, 2, f"{ranks}r-{turn}")
-        os.kill(processes(folder)[rank], number)
+        os.kill(victims[rank], number)
     _, said = process.communicate(timeout=240)
     nobody_is_left(folder)
     assert process.returncode == 1 and "Traceback" not in said, said
@@ -148,8 +162,9 @@ def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(p
     in_turn(0, python)
     folder = tmp_path / "run"
     process = start([str(python), "-m", "allreduce_bench", *words(3, folder)])
+    victims = wait_for_ranks(process, folder, 3)
     wait_for_cells(process, folder, 2)
-    os.kill(processes(folder)[1], signal.SIGSTOP)
+    os.kill(victims[1], signal.SIGSTOP)
     os.kill(int(subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()[0]), 9)
     _, said = process.communicate(timeout=240)
     assert process.returncode == 1 and "finished cells" in said.splitlines()[-1], said
