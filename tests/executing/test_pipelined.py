@@ -42,9 +42,9 @@ def test_a_cell_is_cut_or_says_why_not(python, on_ranks):
     assert not ring["run_whole"] and not tree["run_whole"] and not cold["run_whole"]
 
 
-def test_whoever_hangs_is_named_with_the_step_and_the_one_it_waits_for(python, on_ranks):
+def test_whoever_hangs_is_named_with_the_step_and_the_one_it_waits_for(python, on_ranks, tmp_path):
     """Rank 2 stays away; rank 0 waits for its first piece, rank 1 for a place in it or for what rank 0 cannot send."""
-    calls = [place["call"] for place in on_ranks(3, "hanging_pipeline.hang")]
+    calls = [place["call"] for place in on_ranks(3, "hanging_pipeline.hang", tmp_path)]
     assert (calls[0]["step"], calls[0]["of"], calls[0]["source"], calls[0]["dest"]) == (1, 16, 2, None)
     assert 1 <= calls[1]["step"] <= 5 and calls[2] is None
     reports = {
