@@ -39,9 +39,10 @@ def said_by(made, number: int, *words: str) -> str:
 
 
 def network_of_machine() -> tuple[str, list[str], list[str]]:
-    """Interfaces, mounts and named network namespaces, as this process sees them."""
+    """Interfaces, mounts but for those of other tests, and named network namespaces, as this process sees them."""
     named = sorted(os.listdir("/run/netns")) if Path("/run/netns").is_dir() else []
-    return said("ip", "-o", "link"), Path("/proc/self/mounts").read_text().splitlines(), named
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return said("ip", "-o", "link"), [mount for mount in mounts if "/pytest-of-" not in mount], named
 
 
 def said(*words: str) -> str:
