@@ -5,7 +5,6 @@ choosing: what is settled, by a clock that takes the place of those of the modul
 """
 
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from math import inf
@@ -217,7 +216,7 @@ def refusal(words: str, call, kind=(ValueError, TypeError)) -> str:
 def refusing(comm: MPI.Comm) -> None:
     """One sentence each."""
     ones, total, rank = np.ones(10), np.zeros(10), comm.rank
-    with PreparedAllreduces(comm, "ring", PYTHON, check=True, patience_s=0.5) as allreduce:
+    with PreparedAllreduces(comm, "ring", PYTHON, check=True, patience_s=60) as allreduce:
         if comm.size > 1:
             last = rank == comm.size - 1
             sentence = refusal(
@@ -230,10 +229,11 @@ def refusing(comm: MPI.Comm) -> None:
             allreduce(ones, total)
             allreduce(ones, total, MPI.MAX)
             refusal("float64 max", lambda: allreduce(ones, total, MPI.MAX if last else MPI.SUM))
+            allreduce._patience_s = 0.5
             if rank == 0:
                 refusal("not all ranks came", lambda: allreduce(ones[:3], total[:3]), NotTogether)
-            else:
-                time.sleep(1)  # until it has given up
+            comm.Barrier()
+            if rank != 0:  # it has given up
                 refuse_different(allreduce._site().comm, Shape(3, "float64", "sum"))
         refusal("overlap", lambda: allreduce(ones, ones))
         refusal("overlap", lambda: allreduce([ones, 5], ones[2:7]))

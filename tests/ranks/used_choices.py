@@ -23,7 +23,7 @@ LENGTHS, DTYPES = (2, 5_000), ("f4", "i8")
 def outcome(path: Path) -> str:
     """On this rank."""
     try:
-        with PreparedAllreduces(COMM, executor="sendrecv", choice=path, patience_s=20) as allreduce:
+        with PreparedAllreduces(COMM, executor="sendrecv", choice=path, patience_s=100) as allreduce:
             for count in LENGTHS:
                 for dtype in DTYPES:
                     total = np.zeros(count, dtype)
