@@ -157,7 +157,8 @@ def run_on_ranks(on_ranks, monkeypatch) -> Callable[..., subprocess.CompletedPro
 
     def run(*words: object, by: str = "measured_launch.measure") -> subprocess.CompletedProcess:
         def measure_launch(start, run, launch, position, lines) -> bool:
-            status, said = on_ranks(launch.ranks, by, run.folder.path, launch.name, limit_s=600.0)[0]
+            limits = {"deadline": position.deadline} if position.deadline else {}
+            status, said = on_ranks(launch.ranks, by, run.folder.path, launch.name, limit_s=600.0, **limits)[0]
             if status == 2:
                 raise LaunchRefused(said.strip().removeprefix("error: "))
             for line in said.splitlines():

@@ -19,9 +19,9 @@ from allreduce_bench.watching.watch import Watch
 from allreduce_bench.watching.whereabouts import set_group_ranks
 
 
-def measure(comm: MPI.Comm, path: Path, name: str) -> tuple[int, str]:
+def measure(comm: MPI.Comm, path: Path, name: str, deadline: float | None = None) -> tuple[int, str]:
     """Return the status of the ranks, and what this one said."""
-    arguments = RankArguments(path, name, 1, 1, time.time(), "multiple")
+    arguments = RankArguments(path, name, 1, 1, time.time(), "multiple", deadline=deadline)
     start = RanksOfRun(
         arguments=arguments,
         command="ranks of a pool",
