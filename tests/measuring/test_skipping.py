@@ -26,7 +26,8 @@ class Comm:
 
 
 @pytest.fixture
-def context():
+def context(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)  # it stands: busy cores use up none of what is left
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.measuring.context import Context, Party
 
