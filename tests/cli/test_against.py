@@ -20,7 +20,7 @@ from allreduce_bench.runs.rows import RunError
 
 RUN = ["run", "-n", "2", "-a", "native,ring", "--sizes", "8,64K"]
 SHORT = ["-a", "native,ring", "--sizes", "64K,1M", "--no-reference-times", "--identify=never"]
-SHORT += ["--min-time", "50ms", "--cell-time", "50ms"]  # of a cell
+SHORT += ["--min-time", "0.1s", "--cell-time", "0.1s"]  # of a cell
 SHORT += ["--thread-level", "multiple"]  # as ranks of the pool have it, which go on
 
 

@@ -44,7 +44,7 @@ def python(request) -> Path:
 def test_a_run_measures_every_cell_and_says_so(python, run_on_ranks, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    words = ["-n", "1,3", "--sizes", "0,8,12K", "-a", "native,ring,naive", "--launches", 2, "--cell-time", "50ms"]
+    words = ["-n", "1,3", "--sizes", "0,8,12K", "-a", "native,ring,naive", "--launches", 2, "--iters", 6]
     result = run_on_ranks(*words, "-o", folder)
     assert result.returncode == 0, result.stderr
     assert "18 of 18 cells done, 0 wrong elements." in result.stdout
