@@ -140,6 +140,21 @@ def stall(job, given) -> None:
         steps(job, step, 7, 0.001)
 
 
+def absent(job, given) -> None:
+    """The last rank leaves out an all-reduce, in which the others wait until its next one."""
+    with StepMonitor(job.comm, every=50, stall_after=0.5) as step:
+        steps(job, step, 7, 0.001)
+        step.ready()
+        if job.rank == job.size - 1:
+            step()
+            time.sleep(1.5)
+            job.allreduce()
+        else:
+            job.allreduce()
+            step()
+        steps(job, step, 7, 0.001)
+
+
 def stop(job, given) -> None:
     """The last rank is stopped by a signal, and continued by a process of its own when that is told."""
     told = Path(f"{given.lines}.stop")
@@ -191,7 +206,7 @@ def freed(job, given) -> None:
         assert "MPI.COMM_NULL: it was freed" in str(error), error
 
 
-SCENARIOS = {f.__name__: f for f in (slow, without, stall, stop, leave, different, freed)}
+SCENARIOS = {f.__name__: f for f in (slow, without, stall, absent, stop, leave, different, freed)}
 
 
 def scenario(comm, name: str, *words: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Whom the others wait for, from what the ranks answer."""
 
+import pytest
+
 from allreduce_bench.stragglers.monitor.watchdog import State, stall_of
 
 
@@ -12,8 +14,24 @@ def test_the_rank_that_is_not_ready_is_behind():
     assert stall.behind == (2,) and stall.step == 7 and stall.stall_s == 60 and not stall.silent and not stall.unreached
 
 
-def test_a_rank_that_has_not_ended_the_step_of_the_others_is_behind():
-    assert stall_of(answers((8, False), (7, True), (8, True)), 3, {1, 2}).behind == (0, 1)
+@pytest.mark.parametrize(
+    ("places", "behind", "ahead"),
+    [
+        ([(8, False), (7, True), (8, True)], (1,), ()),  # the fewer hang after the all-reduce
+        ([(7, True), (7, True), (8, False), (7, True)], (), (2,)),  # or left it out
+        ([(0, True), (11, False), (9, True)], (), (1, 2)),  # surely, as all-reduces after it have ended
+        ([(7, False), (7, True), (8, False)], (0,), ()),
+        ([(7, False), (8, False)], (0,), ()),
+    ],
+)
+def test_where_ranks_are_in_different_steps_the_fewer_are_named(places, behind, ahead):
+    stall = stall_of(answers(*places), len(places), {1, 2, 3})
+    assert (stall.behind, stall.ahead, stall.step) == (behind, ahead, min(places)[0])
+
+
+def test_without_ready_the_steps_alone_count():
+    stall = stall_of(answers((7, False), (7, False), (8, False), says_ready=False), 3, {1, 2})
+    assert (stall.behind, stall.ahead, stall.says_ready) == ((), (2,), False)
 
 
 def test_silent_ranks_and_those_that_never_answered_are_told_apart():

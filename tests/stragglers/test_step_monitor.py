@@ -226,13 +226,14 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, on_ranks, ranks, tmp_path
 def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, on_ranks, tmp_path):
     log = tmp_path / "steps.jsonl"
     said = {}
-    for name in ("stall", "stop", "without", "different", "freed", "leave"):
+    for name in ("stall", "absent", "stop", "without", "different", "freed", "leave"):
         ended = on_ranks(3, "watched_steps.scenario", name, "--lines", str(log))
         said[name] = "".join(words for _, words in ended)
     in_step_7 = r"StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 2"
     over = r"StepMonitor: step 7 has ended after \d+ s: the stall is over\n"
     too_few = r"StepMonitor: 14 steps of 3 ranks are too little to say who is slow; .*\n"
     assert re.fullmatch(rf"{in_step_7} is not ready\n{over}{too_few}", said["stall"]), said
+    assert re.match(rf"{in_step_7} has ended it, and the others are still in it: it left out its", said["absent"]), said
     assert re.match(rf"{in_step_7} does not answer \(stopped, ended, or busy .*\n", said["stop"]), said
     assert not any("rank 0 does not ask" in words for words in said.values())
     assert said["without"].count("StepMonitor: ") == said["without"].count("no rank calls ready()") == 1

@@ -75,6 +75,9 @@ def test_a_stall_and_its_end():
     said = stall_sentence(Stall(240, 61.2, all_ready=True, unreached=(5,)), HERE)
     assert "rank 5 cannot" in said and "no connection" in said
     assert "rank is ready" in stall_sentence(Stall(240, 61.2), HERE)
+    said = stall_sentence(Stall(7, 61.2, ahead=(2,), all_ready=True), HERE)
+    assert "rank 2 has ended it" in said and "it left out its all-reduce, or" in said
+    assert "rank 1 has not ended it" in stall_sentence(Stall(7, 61.2, behind=(1,), all_ready=True), HERE)
     assert "which rank" in stall_sentence(Stall(240, 61.2, says_ready=False), HERE)
     named, _, many = stall_sentence(Stall(0, 1, behind=tuple(range(20))), NAME).partition(" and 12 more ranks ")
     assert named.endswith(", rank 7 on node n3") and many == "are not ready"
@@ -82,8 +85,8 @@ def test_a_stall_and_its_end():
 
 def test_a_rank_speaks_for_itself():
     assert unasked_sentence(Unasked(5, 240, 70.0), HERE) == (
-        "rank 5: no step has ended for 70 s, step 240 is in progress, and rank 0 does not ask: it is stopped, has "
-        "ended, or cannot be reached"
+        "rank 5: no step has ended for 70 s, step 240 is in progress, and rank 0 does not ask: it goes on, is stopped, "
+        "has ended, or cannot be reached"
     )
     assert (
         unasked_sentence(Unasked(5, 240, 90.0, True), HERE)

@@ -48,17 +48,20 @@ class Stall(NamedTuple):
 
     step: int  # the unfinished step, counted from 0
     stall_s: float  # seconds since the last end of a step
-    behind: tuple[int, ...] = ()  # responding ranks behind the others
+    behind: tuple[int, ...] = ()  # responding ranks that are not ready, or the fewer that have not ended the step
+    ahead: tuple[
+        int, ...
+    ] = ()  # responding ranks, the fewer, that have ended it: they may have left out its all-reduce
     silent: tuple[int, ...] = ()  # ranks that answered before and do not now
     unreached: tuple[int, ...] = ()  # ranks that never answered: they cannot be queried
-    all_ready: bool = False  # every responding rank is ready
+    all_ready: bool = False  # every responding rank that is in the step is ready
     says_ready: bool = True  # whether the program calls `ready`
     is_over: bool = False
 
     @property
     def blamed(self) -> tuple[tuple[int, ...], ...]:
         """The ranks that a second query may find changed."""
-        return self.behind, self.silent, self.unreached
+        return self.behind, self.ahead, self.silent, self.unreached
 
 
 def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -> Stall:
@@ -66,17 +69,25 @@ def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -
 
     `reached`: the ranks that have ever answered.
     """
-    places = {rank: (state.steps, state.is_ready) for rank, state in states.items()}
-    least, most = min(places.values()), max(places.values())
+    step, furthest = (choose(state.steps for state in states.values()) for choose in (min, max))
+    here = sorted(rank for rank, state in states.items() if state.steps == step)
+    ahead = sorted(states.keys() - here)
+    says_ready = any(state.says_ready for state in states.values())
+    behind = [rank for rank in here if says_ready and not states[rank].is_ready]
+    if behind:
+        behind, ahead = behind if len(behind) < len(states) else [], []
+    elif ahead and len(ahead) >= len(here) and furthest == step + 1:  # no all-reduce after this one has ended
+        behind, ahead = here, []
     missing = [rank for rank in range(size) if rank not in states]
     return Stall(
-        step=most[0],
+        step=step,
         stall_s=states[0].since_s,
-        behind=tuple(sorted(rank for rank, place in places.items() if place < most)) if least < most else (),
+        behind=tuple(behind),
+        ahead=tuple(ahead),
         silent=tuple(rank for rank in missing if rank in reached),
         unreached=tuple(rank for rank in missing if rank not in reached),
-        all_ready=least[1],
-        says_ready=any(state.says_ready for state in states.values()),
+        all_ready=all(states[rank].is_ready for rank in here),
+        says_ready=says_ready,
     )
 
 

@@ -82,7 +82,16 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
         return f"step {stall.step} has ended after {stall.stall_s:.0f} s: the stall is over"
     causes = []
     if stall.behind:
-        causes.append(f"{_name_ranks(stall.behind, name)} {_verb(stall.behind)} not ready")
+        are_late = f"{_verb(stall.behind)} not ready"
+        if stall.all_ready or not stall.says_ready:
+            are_late = f"{'have' if len(stall.behind) > 1 else 'has'} not ended it, as the others have"
+        causes.append(f"{_name_ranks(stall.behind, name)} {are_late}")
+    if stall.ahead:
+        have, they = ("have", "they") if len(stall.ahead) > 1 else ("has", "it")
+        causes.append(
+            f"{_name_ranks(stall.ahead, name)} {have} ended it, and the others are still in it: {they} left out its "
+            "all-reduce, or the others hang after it"
+        )
     if stall.silent:
         either = "do" if len(stall.silent) > 1 else "does"
         causes.append(
@@ -102,7 +111,7 @@ def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
         return f"{name(unasked.rank)}: step {unasked.step} has ended after {unasked.stall_s:.0f} s: the stall is over"
     return (
         f"{name(unasked.rank)}: no step has ended for {unasked.stall_s:.0f} s, step {unasked.step} is in progress, "
-        "and rank 0 does not ask: it is stopped, has ended, or cannot be reached"
+        "and rank 0 does not ask: it goes on, is stopped, has ended, or cannot be reached"
     )
 
 
