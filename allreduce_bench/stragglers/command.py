@@ -14,7 +14,7 @@ from ..runs.folder import RunFolder
 from ..units import printable, shell_word
 
 if TYPE_CHECKING:
-    from .document import Named
+    from .sentences import JudgedArrivals
 
 
 @click.command(
@@ -61,23 +61,22 @@ def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     if trace:
         refuse_given(trace)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
-    named = _judge_sources(sources, communicator, step)
-    if not named:
+    judged = _judge_sources(sources, communicator, step)
+    if not judged:
         raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
     if trace:
-        _write_trace(named, trace)
+        _write_trace(judged, trace)
     if format_ == "json":
-        click.echo(json_text(named), nl=False)
+        click.echo(json_text(judged), nl=False)
     else:
-        _print_verdicts(named)
-    if fail and any(one.judged.report.causes for one in named):
+        _print_verdicts(judged)
+    if fail and any(one.report.causes for one in judged):
         raise click.exceptions.Exit(1)
 
 
-def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
+def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[JudgedArrivals]":
     """Judge the arrivals of all sources; report omissions on stderr."""
     from ..importers import LogNote, LogWarning
-    from .document import Named
     from .sentences import judge_arrivals
     from .sources import find_sources
 
@@ -87,25 +86,24 @@ def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: 
     for warning in log_warnings:
         kind = "note" if issubclass(warning.category, LogNote) else "warning"
         talk(f"{kind}: {printable(str(warning.message))}")
-    return [Named(source.path, source.kind, judge_arrivals(*source[2:])) for source in found]
+    return [judge_arrivals(*source) for source in found]
 
 
-def _write_trace(named: "list[Named]", path: Path) -> None:
+def _write_trace(judged: "list[JudgedArrivals]", path: Path) -> None:
     """Write how late each rank was. Raises OneLineError if there are several sources."""
     from .sources import trace_text
 
-    if len(named) != 1:
-        raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
-    write_given(path, trace_text(named[0].judged.arrivals))
-    talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {shell_word(path)}")
+    if len(judged) != 1:
+        raise OneLineError(f"--trace writes one source, found {len(judged)}; name one of them")
+    write_given(path, trace_text(judged[0].arrivals))
+    talk(f"{path}      next: allreduce-bench run -n {judged[0].report.ranks} --arrival {shell_word(path)}")
 
 
-def _print_verdicts(named: "list[Named]") -> None:
+def _print_verdicts(judged: "list[JudgedArrivals]") -> None:
     """Print the table of suspects and the verdict of each source."""
     from .sentences import suspect_table, verdict_sentences
 
-    for number, one in enumerate(named):
-        title = printable(": ".join(filter(None, [one.path, one.judged.what])))
-        click.echo("\n" * bool(number) + title)
-        click.echo("\n".join([*suspect_table(one.judged, screen()), ""]))
-        echo_wrapped(verdict_sentences(one.judged))
+    for number, one in enumerate(judged):
+        click.echo("\n" * bool(number) + printable(": ".join(filter(None, [one.path, one.what]))))
+        click.echo("\n".join([*suspect_table(one, screen()), ""]))
+        echo_wrapped(verdict_sentences(one))

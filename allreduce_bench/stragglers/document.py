@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from .sentences import JudgedArrivals, name_of, verdict_sentences
 
@@ -17,27 +17,19 @@ SHARES = (
 OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
 
 
-class Named(NamedTuple):
-    """Arrivals with their report and source."""
-
-    path: str
-    kind: str
-    judged: JudgedArrivals
-
-
-def json_text(sources: Iterable[Named]) -> str:
+def json_text(sources: Iterable[JudgedArrivals]) -> str:
     """Return an object with schema and sources; shares are between 0 and 1, a value that is not known is null."""
     content = {"schema": SCHEMA, "sources": [_source_object(source) for source in sources]}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _source_object(source: Named) -> dict[str, Any]:
-    arrivals, report = source.judged.arrivals, source.judged.report
+def _source_object(judged: JudgedArrivals) -> dict[str, Any]:
+    arrivals, report = judged.arrivals, judged.report
     return {
-        "path": source.path,
-        "kind": source.kind,
-        "what": source.judged.what,
-        "verdict": verdict_sentences(source.judged),
+        "path": judged.path,
+        "kind": judged.kind,
+        "what": judged.what,
+        "verdict": verdict_sentences(judged),
         "silence": report.silence or None,
         "steps": report.steps,
         "ranks": report.ranks,
@@ -45,8 +37,8 @@ def _source_object(source: Named) -> dict[str, Any]:
         "clock_error_s": _number_or_null(arrivals.clock_error_s),
         **{name: _number_or_null(getattr(report, name)) for name in (*SECONDS, *SHARES)},
         "stall": report.stall and report.stall._asdict(),
-        "suspects": [_suspect_object(suspect, source.judged) for suspect in report.suspects],
-        "per_rank": [_rank_object(source.judged, rank) for rank in range(report.ranks)],
+        "suspects": [_suspect_object(suspect, judged) for suspect in report.suspects],
+        "per_rank": [_rank_object(judged, rank) for rank in range(report.ranks)],
     }
 
 

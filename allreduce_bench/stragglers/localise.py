@@ -29,33 +29,27 @@ ALIKE = 0.5  # of the lateness of a node: ranks within this distance are late wi
 MOST_ALONE = 3  # late nodes or ranks named individually; more, or half of all, are a group
 
 
-class Lateness(NamedTuple):
+class Late(NamedTuple):
     """Ranks that are equally later than the others in each step of a period, or in some of its steps."""
 
-    ranks: tuple[int, ...]
+    ranks: tuple[int, ...]  # of a group, of a node, or one
     from_step: int
     to_step: int
     late_s: float
+    kind: str = RANK  # or NODE, GROUP
+    node: int = -1  # -1: of several nodes
+    z: float = np.nan
+    stands_out: bool = True  # from the differences that ranks have anyway
+    expected: float = 0.0  # expected number of ranks as late by these differences
     at: np.ndarray | None = None  # bool [step], of all steps: the late ones; None: all of the period
+    share: float = 1.0  # of the steps of its period that are late
+    every: int = 0  # distance of its late steps where they are regular
 
     def steps(self, number: int) -> np.ndarray:
         """Return the steps, of `number` in all, in which they are late: bool [step]."""
         steps = np.zeros(number, dtype=bool)
         steps[self.from_step : self.to_step] = True
         return steps if self.at is None else steps & self.at
-
-
-class Late(NamedTuple):
-    """A group, a node whose ranks are equally late, or a rank."""
-
-    kind: str  # RANK, NODE or GROUP
-    node: int  # -1: of several nodes
-    z: float
-    period: Lateness
-    stands_out: bool  # from the differences that ranks have anyway
-    expected: float  # expected number of ranks as late by these differences
-    share: float = 1.0  # of the steps of its period that are late
-    every: int = 0  # distance of its late steps where they are regular
 
 
 def localise(
@@ -69,20 +63,19 @@ def localise(
     """
     of_ranks = measure_standing(ready_s, undisturbed_s, clock_error_s)
     group = _late_group(ready_s, node_of, of_ranks, undisturbed_s, clock_error_s)
-    left_s = move_earlier(ready_s, [late.period for late in group])
+    left_s = move_earlier(ready_s, group)
     nodes = _late_nodes(left_s, np.array(node_of), undisturbed_s, clock_error_s)
     found = group + nodes
     slow = of_ranks.slow
     if found:
-        left_s = move_earlier(left_s, [late.period for late in nodes])
-        slow = measure_standing(left_s, undisturbed_s, clock_error_s).slow
+        slow = measure_standing(move_earlier(left_s, nodes), undisturbed_s, clock_error_s).slow
     found += [_late_unit(RANK, node_of[each.unit], (each.unit,), each) for each in slow]
     return of_ranks, found + _find_late_at_times(ready_s, node_of, found, undisturbed_s, clock_error_s)
 
 
 def _late_unit(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
-    period = Lateness(ranks, slow.from_step, slow.to_step, slow.late_s)
-    return Late(kind, node, slow.z, period, slow.stands_out, slow.expected)
+    _, late_s, z, from_step, to_step, stands_out, expected = slow
+    return Late(ranks, from_step, to_step, late_s, kind, node, z, stands_out, expected)
 
 
 def _late_group(
@@ -103,7 +96,7 @@ def _late_group(
     if (by_nodes and units == 1) or (units <= MOST_ALONE and 2 * units < all_units):
         return []
     node = nodes[0] if len(nodes) == 1 else -1
-    return [Late(GROUP, node, groups.distance, Lateness(ranks, 0, len(ready_s), groups.late_s), True, 0.0)]
+    return [Late(ranks, 0, len(ready_s), groups.late_s, GROUP, node, groups.distance)]
 
 
 def nodes_of(ranks: tuple[int, ...], node_of: tuple[int, ...]) -> tuple[int, ...]:
@@ -115,24 +108,12 @@ def nodes_of(ranks: tuple[int, ...], node_of: tuple[int, ...]) -> tuple[int, ...
 def _find_late_at_times(
     ready_s: np.ndarray, node_of: tuple[int, ...], found: list[Late], undisturbed_s: float, clock_error_s: float
 ) -> list[Late]:
-    left_s = move_earlier(ready_s, [late.period for late in found])
     named = np.zeros(ready_s.shape[1], dtype=bool)
-    for late in found:
-        if late.kind == RANK:
-            named[list(late.period.ranks)] = True
-    steps = len(ready_s)
+    named[[rank for late in found if late.kind == RANK for rank in late.ranks]] = True
+    at_times = late_at_times(move_earlier(ready_s, found), undisturbed_s, CLOCK_ERRORS * clock_error_s, named)
     return [
-        Late(
-            RANK,
-            node_of[each.unit],
-            each.z,
-            Lateness((each.unit,), 0, steps, each.late_s, each.steps),
-            True,
-            0.0,
-            each.share,
-            each.every,
-        )
-        for each in late_at_times(left_s, undisturbed_s, CLOCK_ERRORS * clock_error_s, named)
+        Late((unit,), 0, len(ready_s), late_s, node=node_of[unit], z=z, at=steps, share=share, every=every)
+        for unit, steps, late_s, share, every, z in at_times
     ]
 
 
@@ -162,25 +143,25 @@ def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarra
     return node_ready_s
 
 
-def move_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+def move_earlier(ready_s: np.ndarray, late: Iterable[Late]) -> np.ndarray:
     """Return the arrivals without the named lateness; the noise of each step stays.
 
     `ready_s`: float64 [step, rank], seconds; NaN: not known.
     """
     moved_s = ready_s.copy()
-    for period in periods:
-        moved_s[np.ix_(period.steps(len(moved_s)), np.array(period.ranks, dtype=int))] -= period.late_s
+    for each in late:
+        moved_s[np.ix_(each.steps(len(moved_s)), np.array(each.ranks, dtype=int))] -= each.late_s
     return moved_s
 
 
-def replace_arrivals(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+def replace_arrivals(ready_s: np.ndarray, late: Iterable[Late]) -> np.ndarray:
     """Replace the arrivals of the named ranks by the median of the others in the step.
 
     They stay in steps where no other rank is known.
     """
     is_named = np.zeros(ready_s.shape, dtype=bool)
-    for period in periods:
-        is_named[np.ix_(period.steps(len(ready_s)), np.array(period.ranks, dtype=int))] = True
+    for each in late:
+        is_named[np.ix_(each.steps(len(ready_s)), np.array(each.ranks, dtype=int))] = True
     rest_s = median(np.where(is_named, np.nan, ready_s), axis=1)[:, None]
     return np.where(is_named & ~np.isnan(ready_s) & ~np.isnan(rest_s), rest_s, ready_s)
 

@@ -99,8 +99,10 @@ def correlation_time(late: np.ndarray) -> float:
     scaled = np.clip(off[:, some] / spread[some], -LARGEST, LARGEST)
     times = []
     for length in _lengths(len(scaled)):
-        ratio = _typical_ratio(_ratios(scaled, length), len(scaled) // length - 1)
-        times.append(_time_of_ratio(ratio, len(scaled), length))
+        means = _batch_means(scaled, length)
+        ratios = length * np.nanvar(means, axis=0, ddof=1) / np.nanvar(scaled, axis=0, ddof=1)
+        bias = (1 - 2 / (9 * max(len(means) - 1, 1))) ** 3  # of the median of variances (Wilson and Hilferty)
+        times.append(_time_of_ratio(float(np.median(ratios)) / bias, len(scaled), length))
     return max(1.0, *times) if times else 1.0
 
 
@@ -153,21 +155,10 @@ def _lengths(steps: int) -> list[int]:
     return [length for length in lengths if 1 < length <= steps // FEWEST_BATCHES]
 
 
-def _ratios(values: np.ndarray, length: int) -> np.ndarray:
-    """Return the variance of a batch mean relative to independent steps, float64 [unit]."""
-    means = _batch_means(values, length)
-    return length * np.nanvar(means, axis=0, ddof=1) / np.nanvar(values, axis=0, ddof=1)
-
-
 def _batch_means(values: np.ndarray, length: int) -> np.ndarray:
     """Return float64 [batch, unit]; trailing steps may be dropped, unknown values count as the unit's median."""
     batches = len(values) // length
     return np.nan_to_num(values[: batches * length]).reshape(batches, length, -1).mean(axis=1)
-
-
-def _typical_ratio(ratios: np.ndarray, freedom: int) -> float:
-    """Return the median, corrected for the bias of the median of variances (Wilson and Hilferty, as in `robust`)."""
-    return float(np.median(ratios)) / (1 - 2 / (9 * max(freedom, 1))) ** 3
 
 
 def z_above_others(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:

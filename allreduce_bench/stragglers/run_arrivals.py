@@ -7,7 +7,7 @@ Cells and launches with the same ranks are joined. `machine.core_load` explains 
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,14 +36,6 @@ class NodeState(NamedTuple):
         return bool(self.throttled) or self.clock < LOW_CLOCK or max(self.others, self.stolen) >= DISTURBED
 
 
-class RunArrivals(NamedTuple):
-    """The arrivals at the timed calls of one cell in one launch."""
-
-    launch: str
-    cell: Row  # its mark, as in CELLS
-    arrivals: Arrivals
-
-
 class Injected(NamedTuple):
     """The delays that a run injected."""
 
@@ -52,28 +44,30 @@ class Injected(NamedTuple):
     pattern: str = ""  # by which ranks entered late
 
 
-class JoinedArrivals(NamedTuple):
-    """Cells and launches with the same ranks, joined."""
+class ArrivalSource(NamedTuple):
+    """Arrivals and their source."""
 
-    what: str  # description: `8 ranks`, `8 ranks, --arrival ramp`
+    what: str  # description: `8 ranks, --arrival ramp`, a communicator; empty: everything
     arrivals: Arrivals
-    machines: tuple[NodeState, ...]  # of each node
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
     injected: Injected = Injected()
+    path: str = ""  # the first of its files
+    kind: str = ""
 
 
-def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
-    """Return the arrivals of a run; of an imported run the arrivals of its communicator. Raises RunError.
+def parts_of_run(folder: RunFolder) -> list[ArrivalSource]:
+    """Return the arrivals of a run, joined over cells and launches with the same ranks. Raises RunError.
 
     Empty: the run was measured without --compute and --arrival.
     """
     plan = folder.plan()
     slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
     pattern = plan.arrival_name
-    groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
-    for one in arrivals_of_run(folder):
-        groups[one.arrivals.node_of, one.arrivals.nodes].append(one)
+    groups: dict[tuple, list[tuple[Row, Arrivals]]] = defaultdict(list)
+    for cell, arrivals in arrivals_of_run(folder):
+        groups[arrivals.node_of, arrivals.nodes].append((cell, arrivals))
     return [
-        JoinedArrivals(
+        ArrivalSource(
             ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
             join_arrivals(of_group),
             node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
@@ -83,15 +77,15 @@ def parts_of_run(folder: RunFolder) -> list[JoinedArrivals]:
     ]
 
 
-def join_arrivals(parts: Sequence[RunArrivals]) -> Arrivals:
+def join_arrivals(parts: Sequence[tuple[Row, Arrivals]]) -> Arrivals:
     """Join the steps of cells, launch by launch, in the order of their beginnings; each launch has its own clock.
 
     Steps of unknown length are left out.
     """
-    first = parts[0].arrivals
+    first = parts[0][1]
     of_launch: dict[str, list[Arrivals]] = defaultdict(list)
-    for part in parts:
-        of_launch[part.launch].append(part.arrivals)
+    for cell, arrivals in parts:
+        of_launch[cell["launch"]].append(arrivals)
     launches = [_join_cells(cells) for cells in of_launch.values()]
     begins, end_s = [], 0.0
     for _, step_s, begin_s in launches:
@@ -101,7 +95,7 @@ def join_arrivals(parts: Sequence[RunArrivals]) -> Arrivals:
     return Arrivals(
         ready_s=np.concatenate([ready_s for ready_s, _, _ in launches]),
         step_s=np.concatenate([step_s for _, step_s, _ in launches]),
-        clock_error_s=max(part.arrivals.clock_error_s for part in parts),
+        clock_error_s=max(arrivals.clock_error_s for _, arrivals in parts),
         node_of=first.node_of,
         nodes=first.nodes,
         begin_s=np.concatenate(begins) if begins else np.empty(0),
@@ -111,19 +105,14 @@ def join_arrivals(parts: Sequence[RunArrivals]) -> Arrivals:
 def _join_cells(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ready times, lengths and beginnings of the steps of a launch, in order."""
     ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
-    begin_s = np.concatenate([*_begins(cells)])
+    begin_s = np.concatenate([one.begin_s for one in cells])
     known = np.isfinite(step_s) & np.isfinite(begin_s)
     order = np.flatnonzero(known)[np.argsort(begin_s[known], kind="stable")]
     return ready_s[order], step_s[order], begin_s[order]
 
 
-def _begins(cells: Sequence[Arrivals]) -> Iterator[np.ndarray]:
-    for one in cells:
-        yield one.begin_s if one.begin_s is not None else np.nanmin(one.ready_s, axis=1)
-
-
-def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
-    """Return the arrivals of all finished cells that have them, launch by launch, in the order of measurement.
+def arrivals_of_run(folder: RunFolder) -> list[tuple[Row, Arrivals]]:
+    """Return the marks of all finished cells that have arrivals, and these, in the order of measurement.
 
     A step is one timed call; it begins when the first rank begins its work and ends when the last rank leaves the call,
     since between calls the ranks check results and decide how to go on. Empty for a run without --compute and
@@ -139,7 +128,7 @@ def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
             facts = facts_of.get((mark["launch"], mark["attempt"]), {})
             calls = csv.DictReader(io.StringIO(rows.decode()), names(CALLS))
             warmups = sum(call["warmup"] == "1" for call in calls)
-            found.append(RunArrivals(mark["launch"], mark, _arrivals(stamps[:, warmups:], mark, facts)))
+            found.append((mark, _arrivals(stamps[:, warmups:], mark, facts)))
     return found
 
 

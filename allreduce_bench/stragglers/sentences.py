@@ -1,9 +1,9 @@
 """Who arrives late, in a table of suspects and one sentence; or why nobody is named."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil, exp, isfinite, log10
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,27 +11,12 @@ from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..runs.folder import RunFolder
 from ..tables import Column, Screen, columns_of, fitted
 from ..units import counted, few, format_ranges, format_time
+from . import verdict
 from .arrivals import Arrivals
 from .localise import GROUP, NODE, RANK, nodes_of
 from .run_arrivals import Injected, NodeState, parts_of_run
 from .slow_units import FEWEST_WORTH, LEAST_SLOWER
-from .verdict import (
-    BELOW_CLOCK,
-    BELOW_NOISE,
-    LEAST_COST,
-    LEAST_EXPLAINED,
-    LEAST_WAIT,
-    NO_READY_TIMES,
-    NO_SINGLE_CAUSE,
-    ONE_RANK,
-    SMALL_WAIT,
-    TOO_ALIKE,
-    TOO_FEW_STEPS,
-    SingleStall,
-    StragglerReport,
-    Suspect,
-    straggler_report,
-)
+from .verdict import LEAST_COST, LEAST_EXPLAINED, LEAST_WAIT, SingleStall, StragglerReport, Suspect, straggler_report
 
 # Who is named
 MOST_NAMED = 4  # suspects in a sentence
@@ -46,13 +31,15 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 MUCH_ALIKE = 5.0  # steps worth one, reported from here on: a lag-1 correlation of 2/3
 MOST_STEPS = 1e6  # beyond, more steps are no useful advice
 LEAST_P = 1e-9  # smaller p-values are printed as less than this
-BESIDE_STALL = (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE)  # reasons beside which a stall is what the verdict says
+BESIDE_STALL = (
+    verdict.SMALL_WAIT,
+    verdict.BELOW_NOISE,
+    verdict.NO_SINGLE_CAUSE,
+)  # reasons beside which a stall is what the verdict says
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
     " one with --compute 20ms, or inject lateness with --arrival one-late"
 )
-
-NOT_INJECTED = Injected()
 
 
 class JudgedArrivals(NamedTuple):
@@ -62,14 +49,14 @@ class JudgedArrivals(NamedTuple):
     arrivals: Arrivals
     report: StragglerReport
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = NOT_INJECTED  # what the run delayed on purpose
+    injected: Injected = Injected()  # what the run delayed on purpose
+    path: str = ""  # the first of its files
+    kind: str = ""
 
 
-def judge_arrivals(
-    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
-) -> JudgedArrivals:
-    """Return the arrivals with their report."""
-    return JudgedArrivals(what, arrivals, straggler_report(arrivals), machines, injected)
+def judge_arrivals(what: str, arrivals: Arrivals, *source: Any) -> JudgedArrivals:
+    """Return the arrivals with their report; `source`: the other fields of `ArrivalSource`."""
+    return JudgedArrivals(what, arrivals, straggler_report(arrivals), *source)
 
 
 def sentences_of_run(folder: RunFolder) -> list[str]:
@@ -96,7 +83,7 @@ def verdict_sentence(judged: JudgedArrivals) -> str:
     if report.silence:
         if report.stall and report.silence in BESIDE_STALL:
             return f"no rank is slow in many steps, but {stall_words(report.stall)}"
-        return f"no rank is named: {SILENCE[report.silence](arrivals, report)}"
+        return f"no rank is named: {silence_words(arrivals, report)}"
     named = report.causes or report.suspects
     names = few((name_of(suspect, arrivals) for suspect in named), MOST_NAMED)
     if not report.causes:
@@ -218,57 +205,37 @@ def _machine_words(state: NodeState) -> str:
 # Why nobody is named
 
 
-def _too_few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
-    if not report.steps and len(arrivals.step_s):
-        return "no step has the arrivals of two ranks or more"
-    return f"{counted(report.steps, 'step')} cannot tell a slow rank from chance"
-
-
-def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
-    known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
-    times = (
-        f" ({counted(len(known_s), 'step')}, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
-    )
-    return (
-        "no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are "
-        f"known{times}"
-    )
-
-
-def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:
-    return "one rank alone has nobody to be compared with"
-
-
-def _below_clock(arrivals: Arrivals, report: StragglerReport) -> str:
-    return (
-        f"the clocks of the ranks agree to {format_time(arrivals.clock_error_s)} only; no rank is later than the "
-        f"others by three times that, {_of_a_step(report.clock_share)}"
-    )
-
-
-def _small_wait(arrivals: Arrivals, report: StragglerReport) -> str:
-    return (
-        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one; a cause is named "
-        f"where that is {percent(LEAST_WAIT)} or more"
-    )
-
-
-def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
-    return (
-        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one, but none is late so "
-        f"much and so steadily that it is not chance{_latest_words(report)}{_worth_words(report)}"
-    )
-
-
-def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
-    return (
-        f"ranks that are late in a step are late in the next ones, too, as ranks are that drift: {report.steps} steps "
-        f"say as much as {report.worth_steps:.2g} independent ones, and {FEWEST_WORTH} are the "
-        f"least{_needed_words(report)}"
-    )
-
-
-def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
+def silence_words(arrivals: Arrivals, report: StragglerReport) -> str:
+    """Say why nobody is named, by the code in `report.silence`."""
+    waiting = f"ranks wait {percent(report.waiting_share)} of the time of all steps"
+    match report.silence:
+        case verdict.ONE_RANK:
+            return "one rank alone has nobody to be compared with"
+        case verdict.NO_READY_TIMES:
+            times = _times_words(arrivals)
+            return f"no step has the arrivals of two ranks, as where a program never calls ready(){times}"
+        case verdict.TOO_FEW_STEPS if not report.steps and len(arrivals.step_s):
+            return "no step has the arrivals of two ranks or more"
+        case verdict.TOO_FEW_STEPS:
+            return f"{counted(report.steps, 'step')} cannot tell a slow rank from chance"
+        case verdict.BELOW_CLOCK:
+            return (
+                f"the clocks of the ranks agree to {format_time(arrivals.clock_error_s)} only; no rank is later than "
+                f"the others by three times that, {_of_a_step(report.clock_share)}"
+            )
+        case verdict.TOO_ALIKE:
+            return (
+                "ranks that are late in a step are late in the next ones, too, as ranks are that drift: "
+                f"{report.steps} steps say as much as {report.worth_steps:.2g} independent ones, and {FEWEST_WORTH} "
+                f"are the least{_needed_words(report)}"
+            )
+        case verdict.SMALL_WAIT:
+            return f"{waiting} for the last one; a cause is named where that is {percent(LEAST_WAIT)} or more"
+        case verdict.BELOW_NOISE:
+            return (
+                f"{waiting} for the last one, but none is late so much and so steadily that it is not chance"
+                f"{_latest_words(report)}{_worth_words(report)}"
+            )
     late = np.flatnonzero(np.nan_to_num(report.slower_by) >= LEAST_SLOWER).tolist()
     if report.ranks > 2 and 2 * len(late) >= report.ranks:
         return (
@@ -278,22 +245,16 @@ def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
     if report.often_last:
         alone = "but its median lateness does not stand out from that of the others"
         return f"{_often_last_words(report)}, {alone if len(report.often_last) == 1 else 'and no rank stands out'}"
-    return (
-        f"ranks wait {percent(report.waiting_share)} of the time of all steps and differ lastingly, but no rank and "
-        f"no node stands out from the others{_latest_words(report)}"
-    )
+    return f"{waiting} and differ lastingly, but no rank and no node stands out from the others{_latest_words(report)}"
 
 
-SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> why
-    TOO_FEW_STEPS: _too_few_steps,
-    NO_READY_TIMES: _no_ready_times,
-    ONE_RANK: _one_rank,
-    BELOW_CLOCK: _below_clock,
-    TOO_ALIKE: _too_alike,
-    SMALL_WAIT: _small_wait,
-    BELOW_NOISE: _below_noise,
-    NO_SINGLE_CAUSE: _no_single_cause,
-}
+def _times_words(arrivals: Arrivals) -> str:
+    """Return `: only the times of steps are known (300 steps, median 1.2 s)`."""
+    known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
+    if not len(known_s):
+        return ": only the times of steps are known"
+    steps, median = counted(len(known_s), "step"), format_time(float(np.median(known_s)))
+    return f": only the times of steps are known ({steps}, median {median})"
 
 
 def _worth_words(report: StragglerReport) -> str:

@@ -159,11 +159,13 @@ def measure_standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: f
         clearly_s = np.inf
     if steps >= FEWEST_WORTH * alike:
         always = (apart_s / noise.of_mean_s(known) >= critical) & (late_s >= least_s)
-        stretches = _stretches(noise, least_s, critical_z(units * count**2 / FALSE_ALARMS, max(2, round(worth)), units))
-        for unit in np.flatnonzero(always | (stretches.level_s > 0)).tolist():
-            by_stretch = bool(stretches.level_s[unit] > 0)
-            level_s = max(float(stretches.level_s[unit]) if by_stretch else float(mean_s[unit]), least_s)
-            found.append(_slow_unit(unit, every_late_s, level_s, noise, undisturbed_s, by_stretch and not always[unit]))
+        of_stretch_s = _stretch_levels(
+            noise, least_s, critical_z(units * count**2 / FALSE_ALARMS, max(2, round(worth)), units)
+        )
+        for unit in np.flatnonzero(always | (of_stretch_s > 0)).tolist():
+            by_stretch = bool(of_stretch_s[unit] > 0)
+            level_s = max(float((of_stretch_s if by_stretch else mean_s)[unit]), least_s)
+            found.append(_slow_unit(unit, every_late_s, level_s, noise, by_stretch and not always[unit]))
     slow = tuple(
         each
         for each in found
@@ -199,12 +201,11 @@ def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _No
     return _NoiseOfBlocks(medians, length, CARE * more * of_block_s, likely_s, fewest)
 
 
-class _Stretches(NamedTuple):
-    level_s: np.ndarray  # float64 [unit]: mean of the most significant stretch; 0: none
+def _stretch_levels(noise: _NoiseOfBlocks, least_s: float, critical: float) -> np.ndarray:
+    """Return the mean of the most significant stretch of blocks of each unit, among those that matter and stand out.
 
-
-def _stretches(noise: _NoiseOfBlocks, least_s: float, critical: float) -> _Stretches:
-    """Find the most significant stretch of blocks for each unit, among those that matter and stand out."""
+    float64 [unit], seconds; 0: there is none.
+    """
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
     best, level_s = np.zeros(units), np.zeros(units)
@@ -222,11 +223,11 @@ def _stretches(noise: _NoiseOfBlocks, least_s: float, critical: float) -> _Stret
         highest = score.argmax(axis=0), np.arange(units)
         level_s = np.where(score[highest] > best, means_s[rows][highest], level_s)
         best = np.maximum(best, score[highest])
-    return _Stretches(level_s)
+    return level_s
 
 
 def _slow_unit(
-    unit: int, every_late_s: np.ndarray, level_s: float, noise: _NoiseOfBlocks, undisturbed_s: float, of_stretch: bool
+    unit: int, every_late_s: np.ndarray, level_s: float, noise: _NoiseOfBlocks, of_stretch: bool
 ) -> SlowUnit:
     late_s = every_late_s[:, unit]
     noise_of_step_s = max(float(noise.of_block_s[unit]) * sqrt(noise.length), 1e-15)

@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from ..units import in_ranks
 from . import kineto, monitor_log
 from .arrivals import Arrivals
 from .kineto import arrivals_of_traces
-from .run_arrivals import Injected, NodeState, parts_of_run
+from .run_arrivals import ArrivalSource, parts_of_run
 
 # Kinds of sources
 RUN, INSPECTOR, KINETO, MONITOR, TRACE = "run", "nccl-inspector", "kineto", "step-monitor", "trace"
@@ -39,17 +38,6 @@ EXPECTED = (
     "expected a run measured with --compute or --arrival, files of NCCL Inspector or torch.profiler, or their folder,"
     " the JSON lines of StepMonitor, or an arrival trace (CSV with step,rank,late_s)"
 )
-
-
-class ArrivalSource(NamedTuple):
-    """Arrivals and their source."""
-
-    path: str  # the first of its files
-    kind: str
-    what: str  # description: a cell of a run, a communicator; empty: everything
-    arrivals: Arrivals
-    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = Injected()
 
 
 def find_sources(
@@ -70,10 +58,10 @@ def find_sources(
     found = []
     if parts:
         chosen, arrivals = arrivals_of_logs(parts, communicator)
-        found.append(ArrivalSource(str(parts[0]), INSPECTOR, f"communicator {chosen.words}", arrivals))
+        found.append(ArrivalSource(f"communicator {chosen.words}", arrivals, path=str(parts[0]), kind=INSPECTOR))
     for path in others:
         if path in traces[:1]:
-            found.append(ArrivalSource(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
+            found.append(ArrivalSource(*arrivals_of_traces(traces, communicator), path=str(path), kind=KINETO))
         elif path.is_dir():
             found.extend(_sources_of_folder(path))
         elif path not in traces:
@@ -91,15 +79,17 @@ def _sources_of_folder(path: Path) -> list[ArrivalSource]:
     """Return the arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
         raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [ArrivalSource(str(path), RUN, *part) for part in parts_of_run(RunFolder(path))]
+    return [part._replace(path=str(path), kind=RUN) for part in parts_of_run(RunFolder(path))]
 
 
 def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
     text = read_text(path)
     if monitor_log.recognises(text):
         sessions = monitor_log.read_sessions(path, text)
-        names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
-        return [ArrivalSource(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
+        return [
+            ArrivalSource(f"start {number}" * (len(sessions) > 1), arrivals, path=str(path), kind=MONITOR)
+            for number, arrivals in enumerate(sessions, start=1)
+        ]
     if not is_arrival_trace(text):
         raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
     if step_s is None:
@@ -107,7 +97,8 @@ def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
     late_s = read_trace(path)
     steps, ranks = late_s.shape
     what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
-    return [ArrivalSource(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
+    arrivals = Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks)
+    return [ArrivalSource(what, arrivals, path=str(path), kind=TRACE)]
 
 
 def expand_trace_folders(paths: Iterable[Path]) -> list[Path]:

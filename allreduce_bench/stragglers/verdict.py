@@ -17,7 +17,6 @@ from .arrivals import Arrivals, Waits, waits
 from .localise import (
     GROUP,
     Late,
-    Lateness,
     earlier_s,
     localise,
     mean_wait_s,
@@ -246,7 +245,7 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
         stands, late = localise(job.ready_s, job.node_of, job.undisturbed_s, job.clock_error_s)
         late = [each for each in late if each.share == 1 or _costs_enough(job, each)]
         job = _compare_with_fast_group(job, late)
-        weighed = attribution(job.ready_s, [each.period for each in late], stands.alike_steps)
+        weighed = attribution(job.ready_s, late, stands.alike_steps)
     report = StragglerReport(
         steps=job.steps,
         ranks=job.ranks,
@@ -279,12 +278,12 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
 
 
 def _costs_enough(job: UsedSteps, late: Late) -> bool:
-    return saved_s(job.ready_s, replace_arrivals(job.ready_s, [late.period])) >= LEAST_COST * job.all_s
+    return saved_s(job.ready_s, replace_arrivals(job.ready_s, [late])) >= LEAST_COST * job.all_s
 
 
 def _compare_with_fast_group(job: UsedSteps, late: list[Late]) -> UsedSteps:
     """Return the job with the undisturbed step of the faster of two groups, if there are two."""
-    groups = [each.period for each in late if each.kind == GROUP]
+    groups = [each for each in late if each.kind == GROUP]
     if not groups:
         return job
     moved_s = move_earlier(job.ready_s, groups)[job.used]
@@ -308,7 +307,7 @@ def _suspects(job: UsedSteps, late: list[Late], weighed: Attribution) -> tuple[S
     suspects, explained = [], 0.0
     for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):
         suspect = _suspect(job, late[number], weighed, number)
-        steps = late[number].period.steps(len(job.step_s))
+        steps = late[number].steps(len(job.step_s))
         is_worth_it = (
             suspect.stands_out
             and (suspect.kind == GROUP or suspect.waiting_share >= LEAST_WAIT)
@@ -321,18 +320,17 @@ def _suspects(job: UsedSteps, late: list[Late], weighed: Attribution) -> tuple[S
 
 
 def _suspect(job: UsedSteps, late: Late, weighed: Attribution, number: int) -> Suspect:
-    period = late.period
-    steps = period.steps(len(job.step_s))
-    is_last = np.isin(job.waiting.last[steps], period.ranks)
+    steps = late.steps(len(job.step_s))
+    is_last = np.isin(job.waiting.last[steps], late.ranks)
     trials, count = int(job.used[steps].sum()), int(is_last.sum())
     step_s, used = job.step_s[steps], job.used[steps]
-    without_s = step_s - earlier_s(job.ready_s, replace_arrivals(job.ready_s, [period]))[steps]
-    chance = min(1.0, len(period.ranks) / job.ranks)
+    without_s = step_s - earlier_s(job.ready_s, replace_arrivals(job.ready_s, [late]))[steps]
+    chance = min(1.0, len(late.ranks) / job.ranks)
     return Suspect(
         kind=late.kind,
-        ranks=period.ranks,
+        ranks=late.ranks,
         node=late.node,
-        slower_by=period.late_s / job.undisturbed_s,
+        slower_by=late.late_s / job.undisturbed_s,
         z=late.z,
         last_share=count / trials,
         p_value=float(chance_of_at_least(*count_independent(np.array(count), trials, job.last_alike_steps), chance)),
@@ -342,8 +340,8 @@ def _suspect(job: UsedSteps, late: Late, weighed: Attribution, number: int) -> S
         step_with_s=float(np.median(step_s[used])),
         step_without_s=float(np.median(without_s[used])),
         caused_s=float(job.waiting.caused_s[steps][is_last].sum()),
-        from_step=period.from_step,
-        to_step=period.to_step,
+        from_step=late.from_step,
+        to_step=late.to_step,
         waiting_share=job.waiting_share(steps),
         is_cause=False,
         stands_out=late.stands_out,
@@ -432,7 +430,7 @@ def single_stall(job: UsedSteps) -> SingleStall | None:
     )
 
 
-def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: float = 1.0) -> Attribution:
+def attribution(ready_s: np.ndarray, suspects: Sequence[Late], alike_steps: float = 1.0) -> Attribution:
     """Attribute the waiting of `ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for
     `slow_units.measure_standing`.
 
@@ -462,11 +460,11 @@ def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: 
     )
 
 
-def _leave_out(suspects: Sequence[Lateness], number: int) -> list[Lateness]:
+def _leave_out(suspects: Sequence[Late], number: int) -> list[Late]:
     return [*suspects[:number], *suspects[number + 1 :]]
 
 
-def _credit(ready_s: np.ndarray, suspects: Sequence[Lateness], number: int, wait_s: float, left_s: float) -> float:
+def _credit(ready_s: np.ndarray, suspects: Sequence[Late], number: int, wait_s: float, left_s: float) -> float:
     if len(suspects) == 1:
         return 1.0
     without_it_s = mean_wait_s(move_earlier(ready_s, [suspects[number]]))

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from synthetic_arrivals import Slow, synthetic_arrivals
 
-from allreduce_bench.stragglers.localise import Lateness
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.localise import Late
 from allreduce_bench.stragglers.verdict import attribution, lasting_differences
 
 
@@ -13,21 +13,21 @@ def ready(slow, ranks=8, noise=0.0):
 
 
 def test_one_explains_all_that_lasts():
-    found = attribution(ready([Slow((2,), 0.3)]), [Lateness((2,), 0, 200, 0.3)])
+    found = attribution(ready([Slow((2,), 0.3)]), [Late((2,), 0, 200, 0.3)])
     assert (found.wait_s, found.lasting_s) == pytest.approx((200 * 0.3 * 7 / 8,) * 2)
     assert found.explained == pytest.approx((1.0,)) and found.unexplained == pytest.approx(0, abs=1e-9)
     assert (*found.saved_s, found.all_saved_s) == pytest.approx((60.0, 60.0))
 
 
 def test_two_alike_share_what_neither_explains_alone():
-    late = [Lateness((rank,), 0, 200, 0.3) for rank in (2, 5)]
+    late = [Late((rank,), 0, 200, 0.3) for rank in (2, 5)]
     found = attribution(ready([Slow((2, 5), 0.3)]), late)
     assert found.explained == pytest.approx((0.5, 0.5))
     assert (*found.saved_s, found.all_saved_s) == pytest.approx((0.0, 0.0, 60.0), abs=1e-9)
 
 
 def test_what_nobody_is_suspected_of_stays_unexplained():
-    found = attribution(ready([Slow((2,), 0.3), Slow((5,), 0.6)]), [Lateness((5,), 0, 200, 0.6)])
+    found = attribution(ready([Slow((2,), 0.3), Slow((5,), 0.6)]), [Late((5,), 0, 200, 0.6)])
     assert 0.4 < found.unexplained < 0.6 and found.explained[0] == pytest.approx(1 - found.unexplained)
 
 

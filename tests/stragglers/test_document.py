@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, judgement
 
-from allreduce_bench.stragglers.document import OF_RANKS, SCHEMA, SECONDS, SHARES, Named, json_text
+from allreduce_bench.stragglers.document import OF_RANKS, SCHEMA, SECONDS, SHARES, json_text
 from allreduce_bench.stragglers.sentences import judge_arrivals
 from allreduce_bench.stragglers.verdict import SingleStall, Suspect
 
 
 def text(one) -> str:
-    return json_text([Named("steps.jsonl", "step-monitor", one)])
+    return json_text([one._replace(path="steps.jsonl", kind="step-monitor")])
 
 
 def test_the_object_has_every_rank_and_the_verdict():

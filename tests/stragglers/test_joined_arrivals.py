@@ -8,13 +8,13 @@ from made_runs import build_run
 from allreduce_bench.importers import keep, read
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.run_arrivals import RunArrivals, join_arrivals, parts_of_run
+from allreduce_bench.stragglers.run_arrivals import join_arrivals, parts_of_run
 
 
-def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:
+def part(launch: str, begin_s: list[float], ready_s: float) -> tuple[dict, Arrivals]:
     begins = np.array(begin_s)
     ready = np.full((len(begins), 2), ready_s)
-    return RunArrivals(launch, {}, Arrivals(ready, np.ones(len(begins)), 1e-6 * len(begins), (0, 0), (), begins))
+    return {"launch": launch}, Arrivals(ready, np.ones(len(begins)), 1e-6 * len(begins), (0, 0), (), begins)
 
 
 def test_steps_stand_in_their_order_launch_after_launch():
@@ -26,7 +26,7 @@ def test_steps_stand_in_their_order_launch_after_launch():
 
 def test_a_step_of_unknown_length_is_left_out():
     first = part("a", [0.0, 1.0], 1)
-    first.arrivals.step_s[0] = np.nan
+    first[1].step_s[0] = np.nan
     assert len(join_arrivals([first]).step_s) == 1
 
 
@@ -37,7 +37,7 @@ def test_an_imported_run_is_one_part_whatever_its_sizes(tmp_path):
             text.replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64')
         )
     keep(read(tmp_path / "job"), RunFolder(tmp_path / "run"), [], {})
-    ((what, arrivals, _, injected),) = parts_of_run(RunFolder(tmp_path / "run"))
+    ((what, arrivals, _, injected, *_),) = parts_of_run(RunFolder(tmp_path / "run"))
     assert injected.slowdowns == () and injected.pattern == ""
     assert what == "8 ranks" and len(arrivals.step_s) == 19 and (np.diff(arrivals.begin_s) > 0).all()
 

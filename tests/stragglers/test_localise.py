@@ -1,14 +1,14 @@
 """Node or rank. Whole reports: test_stragglers.py."""
 
 import numpy as np
+from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.localise import NODE, localise
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def late(ranks, slow, node_of):
     ready_s = synthetic_arrivals(ranks, 200, 4, slow, noise=0.02, spikes=0.0).ready_s
-    return [(each.kind == NODE, each.node, each.period.ranks) for each in localise(ready_s, node_of, 1.0, 0.0)[1]]
+    return [(each.kind == NODE, each.node, each.ranks) for each in localise(ready_s, node_of, 1.0, 0.0)[1]]
 
 
 def test_most_ranks_of_a_node_make_the_node():
@@ -30,4 +30,4 @@ def test_a_rank_of_which_nothing_is_known_does_not_hide_its_node():
     ready_s = synthetic_arrivals(9, 200, 4, [Slow((0, 1, 2), 0.3)], noise=0.02, spikes=0.0).ready_s
     ready_s[:, 2] = np.nan
     (only,) = localise(ready_s, (0, 0, 0, 1, 1, 1, 2, 2, 2), 1.0, 0.0)[1]
-    assert only.kind == NODE and only.period.ranks == (0, 1)
+    assert only.kind == NODE and only.ranks == (0, 1)

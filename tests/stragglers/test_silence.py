@@ -2,19 +2,21 @@
 
 import numpy as np
 from made_arrivals import arrivals, judgement
+from synthetic_arrivals import Slow, synthetic_arrivals
 
-from allreduce_bench.stragglers.sentences import SILENCE, judge_arrivals, verdict_sentences
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers import verdict
+from allreduce_bench.stragglers.sentences import judge_arrivals, silence_words, verdict_sentences
 from allreduce_bench.stragglers.verdict import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE, TOO_ALIKE
 
 
 def test_every_silence_has_its_words():
     one = judgement(slow=None)
-    assert all(words(one.arrivals, one.report) for words in SILENCE.values())
-    loud = one.report._replace(noise_share=0.9, slower_by=np.full(8, 0.2))
-    said = SILENCE[BELOW_NOISE](one.arrivals, loud)
-    assert "steadily" in said
-    louder = SILENCE[BELOW_NOISE](one.arrivals, loud._replace(noise_share=4.7))
+    codes = [value for name, value in vars(verdict).items() if isinstance(value, str) and name.isupper()]
+    said = {silence_words(one.arrivals, one.report._replace(silence=code)) for code in codes if " " in code}
+    assert len(said) == 8 and all(said)
+    loud = one.report._replace(silence=BELOW_NOISE, noise_share=0.9, slower_by=np.full(8, 0.2))
+    assert "steadily" in silence_words(one.arrivals, loud)
+    louder = silence_words(one.arrivals, loud._replace(noise_share=4.7))
     assert "a whole step is not told" in louder
 
 
@@ -31,7 +33,7 @@ def test_what_steps_are_worth_that_depend_on_each_other():
     assert one.report.silence == TOO_ALIKE and one.report.worth_steps < 5 < 100 < one.report.steps_needed
     said = verdict_sentences(one)[0]
     assert "next ones" in said and "100 steps" in said and "next ones" in said and "5 are the" in said
-    endless = SILENCE[TOO_ALIKE](made, one.report._replace(steps_needed=np.nan))
+    endless = silence_words(made, one.report._replace(steps_needed=np.nan))
     assert endless.endswith("and 5 are the least")
 
 

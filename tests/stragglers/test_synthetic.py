@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from synthetic_arrivals import Slow, synthetic_arrivals
 
 
 def work(arrivals):

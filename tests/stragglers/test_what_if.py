@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.localise import (
-    Lateness,
+    Late,
     earlier_s,
     mean_wait_s,
     move_earlier,
@@ -13,7 +13,7 @@ from allreduce_bench.stragglers.localise import (
 )
 
 READY_S = np.array([[1.0, 1.2, 5.0], [1.0, 1.2, 5.0], [1.0, 3.0, np.nan]])
-LATE = [Lateness((2,), 1, 3, 3.9)]
+LATE = [Late((2,), 1, 3, 3.9)]
 
 
 def test_arrivals_are_moved_in_their_period_only():
@@ -25,7 +25,7 @@ def test_arrivals_are_moved_in_their_period_only():
 def test_arrivals_are_replaced_by_the_median_of_the_others():
     assert replace_arrivals(READY_S, LATE)[:2].tolist() == [[1.0, 1.2, 5.0], [1.0, 1.2, 1.1]]
     assert np.isnan(replace_arrivals(READY_S, LATE)[2, 2])
-    everybody = [Lateness((0, 1, 2), 0, 3, 1.0)]
+    everybody = [Late((0, 1, 2), 0, 3, 1.0)]
     assert np.array_equal(replace_arrivals(READY_S, everybody), READY_S, equal_nan=True)
 
 

@@ -83,8 +83,8 @@ def test_a_run_of_it_says_who_arrives_late(tmp_path):
     assert "1 row, 8 ranks on 2 nodes, 1 MiB, NCCL Inspector v4.2" in said
     (row,) = summarise(RunFolder(tmp_path / "run"))
     assert row["repetitions"] == 40 and len(RunFolder(tmp_path / "run").imported()["files"]) == 8
-    (cell,) = arrivals_of_run(RunFolder(tmp_path / "run"))
-    assert cell.arrivals.nodes == ("gpu00", "gpu01") and 0 < cell.arrivals.clock_error_s < 5e-6
+    ((_, arrivals),) = arrivals_of_run(RunFolder(tmp_path / "run"))
+    assert arrivals.nodes == ("gpu00", "gpu01") and 0 < arrivals.clock_error_s < 5e-6
     content = json.loads(run("stragglers", tmp_path / "run", "--format", "json"))
     assert content["sources"][0]["suspects"][0]["ranks"] == [5]
 
@@ -93,8 +93,8 @@ def test_a_run_without_a_rank_still_says_it(tmp_path):
     paths = write_job(tmp_path / "job", JOB)
     said = run("import", *paths[:-1], "-o", tmp_path / "run")
     assert "no file" in said and "7" in said
-    (cell,) = arrivals_of_run(RunFolder(tmp_path / "run"))
-    assert straggler_report(cell.arrivals._replace(step_s=cell.arrivals.step_s)).suspects[0].ranks == (5,)
+    ((_, arrivals),) = arrivals_of_run(RunFolder(tmp_path / "run"))
+    assert straggler_report(arrivals._replace(step_s=arrivals.step_s)).suspects[0].ranks == (5,)
 
 
 def test_a_file_that_was_cut_off_gives_the_calls_that_are_whole(tmp_path):
