@@ -1,6 +1,5 @@
 """`health`: find slow nodes and slow links by measuring nodes in pairs, or from a table of pairs."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,20 +128,15 @@ def _judge_csv(path: Path, failed: Path | None, value: str, kind: str, threshold
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
-    if found.without_unit:
-        talk(f"{_columns(found.without_unit)} no unit in the name: values are compared with each other only")
-    if found.not_judged:
+    if columns := found.not_judged:
+        have = "column has" if len(columns) == 1 else "columns have"
         talk(
-            f"{_columns(found.not_judged)} numbers that are not judged; --value COLUMN --value-is rate or time does it"
+            f"{', '.join(columns)}: {have} numbers that are not judged; --value COLUMN --value-is rate or time does it"
         )
     listed = read_failed_pairs(failed, found.tried) if failed else {}
     failures = {**listed, **found.failed}  # the table knows in which test
     judged = judge_tables(found.tables, found.tried | failures.keys(), failures, threshold)
     return judged._replace(settings=found.settings)
-
-
-def _columns(names: Sequence[str]) -> str:
-    return f"{', '.join(names)}: {'column has' if len(names) == 1 else 'columns have'}"
 
 
 def _write_figure(found: "Health", output: Path | None) -> None:

@@ -9,14 +9,14 @@ between which times differ. A line without a value is a pair that failed.
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from math import exp, isfinite, log
+from math import exp, inf, log, nan
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ..importers.row import LogError
 from ..runs.files import read_given
@@ -41,10 +41,6 @@ TIME = re.compile(r"time|latency|(^|_)lat(_|$)|(^|_)[mun]?s(ec)?$|usec|seconds?$
 MEAN = re.compile(r"avg|average|mean|median", re.IGNORECASE)
 STATISTIC = re.compile(MEAN.pattern + r"|min(imum)?|max(imum)?|peak|best|worst|p\d\d+|[^a-z]", re.IGNORECASE)
 SPREAD = re.compile(r"std|dev(iation)?|variance|error|(^|_)(cv|sd|var)(_|$)", re.IGNORECASE)
-UNIT = re.compile(
-    r"[kmgt]i?b(it)?_?p?/?s|bps|(^|[^a-z])([munµ]?s(ec)?|(milli|micro|nano)?seconds?)([^a-z]|$)|bytes_per_s|b/s",
-    re.IGNORECASE,
-)
 MOST_SETTINGS = 8  # values of a column that divides the lines
 NO_SETTING = re.compile(  # counters of repetitions, and outcomes
     r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
@@ -53,8 +49,6 @@ NO_SETTING = re.compile(  # counters of repetitions, and outcomes
 LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors
 NOTHING = ("", "nan", "n/a", "na", "none", "-", "failed")
 FAILED_PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)|nodes=([^\s)]+)")
-Pair = tuple[str, str]
-Test = tuple["_Value", tuple[str, ...]]  # with the words of its columns
 
 
 class PairTables(NamedTuple):
@@ -64,40 +58,16 @@ class PairTables(NamedTuple):
     tried: frozenset[frozenset[str]]
     failed: dict[frozenset[str], str]
     settings: tuple[SettingColumn, ...] = ()  # that divide the lines into tables
-    without_unit: tuple[str, ...] = ()  # columns of values whose names lack a unit
     not_judged: tuple[str, ...] = ()  # columns of numbers that are neither values nor settings
-
-
-class _Value(NamedTuple):
-    """A column of values."""
-
-    column: int
-    is_rate: bool
 
 
 class _TableLayout(NamedTuple):
     """The columns by their meaning, by number."""
 
     nodes: tuple[int, ...]  # two, or one with a list
-    values: tuple[_Value, ...]
-    tests: tuple[int, ...]
+    values: dict[int, bool]  # whether it is a rate
+    tests: list[int]
     failure: int | None
-
-
-class _TableLine(NamedTuple):
-    """A line of a file, its fields stripped."""
-
-    number: int
-    pair: Pair
-    fields: list[str]
-
-
-class _Failure(NamedTuple):
-    """A line of a pair that has no value, or a reason."""
-
-    test: Test
-    line: int
-    why: str  # as in the file; empty: no value
 
 
 def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
@@ -105,106 +75,103 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
 
     Raises LogError, which names the line; OSError.
     """
+    head, lines = _read_lines(path)
+    layout = _layout(head, path, value, kind)
+    values = _values_of_lines(head, lines, layout, path)
+    settings = _settings(head, lines, layout, values)
+    tests = [*layout.tests, *settings]
+    groups = dict([*values.groupby(["column", *tests], sort=False)])
+    names = _names_of_tests([*groups], head, tests)
+    failed = values[values["value"].isna()].groupby("link", sort=False)
+    tried = frozenset(values["link"])
+    return PairTables(
+        [*_tables(groups, names, head, layout, path)],
+        tried,
+        {link: _reason(lines_of_link, names, tests) for link, lines_of_link in failed},  # type: ignore[misc]
+        tuple(settings.values()),
+        () if value else tuple(head[column] for column in _numbers_beside(head, lines, layout)),
+    )
+
+
+def _read_lines(path: Path) -> tuple[list[str], pd.DataFrame]:
+    """Return the names of the columns, and the fields, by the numbers of lines and columns. Raises LogError, OSError"""
     text = read_given(path, LONGEST).decode("utf-8-sig", errors="replace")
     try:
-        lines = [(number, line) for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)]
+        lines = {number: line for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)}
     except csv.Error as error:
         raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
         raise LogError(
             f"{path}: expected a CSV with a header and a line per pair of nodes; found {counted(len(lines), 'line')}"
         )
-    head = [printable(name.strip()) for name in lines[0][1]]
-    layout = _layout(head, path, value, kind)
-    read = [_line(number, fields, head, layout, path) for number, fields in lines[1:]]
-    settings, columns = _settings(read, head, layout, path)
-    layout = layout._replace(tests=(*layout.tests, *columns))
-    values: dict[Test, dict[Pair, list[float]]] = {}
-    failures = dict[frozenset[str], list[_Failure]]()
-    for line in read:
-        why = printable(line.fields[layout.failure]) if layout.failure is not None else ""
-        for of_column in layout.values:
-            test = _test(line, of_column, layout)
-            of_test, found = values.setdefault(test, {}), line.fields[of_column.column]
-            if why or found.lower() in NOTHING:
-                failures.setdefault(frozenset(line.pair), []).append(_Failure(test, line.number, why))
-            else:
-                place = f"{path}, line {line.number}"
-                of_test.setdefault(line.pair, []).append(_number(found, head[of_column.column], place))
-    names = _names_of_tests(values, head, layout)
-    failed = {pair: _reason(found, names) for pair, found in failures.items()}
-    tried = {frozenset(line.pair) for line in read}
-    return PairTables(
-        _tables(values, names, head, layout, tried, path),
-        frozenset(tried),
-        failed,
-        tuple(settings),
-        tuple(head[of.column] for of in layout.values if not UNIT.search(head[of.column])),
-        () if value else tuple(head[column] for column in _numbers_beside(read, head, layout)),
-    )
+    (_, head), *fields = lines.items()
+    frame = pd.DataFrame([[field.strip() for field in line] for _, line in fields], [number for number, _ in fields])
+    return [printable(name.strip()) for name in head], frame
 
 
-def _line(number: int, fields: Sequence[str], head: Sequence[str], layout: _TableLayout, path: Path) -> _TableLine:
-    place = f"{path}, line {number}"
-    if len(fields) != len(head):
-        raise LogError(f"{place}: expected {len(head)} fields as in the header, found {len(fields)}")
-    return _TableLine(number, _pair([fields[at] for at in layout.nodes], place), [field.strip() for field in fields])
+def _values_of_lines(head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout, path: Path) -> pd.DataFrame:
+    """Return a row for each line and column of values, by number of line: the fields, and
 
-
-def _test(line: _TableLine, value: _Value, layout: _TableLayout) -> Test:
-    return value, tuple(line.fields[at] for at in layout.tests)
+    `source`, `dest`, `link` (both nodes), `why` it failed (may be empty), `column` and `value` (NaN: it failed). Raises
+    LogError.
+    """
+    lengths = lines.notna().sum(axis=1)
+    for number, length in lengths[lengths != len(head)].items():
+        raise LogError(f"{path}, line {number}: expected {len(head)} fields as in the header, found {length}")
+    pairs = [_pair(names, f"{path}, line {number}") for number, *names in lines[[*layout.nodes]].itertuples()]
+    why = "" if layout.failure is None else lines[layout.failure].map(printable)
+    links = pd.Series([frozenset(pair) for pair in pairs], lines.index)
+    lines = lines.assign(source=[source for source, _ in pairs], dest=[dest for _, dest in pairs], link=links, why=why)
+    parts = []
+    for column in layout.values:
+        is_known = ~lines[column].str.lower().isin(NOTHING) & (lines["why"] == "")
+        numbers = lines[column].where(is_known).map(_as_number)
+        if not (wrong := lines[column][is_known & ~numbers.between(SMALLEST, LARGEST)]).empty:
+            expected = "a number above 0"
+            if 0 < numbers[wrong.index[0]] < inf:
+                expected = f"a number from {SMALLEST:g} to {LARGEST:g}"
+            raise LogError(
+                f"{path}, line {wrong.index[0]}: expected {expected} in column {head[column]}, found "
+                f"'{wrong.iloc[0][:40]}'"
+            )
+        parts.append(lines.assign(column=column, value=numbers))
+    return pd.concat(parts).sort_index(kind="stable")
 
 
 def _settings(
-    lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout, path: Path
-) -> tuple[list[SettingColumn], list[int]]:
-    """Return the columns of few values between which times differ, as settings, and their numbers."""
-    taken = {*layout.nodes, *layout.tests, layout.failure, *(value.column for value in layout.values)}
-    logs = _logs_over_tests(lines, head, layout, path)
-    found, columns = [], []
-    for column in range(len(head)):
-        if column in taken or NO_SETTING.search(head[column]) or _is_value(head[column]) or SPREAD.search(head[column]):
-            continue
-        words = np.array([line.fields[column] for line in lines])
-        different = np.unique(words)
-        if 2 <= len(different) <= MOST_SETTINGS and (step := _largest_step(words, different, logs)):
+    head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout, values: pd.DataFrame
+) -> dict[int, SettingColumn]:
+    """Return the columns of few values between which times differ, as settings, by their numbers."""
+    logs = np.log(values["value"]) * values["column"].map(lambda column: -1 if layout.values[column] else 1)
+    logs -= logs.groupby([values[name] for name in ("column", *layout.tests)]).transform("median")
+    found = {}
+    for column in _other_columns(head, layout):
+        different = lines[column].nunique()
+        if 2 <= different <= MOST_SETTINGS and (step := _largest_step(logs, values[column], values["column"])):
             fast, slow, ratio = step
-            pairs = [line.pair for line, word in zip(lines, words) if word == slow]
-            common = set(pairs[0]).intersection(*pairs)
-            found.append(SettingColumn(head[column], printable(slow), printable(fast), ratio, tuple(sorted(common))))
-            columns.append(column)
-    return found, columns
+            first, *others = values["link"][values[column] == slow]
+            common = tuple(sorted(first.intersection(*others)))
+            found[column] = SettingColumn(head[column], printable(slow), printable(fast), ratio, common)
+    return found
 
 
-def _logs_over_tests(lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout, path: Path) -> np.ndarray:
-    """Return logarithms of times over the median of their test, float64 [line, column of values]; NaN: failed."""
-    logs = np.full((len(lines), len(layout.values)), np.nan)
-    rows_of: dict[tuple[str, ...], list[int]] = {}
-    for row, line in enumerate(lines):
-        rows_of.setdefault(tuple(line.fields[at] for at in layout.tests), []).append(row)
-        for place, value in enumerate(layout.values):
-            found = line.fields[value.column]
-            if found.lower() not in NOTHING:
-                time = log(_number(found, head[value.column], f"{path}, line {line.number}"))
-                logs[row, place] = -time if value.is_rate else time
-    for rows in rows_of.values():
-        for place in range(len(layout.values)):
-            of_test = logs[rows, place]
-            if not np.isnan(of_test).all():
-                logs[rows, place] -= np.nanmedian(of_test)
-    return logs
+def _other_columns(head: Sequence[str], layout: _TableLayout) -> list[int]:
+    """Return the columns that may be settings: no nodes, tests, values nor spreads of these, outcomes nor counters."""
+    taken = {*layout.nodes, *layout.tests, layout.failure, *layout.values}
+    others = [column for column in range(len(head)) if column not in taken]
+    return [each for each in others if not any(kind.search(head[each]) for kind in (NO_SETTING, RATE, TIME, SPREAD))]
 
 
-def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) -> tuple[str, str, float] | None:
+def _largest_step(logs: pd.Series, words: pd.Series, columns: pd.Series) -> tuple[str, str, float] | None:
     """Return the fastest and slowest setting that differ clearly in some column of values, and their ratio, or None."""
     steps = []
-    for of_column in logs.T:
-        parts = {word: of_column[(words == word) & ~np.isnan(of_column)] for word in different.tolist()}
-        for one, other in combinations([word for word, part in parts.items() if len(part) >= 2], 2):
-            fast, slow = sorted((one, other), key=lambda word: float(np.median(parts[word])))
-            step = float(np.median(parts[slow]) - np.median(parts[fast]))
-            error = 1.2533 * sum(robust_sd(parts[word]) ** 2 / len(parts[word]) for word in (fast, slow)) ** 0.5
-            if step >= LEAST_STEP and step > CLEARLY * error:
+    for _, of_column in logs.dropna().groupby(columns):
+        parts = {word: part.to_numpy() for word, part in of_column.groupby(words) if len(part) >= 2}
+        middles = {word: float(np.median(part)) for word, part in parts.items()}
+        errors = {word: robust_sd(part) ** 2 / len(part) for word, part in parts.items()}
+        for fast, slow in combinations(sorted(parts, key=lambda word: middles[word]), 2):
+            step = middles[slow] - middles[fast]
+            if step >= LEAST_STEP and step > CLEARLY * 1.2533 * (errors[fast] + errors[slow]) ** 0.5:
                 steps.append((step, fast, slow))
     if not steps:
         return None
@@ -212,24 +179,21 @@ def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) ->
     return fast, slow, exp(step)
 
 
-def _numbers_beside(lines: Sequence[_TableLine], head: Sequence[str], layout: _TableLayout) -> list[int]:
+def _numbers_beside(head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout) -> list[int]:
     """Return columns of many different numbers whose names suggest neither a rate, a time, nor a statistic of one."""
-    taken = {*layout.nodes, *layout.tests, layout.failure}
     return [
         column
-        for column, name in enumerate(head)
-        if column not in taken
-        and not (_is_value(name) or SPREAD.search(name) or NO_SETTING.search(name))
-        and len(words := {line.fields[column] for line in lines}) > MOST_SETTINGS
-        and all(map(_is_number, words))
+        for column in _other_columns(head, layout)
+        if lines[column].nunique() > MOST_SETTINGS and np.isfinite(lines[column].map(_as_number)).all()
     ]
 
 
-def _is_number(word: str) -> bool:
+def _as_number(word: str) -> float:
+    """Return the number; NaN: it is none."""
     try:
-        return isfinite(float(word))
+        return float(word)
     except ValueError:
-        return False
+        return nan
 
 
 def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[frozenset[str]]) -> dict:
@@ -264,14 +228,14 @@ def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _TableLay
         )
     if value and value not in head:
         raise LogError(f"{path}: --value {value}: no such column; it has: {', '.join(head)[:80]}")
-    tests = tuple(number for number, name in enumerate(lower) if name in TEST_COLUMNS and name != value.lower())
+    tests = [number for number, name in enumerate(lower) if name in TEST_COLUMNS and name != value.lower()]
     free = [number for number in range(len(head)) if number not in (*nodes, *tests)]
     chosen = [head.index(value)] if value else _columns_of_values(head, free, path)
     if kind and len(chosen) > 1:
         names = ", ".join(head[column] for column in chosen)
         raise LogError(f"{path}: --value-is {kind}: expected one column of values, found {names}; add --value COLUMN")
     failure = lower.index("failure") if "failure" in lower else None
-    values = tuple(_Value(column, _is_rate(head[column], kind, path)) for column in chosen)
+    values = {column: _is_rate(head[column], kind, path) for column in chosen}
     return _TableLayout(nodes, values, tests, failure)
 
 
@@ -296,7 +260,7 @@ def _columns_of_values(head: Sequence[str], free: Sequence[int], path: Path) -> 
     return [next((number for number in of if MEAN.search(head[number])), of[0]) for of in of_thing.values()]
 
 
-def _pair(words: Sequence[str], place: str) -> Pair:
+def _pair(words: Sequence[str], place: str) -> tuple[str, str]:
     names = [word.strip() for word in words]
     if len(names) == 1:
         try:
@@ -311,68 +275,54 @@ def _pair(words: Sequence[str], place: str) -> Pair:
     return names[0], names[1]
 
 
-def _number(word: str, column: str, place: str) -> float:
-    try:
-        number = float(word)
-    except ValueError:
-        number = 0.0
-    if not (isfinite(number) and number > 0):
-        raise LogError(f"{place}: expected a number above 0 in column {column}, found '{word[:40]}'")
-    if not SMALLEST <= number <= LARGEST:
-        expected = f"expected a number from {SMALLEST:g} to {LARGEST:g}"
-        raise LogError(f"{place}: {expected} in column {column}, found '{word[:40]}'; correct or remove the line")
-    return number
-
-
 def _tables(
-    values: Mapping[Test, Mapping[Pair, Sequence[float]]],
-    names: Mapping[Test, str],
+    groups: Mapping[tuple, pd.DataFrame],
+    names: Mapping[tuple, str],
     head: Sequence[str],
     layout: _TableLayout,
-    tried: set[frozenset[str]],
     path: Path,
-) -> list[PairTable]:
-    nodes = sorted({name for pair in tried for name in pair})
+) -> Iterator[PairTable]:
+    """Yield the table of each test that has values. Raises LogError."""
+    nodes = sorted({name for group in groups.values() for name in (*group["source"], *group["dest"])})
     if len(nodes) > MOST_NODES:
         raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
-    if (size := len(values) * len(nodes) ** 2) > MOST_VALUES:
+    if (size := len(groups) * len(nodes) ** 2) > MOST_VALUES:
         raise LogError(
-            f"{path}: {len(values)} tests of {len(nodes)} nodes make {size} values; expected at most {MOST_VALUES}: "
+            f"{path}: {len(groups)} tests of {len(nodes)} nodes make {size} values; expected at most {MOST_VALUES}: "
             "cut the file in parts"
         )
     number = {name: place for place, name in enumerate(nodes)}
-    tables = []
-    for (value, words), of_test in values.items():
+    for test, group in groups.items():
+        is_rate = layout.values[test[0]]
         log_time = np.full((len(nodes), len(nodes)), np.nan)
-        for (source, dest), found in of_test.items():
-            time = log(median(found))
-            log_time[number[source], number[dest]] = -time if value.is_rate else time
-        tables.append(PairTable(names[value, words], tuple(nodes), log_time, head[value.column], value.is_rate))
-    return [table for table in tables if not np.isnan(table.log_time).all()]
+        middles = group.groupby(["source", "dest"])["value"].median().dropna().reset_index()
+        for source, dest, middle in middles.itertuples(index=False):
+            log_time[number[source], number[dest]] = -log(middle) if is_rate else log(middle)
+        if not np.isnan(log_time).all():
+            yield PairTable(names[test], tuple(nodes), log_time, head[test[0]], is_rate)
 
 
-def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _TableLayout) -> dict[Test, str]:
-    """Name each test: the words that differ between tests, then its column of values if there are several.
+def _names_of_tests(tests: Sequence[tuple], head: Sequence[str], columns: Sequence[int]) -> dict[tuple, str]:
+    """Name each test, its column of values and the words in `columns`: by the words that differ between tests, then
 
-    If nothing differs, the column.
+    the column of values if there are several, or if nothing else differs.
     """
-    found = [*tests]
-    varying = [at for at in range(len(layout.tests)) if len({words[at] for _, words in found}) > 1]
+    of_values, *words = (len({*each}) > 1 for each in zip(*tests))
     names = {}
-    for value, words in found:
-        parts = [_named(head[layout.tests[at]], words[at]) for at in varying]
-        is_one = len(layout.values) == 1 and parts
-        names[value, words] = ", ".join([*parts, *([] if is_one else [head[value.column]])])
+    for test in tests:
+        parts = [_named(head[column], word) for column, word, varies in zip(columns, test[1:], words) if varies]
+        names[test] = ", ".join([*parts, *([head[test[0]]] if of_values or not parts else [])])
     return names
 
 
-def _reason(failures: Sequence[_Failure], names: Mapping[Test, str]) -> str:
+def _reason(failed: pd.DataFrame, names: Mapping[tuple, str], columns: Sequence[int]) -> str:
     """Format `in alltoall_perf, G=4 (1 of 6 tests), line 140`; for a file of one test `no value, line 2`."""
-    first, tests = failures[0], list(dict.fromkeys(names[failure.test] for failure in failures))
-    where = f"line {first.line}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else "")
+    first = failed["why"].iloc[0]
+    where = f"line {failed.index[0]}" + (f" and {len(failed) - 1} more" if len(failed) > 1 else "")
     if len(names) == 1:
-        return f"{first.why or 'no value'}, {where}"
-    why = f"{first.why}, " if first.why else ""
+        return f"{first or 'no value'}, {where}"
+    tests = dict.fromkeys(names[test] for test in failed[["column", *columns]].itertuples(index=False, name=None))
+    why = f"{first}, " if first else ""
     return f"{why}in {'; '.join(tests)} ({len(tests)} of {len(names)} tests), {where}"
 
 

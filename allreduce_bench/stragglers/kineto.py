@@ -8,8 +8,7 @@ runs ahead.
 
 A call of Gloo is an event from its begin to its end, and all ranks end it at about the same time: that is the common
 clock (`importers.common_ends`). Without known ends, as of NCCL, whose events end when the host has queued the call,
-files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome trace
-format with the same ids. Other files of several hosts are refused.
+files of one host share the clock of that host. Other files of several hosts are refused.
 """
 
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ..importers.common_ends import aligned_by_common_end
 from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown_value, text_of, whole_of
@@ -46,9 +46,12 @@ HOST_CATEGORIES = ("cpu_op", "user_annotation")  # categories; gpu_user_annotati
 KERNEL = "kernel"  # a category, and the kind of its calls
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_(\w+)")
 
+# Of a call; of its process group the name, and the number that counts its calls. What is not said is empty, a number
+# None, an end NaN
+CALL_FIELDS = ("kind", "collective", "size", "group", "number", "entry_us", "end_us")
+
 # Clocks
 HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before the wall clock of the host
-FEWEST_SYNCS = 2  # one determines neither its error nor drift
 MOST_AHEAD = 0.05  # of a step, by which hosts may run ahead of their GPUs
 
 # Refusals
@@ -57,8 +60,6 @@ ONLY_KERNELS = (
     " to be late; record ProfilerActivity.CPU too"
 )
 NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
-
-Key = tuple[int, int]  # number of a call, and its index among the calls with that number
 
 
 def meeting_of(name: str) -> str:
@@ -69,17 +70,6 @@ def meeting_of(name: str) -> str:
     return next((ours for beginning, ours in OUR_NAMES.items() if letters.startswith(beginning)), "")
 
 
-class TracedCall(NamedTuple):
-    """One collective call in the trace of one rank."""
-
-    collective: str  # of `collectives`
-    size: str  # of its vector; empty: not recorded
-    group: str  # name of its process group; empty: not said
-    number: int | None  # that counts the calls of the group; None: not said
-    entry_us: float  # since the base of its file
-    end_us: float  # end of the event; of GLOO also the end of the call
-
-
 class TracedRank(NamedTuple):
     """The content of the file of one rank."""
 
@@ -88,16 +78,7 @@ class TracedRank(NamedTuple):
     ranks: int
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
-    calls: dict[str, list[TracedCall]]  # of each of EVENT_KINDS and of KERNEL, in their order
-    syncs_us: dict[str, float]  # time of each clock_sync event, by sync_id
-
-
-class Matched(NamedTuple):
-    """The calls of several ranks, matched."""
-
-    collectives: tuple[str, ...]  # of each call
-    entry_us: np.ndarray  # float64 [call, rank with a file]
-    end_us: np.ndarray  # of the call; NaN: not known
+    calls: pd.DataFrame  # a row a call, by its entry, with the columns CALL_FIELDS
 
 
 def recognises(head: str) -> bool:
@@ -126,10 +107,9 @@ def read_traced_rank(path: Path) -> TracedRank:
             "with torch.profiler, after init_process_group"
         )
     ranks = whole_of(info, "world_size", f"{path}, distributedInfo", 1, MAX_RANKS)
-    calls = _calls(path, events)
-    if not any(calls[kind] for kind in EVENT_KINDS):
-        only_kernels = ONLY_KERNELS if calls[KERNEL] else NO_CALL
-        raise LogError(f"{path}, line 1: {only_kernels}")
+    calls = _calls_of_events(path, events)
+    if not calls["kind"].isin(EVENT_KINDS).any():
+        raise LogError(f"{path}, line 1: {NO_CALL if calls.empty else ONLY_KERNELS}")
     return TracedRank(
         file=str(path),
         rank=whole_of(info, "rank", f"{path}, distributedInfo", 0, ranks - 1),
@@ -137,70 +117,55 @@ def read_traced_rank(path: Path) -> TracedRank:
         host=text_of(document, "host_name"),
         base_ns=whole_of(document, "baseTimeNanoseconds", f"{path}, line 1", most=2**63, default=0),
         calls=calls,
-        syncs_us=_syncs(events),
     )
-
-
-def _syncs(events: Iterable[Any]) -> dict[str, float]:
-    """Return the clock_sync events of the Chrome trace format: moments recorded in several files."""
-    found = {}
-    for event in events:
-        if isinstance(event, dict) and event.get("ph") == "c" and isinstance(event.get("args"), dict):
-            name, time_us = text_of(event["args"], "sync_id"), event.get("ts")
-            if name and _is_time(time_us):
-                found[name] = float(time_us)  # type: ignore[arg-type]
-    return found
 
 
 def _is_time(value: Any) -> bool:
     return type(value) in (int, float) and isfinite(value) and abs(value) < LARGEST
 
 
-def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
-    found: dict[str, list[TracedCall]] = {kind: [] for kind in (*EVENT_KINDS, KERNEL)}
+def _calls_of_events(path: Path, events: Iterable[Any]) -> pd.DataFrame:
+    """Return the calls of all events. Raises LogError.
+
+    The end of an event is that of the call if it is of Gloo, or if Gloo carried out the program's calls one by one.
+    """
+    found = []
     for place, event in enumerate(events):
         name = event.get("name") if isinstance(event, dict) else None
         if not isinstance(name, str) or event.get("ph") != "X":
             continue
-        category = event.get("cat")
-        kind = (
-            next((kind for kind in EVENT_KINDS if name.startswith(kind)), "")
-            if category in HOST_CATEGORIES
-            else category
-        )
-        if kind not in found:
-            continue
+        kind = KERNEL if event.get("cat") == KERNEL else ""
+        if event.get("cat") in HOST_CATEGORIES:
+            kind = next((kind for kind in EVENT_KINDS if name.startswith(kind)), "")
         arguments = event.get("args")
-        call = _call(f"{path}, event {place}", kind, event, arguments if isinstance(arguments, dict) else {})
-        if call is not None:
-            found[kind].append(call)
-    for calls in found.values():
-        calls.sort(key=lambda call: call.entry_us)
-    return found
+        if kind:
+            found += _call(f"{path}, event {place}", kind, event, arguments if isinstance(arguments, dict) else {})
+    calls = pd.DataFrame(found, columns=[*CALL_FIELDS]).sort_values("entry_us", kind="stable", ignore_index=True)
+    of_program, of_gloo = (calls[calls["kind"] == kind] for kind in (OP, GLOO))
+    calls["end_us"] = of_gloo["end_us"].reindex(calls.index)
+    if [*of_program["collective"]] == [*of_gloo["collective"]]:
+        calls.loc[of_program.index, "end_us"] = of_gloo["end_us"].to_numpy()
+    return calls
 
 
-def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> TracedCall | None:
-    """Return the call of an event; None for a collective that does not synchronise all ranks."""
+def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[tuple]:
+    """Return the CALL_FIELDS of an event; nothing for a collective that does not synchronise all ranks."""
     is_comms, name = kind == COMMS, event["name"]
     if kind == KERNEL:
         name = (NCCL_KERNEL.match(name) or [""] * 2)[1]
     collective = meeting_of(text_of(arguments, "Collective name") if is_comms else name)
     if not collective:
-        return None
+        return []
     times_us = [event.get(name) for name in ("ts", "dur")]
     if not all(map(_is_time, times_us)) or times_us[1] < 0:  # type: ignore[operator]
         raise LogError(f"{place}: ts and dur are {shown_value(times_us)}, expected microseconds, dur 0 or more")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
-    size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")) if is_comms else ""
-    return TracedCall(
-        collective=collective,
-        size=size.strip() or (printable(str(dims[0]))[:NAME_LETTERS] if isinstance(dims, list) and dims else ""),
-        group=text_of(arguments, "Process Group Name"),
-        number=whole_of(arguments, "Seq", place) if "Seq" in arguments else None,
-        entry_us=entry_us,
-        end_us=entry_us + lasts_us,
-    )
+    size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")).strip() if is_comms else ""
+    size = size or (printable(str(dims[0]))[:NAME_LETTERS] if isinstance(dims, list) and dims else "")
+    number = whole_of(arguments, "Seq", place) if "Seq" in arguments else None
+    group = text_of(arguments, "Process Group Name")
+    return [(kind, collective, size, group, number, entry_us, entry_us + lasts_us)]
 
 
 def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple[str, Arrivals]:
@@ -210,17 +175,17 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
     """
     parts = _one_job([read_traced_rank(path) for path in paths])
-    kind = _kind(parts)
-    chosen = _chosen_group(parts, kind, group)
-    parts = [part for part in parts if any(call.group == chosen for call in part.calls[kind])]
-    matched = _match_calls(parts, kind, chosen)
-    if len(matched.entry_us) < 2:
+    every = pd.concat([_on_host_clock(part, min(each.base_ns for each in parts)) for part in parts])
+    calls = every[every["kind"] == _kind(parts, every)]
+    chosen = _chosen_group(parts[0].file, calls, group)
+    every, calls = every[every["group"].isin(("", chosen))], calls[calls["group"] == chosen]
+    parts = [part for part in parts if part.rank in {*calls["rank"]}]
+    collectives, entry_s, end_s = _match_calls(parts, calls)
+    if len(entry_s) < 2:
         raise LogError(f"{parts[0].file}: one call; record several steps")
-    entry_s, end_s = _absolute_times(parts, matched.entry_us), _absolute_times(parts, matched.end_us)
     is_last = _is_last(entry_s, end_s)
     ready_s, leave_s, error_s = _put_on_one_clock(parts, entry_s, end_s, is_last)
-    whole = _whole_job(parts, ready_s)
-    _refuse_hosts_ahead(parts, matched, chosen)
+    _refuse_hosts_ahead(parts, every[every["kind"] == KERNEL], entry_s)
     stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
     step_s = np.diff(stop_s)
     used = np.concatenate([[False], step_s > 0])
@@ -230,9 +195,11 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     of_rank = [hosts.get(rank, "unknown") for rank in range(parts[0].ranks)]
     names = list(dict.fromkeys(of_rank))
     of_group = f"process group {chosen}, " if chosen else ""
-    kinds = ", ".join(f"{count} {name}" for name, count in Counter(matched.collectives).items())
+    kinds = ", ".join(f"{count} {name}" for name, count in Counter(collectives).items())
     in_steps = f" in {is_last.sum()} steps" if not is_last.all() else ""
     begin_s = stop_s[:-1][used[1:]]
+    whole = np.full((len(ready_s), parts[0].ranks), np.nan)  # a column for each rank of the job
+    whole[:, [part.rank for part in parts]] = ready_s
     return f"{of_group}{in_ranks([parts[0].ranks])}, {kinds}{in_steps}", Arrivals(
         ready_s=whole[is_last][used],
         step_s=step_s[used[1:]],
@@ -241,6 +208,13 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
         nodes=tuple(names),
         begin_s=begin_s - begin_s[0],
     )
+
+
+def _on_host_clock(part: TracedRank, first_ns: int) -> pd.DataFrame:
+    """Return the calls with their rank, entries and ends in seconds since `first_ns`, by the clock of the host."""
+    base_s = (part.base_ns - first_ns) * 1e-9
+    times = {f"{name}_s": part.calls[f"{name}_us"] * US + base_s for name in ("entry", "end")}
+    return part.calls.assign(rank=part.rank, **times)
 
 
 def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
@@ -267,7 +241,7 @@ def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
 
 def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
     ranks, absent = parts[0].ranks, parts[0].ranks - len(parts)
-    if absent * max(len(calls) for part in parts for calls in part.calls.values()) > MOST_CLAIMED:
+    if absent * max(len(part.calls) for part in parts) > MOST_CLAIMED:
         raise LogError(
             f"{parts[0].file}: world_size is {ranks}, and only {len(parts)} ranks have a file; give all files"
         )
@@ -276,27 +250,22 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
         warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
 
 
-def _kind(parts: Sequence[TracedRank]) -> str:
+def _kind(parts: Sequence[TracedRank], every: pd.DataFrame) -> str:
     """Return the kind of events taken as entries: the same for all ranks, with known ends if possible."""
-    present = [kind for kind in EVENT_KINDS if all(part.calls[kind] for part in parts)]
+    ranks_of = every.groupby("kind")["rank"].nunique()
+    present = [kind for kind in EVENT_KINDS if ranks_of.get(kind, 0) == len(parts)]
     if not present:
         raise LogError(f"{parts[0].file}: ranks recorded different events of their calls; record all ranks alike")
-    if present[0] == OP and GLOO in present and not all(_are_the_same(part) for part in parts):
+    if present[0] == OP and GLOO in present and every["end_us"][every["kind"] == OP].isna().any():
         return GLOO
     return present[0]
 
 
-def _are_the_same(part: TracedRank) -> bool:
-    """Return whether the program's calls are the calls that Gloo carried out, one by one."""
-    return [call.collective for call in part.calls[OP]] == [call.collective for call in part.calls[GLOO]]
-
-
-def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) -> str:
+def _chosen_group(file: str, calls: pd.DataFrame, wanted: str | None) -> str:
     """Return the process group to judge; empty: events do not name theirs. Raises LogError: none, or several."""
-    ranks_of = Counter(group for part in parts for group in dict.fromkeys(call.group for call in part.calls[kind]))
-    several = [group for group, ranks in ranks_of.items() if ranks > 1]
+    ranks_of = calls.groupby("group", sort=False)["rank"].nunique()
+    several = [*ranks_of.index[ranks_of > 1]]
     candidates = [group for group in several if wanted in (None, group)]
-    file = parts[0].file
     if not candidates:
         named = f"; there are: {listed(filter(None, several))}" if any(several) else ", for its events name none"
         raise LogError(f"{file}: no process group {wanted or ''} of several ranks".replace("  ", " ") + named)
@@ -308,75 +277,42 @@ def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) ->
     return candidates[0]
 
 
-def _match_calls(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
-    """Match the calls by their numbers, else by their order. Raises LogError if that is impossible."""
-    of_rank = [[call for call in part.calls[kind] if call.group == group] for part in parts]
-    if all(call.number is not None for calls in of_rank for call in calls):
-        keyed = [dict(zip(_keys(calls), calls)) for calls in of_rank]
-        common = [key for key in keyed[0] if all(key in calls for calls in keyed)]
-        _warn_of_fewer(parts, keyed, len(common))
-        of_rank = [[calls[key] for key in common] for calls in keyed]
-    _refuse_unlike(parts, of_rank)
-    return Matched(
-        tuple(call.collective for call in of_rank[0]),
-        np.array([[call.entry_us for call in calls] for calls in of_rank]).T,
-        np.array([_ends_us(part, kind, calls) for part, calls in zip(parts, of_rank)]).T,
-    )
+def _match_calls(parts: Sequence[TracedRank], calls: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Match the calls by their numbers, else by their order. Raises LogError if that is impossible.
 
-
-def _keys(calls: Iterable[TracedCall]) -> list[Key]:
-    """Return for each call its number and its index within that number, which a group of calls shares."""
-    seen: Counter[int] = Counter()
-    keys = []
-    for call in calls:
-        assert call.number is not None
-        keys.append((call.number, seen[call.number]))
-        seen[call.number] += 1
-    return keys
-
-
-def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, TracedCall]], common: int) -> None:
-    if not common:
-        raise LogError(f"{parts[0].file}: no call was recorded by every rank; record the same steps on all")
-    fewer = [f"rank {part.rank} {len(calls)}" for part, calls in zip(parts, keyed) if len(calls) > common]
-    if fewer:
-        sentence = f"every rank recorded {common} calls; further ones are left out: {listed(fewer)}"
-        warnings.warn(sentence, LogWarning, stacklevel=2)
-
-
-def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[TracedCall]]) -> None:
-    """Raise LogError unless the ranks recorded the same calls in the same order."""
-    for part, calls in zip(parts[1:], of_rank[1:]):
-        if len(calls) != len(of_rank[0]):
-            raise LogError(
-                f"{part.file}: {len(calls)} collective calls of rank {part.rank}, but {len(of_rank[0])} of rank "
-                f"{parts[0].rank}, and they have no numbers to match them by; record the same steps on all ranks"
-            )
-        for place, (first, call) in enumerate(zip(of_rank[0], calls)):
-            if _call_words(first) != _call_words(call):
+    Return what each call is, and entries and ends: float64 [call, rank with a file], seconds.
+    """
+    counts, first = calls.groupby("rank").size(), parts[0]
+    if calls["number"].isna().any():
+        for part in parts[1:]:
+            if counts[part.rank] != counts[first.rank]:
                 raise LogError(
-                    f"{part.file}: call {place} is {_call_words(call)} on rank {part.rank}, but {_call_words(first)} "
-                    f"on rank {parts[0].rank}; give files of one job, recorded over the same steps"
+                    f"{part.file}: {counts[part.rank]} collective calls of rank {part.rank}, but {counts[first.rank]} "
+                    f"of rank {first.rank}, and they have no numbers to match them by; record the same steps on all "
+                    "ranks"
                 )
-
-
-def _call_words(call: TracedCall) -> str:
-    return f"{call.collective} of {call.size}" if call.size and call.collective in SYMMETRIC else call.collective
-
-
-def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[float]:
-    """Return when each call ended; NaN: not known."""
-    if kind == GLOO:
-        return [call.end_us for call in calls]
-    if kind == OP and part.calls[GLOO]:
-        return [call.end_us for call in part.calls[GLOO]]
-    return [np.nan] * len(calls)
-
-
-def _absolute_times(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
-    """Return seconds since the least base of all files, float64 [call, rank], each by the clock of its host."""
-    first_ns = min(part.base_ns for part in parts)
-    return times_us * US + np.array([(part.base_ns - first_ns) * 1e-9 for part in parts])
+        calls = calls.assign(number=0)
+    calls = calls.assign(index=calls.groupby(["rank", "number"]).cumcount())  # several may be grouped under one number
+    alone = calls["collective"].where(~calls["collective"].isin(SYMMETRIC) | (calls["size"] == ""))
+    calls["words"] = alone.fillna(calls["collective"] + " of " + calls["size"])
+    fields = ("collective", "words", "entry_s", "end_s")
+    by_rank = [calls.pivot(index=["number", "index"], columns="rank", values=field) for field in fields]
+    whole = by_rank[2].dropna()
+    order = whole.index[np.argsort(whole[first.rank], kind="stable")]
+    if order.empty:
+        raise LogError(f"{first.file}: no call was recorded by every rank; record the same steps on all")
+    if fewer := [f"rank {rank} {count}" for rank, count in counts.items() if count > len(order)]:
+        sentence = f"every rank recorded {len(order)} calls; further ones are left out: {listed(fewer)}"
+        warnings.warn(sentence, LogWarning, stacklevel=2)
+    collectives, words, entry_s, end_s = (table.loc[order].to_numpy() for table in by_rank)
+    for place, row in enumerate(words.tolist()):
+        for part, call in zip(parts, row):
+            if call != row[0]:
+                raise LogError(
+                    f"{part.file}: call {place} is {call} on rank {part.rank}, but {row[0]} on rank {first.rank}; give "
+                    "files of one job, recorded over the same steps"
+                )
+    return collectives[:, 0].tolist(), entry_s, end_s
 
 
 def _put_on_one_clock(
@@ -398,33 +334,19 @@ def _put_on_one_clock(
         moved_s = np.ptp(np.median(entry_s - origin_s - ready_s, axis=0)) if is_one_host else 0.0
         _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s[is_last])
         return ready_s, leave_s, error_s
-    offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _sync_clocks(parts)
-    if not np.isfinite(error_s):
+    if not is_one_host:
         named = listed(sorted(host or "unknown" for host in hosts), 4)
         raise LogError(
             f"{parts[0].file}: no common clock: one file a rank, of the hosts {named}, and no event that ends on all "
-            "ranks at once, as calls of Gloo do, nor two clock_sync events of each; nobody can be said to be late"
+            "ranks at once, as calls of Gloo do; nobody can be said to be late"
         )
     sentence = (
         "no end of a call is recorded, so a step lasts from entry to entry; hosts enter calls of a GPU before it "
         "begins them, so what is said is of the hosts"
     )
     warnings.warn(sentence, LogNote, stacklevel=2)
-    ready_s = entry_s - offset_s
-    return ready_s - ready_s.min(), ready_s - ready_s.min(), error_s
-
-
-def _sync_clocks(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
-    """Return the offset of each clock from the first rank's, by common clock_sync events, seconds; and the error.
-
-    The error is the largest deviation of an event from their mean, so infinite for a single event.
-    """
-    common = [name for name in parts[0].syncs_us if all(name in part.syncs_us for part in parts)]
-    if len(common) < FEWEST_SYNCS:
-        return np.zeros(len(parts)), np.inf
-    times_s = _absolute_times(parts, np.array([[part.syncs_us[name] for part in parts] for name in common]))
-    ahead_s = times_s - times_s[:, :1]
-    return ahead_s.mean(axis=0), float(np.abs(ahead_s - ahead_s.mean(axis=0)).max())
+    ready_s = entry_s - entry_s.min()
+    return ready_s, ready_s, HOST_CLOCK_ERROR_S
 
 
 def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
@@ -461,24 +383,17 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
         )
 
 
-def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
+def _refuse_hosts_ahead(parts: Sequence[TracedRank], kernels: pd.DataFrame, entry_s: np.ndarray) -> None:
     """Raise LogError if hosts enter calls long before their GPUs begin them: ranks are then ready later than
     recorded.
     """
-    begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
-    if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
+    begin_s = [kernels["entry_s"][kernels["rank"] == part.rank].to_numpy() for part in parts]
+    if any(len(of_rank) != len(entry_s) for of_rank in begin_s):
         return
-    ahead_s = float(np.median(np.array(begin_us).T - matched.entry_us)) * US
-    step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
+    ahead_s = float(np.median(np.array(begin_s).T - entry_s))
+    step_s = float(np.median(np.diff(entry_s.max(axis=1))))
     if ahead_s > MOST_AHEAD * step_s:
         raise LogError(
             f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step takes "
             f"{format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be late"
         )
-
-
-def _whole_job(parts: Sequence[TracedRank], ready_s: np.ndarray) -> np.ndarray:
-    """Give ready times a column for each rank of the job; NaN: no file, or not in the group."""
-    whole = np.full((len(ready_s), parts[0].ranks), np.nan)
-    whole[:, [part.rank for part in parts]] = ready_s
-    return whole

@@ -181,7 +181,7 @@ def test_every_column_of_values_is_a_test_of_its_own_kind_and_unit(tmp_path):
         match="--value-is rate.*found latency_us, bandwidth_MBps; add --value",
     ):
         read_pair_tables(path, kind="rate")
-    assert read_pair_tables(path).without_unit == read_pair_tables(path).not_judged == ()
+    assert read_pair_tables(path).not_judged == ()
 
 
 def test_statistics_of_one_thing_are_one_test_and_its_spread_is_none(tmp_path):
@@ -190,13 +190,13 @@ def test_statistics_of_one_thing_are_one_test_and_its_spread_is_none(tmp_path):
     assert [table.name for table in read_pair_tables(path).tables] == ["avg_latency_us", "algbw_GBs"]
 
 
-def test_columns_without_a_unit_and_numbers_that_nobody_judges_are_said(tmp_path):
+def test_numbers_that_nobody_judges_are_said(tmp_path):
     def line(one, other, noise):
         yield 2 * noise(), 1000 * noise(), noise()
 
     found = read_pair_tables(made(tmp_path, "latency,bandwidth,score", line))
     assert [table.is_rate for table in found.tables] == [False, True]
-    assert found.without_unit == ("latency", "bandwidth") and found.not_judged == ("score",)
+    assert found.not_judged == ("score",)
 
 
 def test_one_value_of_two_that_is_missing_is_a_failure_in_that_test(tmp_path):

@@ -51,26 +51,6 @@ def test_without_ends_one_host_has_one_clock(tmp_path):
     assert late_s(arrivals)[LATE] == pytest.approx(LATE_S, rel=0.1) and suspects(arrivals) == [[LATE]]
 
 
-def test_clock_sync_events_of_chrome_are_a_common_clock(tmp_path):
-    def edit(rank, document):
-        begin_us = known.setdefault("", document["traceEvents"][0]["ts"])
-        document["traceEvents"] += [
-            {"ph": "c", "name": "clock_sync", "ts": begin_us + later_us + rank, "args": {"sync_id": name}}
-            for name, later_us in ids.items()
-        ]
-        _elsewhere(rank, document)
-        document["traceEvents"].append({"ph": "c", "name": "clock_sync", "ts": "x", "args": {"sync_id": "odd"}})
-
-    known: dict[str, float] = {}
-    ids = {"first": 0, "last": 2e6}
-    with pytest.warns(LogNote):
-        _, arrivals = arrivals_of_traces(write_traces(tmp_path, edit))
-    assert 1e-6 < arrivals.clock_error_s < 1e-4 and suspects(arrivals) == [[LATE]]
-    del ids["last"]
-    with pytest.raises(LogError, match="no common"):
-        arrivals_of_traces(write_traces(tmp_path, edit))
-
-
 def test_calls_of_gloo_alone_are_enough(tmp_path):
     _, arrivals = arrivals_of_traces(write_traces(tmp_path, without("c10d")))
     assert suspects(arrivals) == [[LATE]]
