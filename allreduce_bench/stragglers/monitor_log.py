@@ -27,30 +27,19 @@ def read_sessions(path: Path, text: str) -> list[Arrivals]:
     """Return the arrivals of every start of the program in the file that has steps. Raises LogError.
 
     The origin of `ready_s` is the earliest rank of each step. A truncated line is skipped with a warning. Lines belong
-    to the start with the same `job`; lines without, of older versions, to the last start above.
+    to the start with the same `job`.
     """
-    found: list[_Session] = []
-    is_mixed = False
+    sessions: dict[str, _Session] = {}
     for line, record in _records(path, text):
         try:
-            kind = record.get("kind")
+            kind, session = record.get("kind"), sessions.get(record.get("job", ""))
             if kind == "start":
-                found.append(_Session(record))
-                continue
-            session = _session_of(record, found)
-            if session is None:
-                if kind == "steps" and found:
-                    warn_of_row(str(path), line, "the start of its job is not in this file")
-                continue
-            if session is not found[-1] and not is_mixed:
-                is_mixed = True
-                _say(f"{path}, line {line.number}: several jobs wrote into this file at once; each is read apart")
-            if kind == "steps":
-                if (first := session.take(record)) is not None:
-                    _say(
-                        f"{path}, line {line.number}: step {record['first_step']} where step {first} is expected; "
-                        "lines are missing, or are of several jobs"
-                    )
+                sessions[record["job"]] = _Session(record)
+            elif kind == "steps" and session is None:
+                warn_of_row(str(path), line, "the start of its job is not in this file")
+            elif kind == "steps" and session and (expected := session.take(record)) is not None:
+                step = f"step {record['first_step']} where step {expected} is expected; lines are missing"
+                warnings.warn(f"{path}, line {line.number}: {step}", LogWarning, stacklevel=2)
             elif kind == "stall" and not record.get("is_over"):
                 stall = f"{path}, line {line.number}: the monitor noticed that no step ended"
                 warnings.warn(stall, LogNote, stacklevel=2)
@@ -58,22 +47,10 @@ def read_sessions(path: Path, text: str) -> list[Arrivals]:
             raise LogError(
                 f"{path}, line {line.number}: {printable(str(error))[:80]}; expected a line of {SCHEMA}"
             ) from error
-    arrivals = [session.arrivals() for session in found if session.step_s]
+    arrivals = [session.arrivals() for session in sessions.values() if session.step_s]
     if not arrivals:
         raise LogError(f"{path}, line 1: no steps; expected lines of {SCHEMA} with kind start and steps")
     return arrivals
-
-
-def _session_of(record: Mapping[str, Any], found: "list[_Session]") -> "_Session | None":
-    """Return the start that a line belongs to; None if missing."""
-    job = record.get("job")
-    if job is None:
-        return found[-1] if found else None
-    return next((session for session in reversed(found) if session.job == job), None)
-
-
-def _say(sentence: str) -> None:
-    warnings.warn(sentence, LogWarning, stacklevel=2)
 
 
 def _records(path: Path, text: str) -> Iterator[tuple[LogLine, Mapping[str, Any]]]:
@@ -94,7 +71,7 @@ class _Session:
     """One start of a program."""
 
     def __init__(self, start: Mapping[str, Any]):
-        self.ranks, self.job = start["ranks"], start.get("job")
+        self.ranks = start["ranks"]
         if type(self.ranks) is not int or not 0 < self.ranks <= MAX_RANKS:
             raise ValueError(f"ranks is {self.ranks!r:.40}")
         node_of = start.get("node_of") or [0] * self.ranks
@@ -109,14 +86,12 @@ class _Session:
         self.late_s: list[np.ndarray] = []
         self.next_step: int | None = None
         self.is_gapless = True
-        self.claimed = 0
 
     def take(self, record: Mapping[str, Any]) -> int | None:
         """Take in a block of steps; return the expected step if it begins with another. Raises ValueError."""
         step_s = _times("step_s", record["step_s"])
         if record["late_s"] is None:  # the program never called ready()
-            self.claimed += self.ranks * step_s.size
-            if self.claimed > MOST_CLAIMED:
+            if self.ranks * sum(map(len, [step_s, *self.step_s])) > MOST_CLAIMED:
                 raise ValueError(f"{self.ranks} ranks are claimed, and no line says when one was ready")
             late_s = np.full((self.ranks, step_s.size), np.nan)
         else:

@@ -32,7 +32,7 @@ def test_the_lines_of_a_monitor(tmp_path):
 
 def test_a_stall_that_the_monitor_noticed_is_no_warning(tmp_path):
     path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
-    path.write_text(path.read_text() + '{"kind": "stall", "is_over": false}\n')
+    path.write_text(path.read_text() + '{"kind": "stall", "is_over": false, "job": "a"}\n')
     assert run(path).stderr.startswith("note: ") and "warning" not in run(path).stderr
 
 

@@ -25,8 +25,8 @@ def test_the_steps_are_those_that_were_written(tmp_path):
 
 
 def test_every_start_of_a_program_is_a_session_of_its_own(tmp_path):
-    text = write_steps(tmp_path / "s.jsonl", arrivals(steps=30)).read_text()
-    both = read_sessions(tmp_path / "s.jsonl", text + text)
+    texts = [write_steps(tmp_path / "s.jsonl", arrivals(steps=30), job=job).read_text() for job in "ab"]
+    both = read_sessions(tmp_path / "s.jsonl", "".join(texts))
     assert [len(session.step_s) for session in both] == [30, 30]
 
 
@@ -48,7 +48,7 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
 def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
     with pytest.warns(LogNote, match="line 5.*monitor noticed"):
-        read_sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
+        read_sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false, "job": "a"}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
         (session,) = read_sessions(
             tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90]
@@ -66,6 +66,7 @@ def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
         {"clock_error_s": -1},
         {"node_of": [10**18] * 8},
         {"ranks": 10**7},
+        {"job": ["a"]},
     ],
 )
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
@@ -87,18 +88,13 @@ def test_damage_anywhere_ends_in_steps_or_in_one_line(tmp_path):
 
 
 def test_two_jobs_in_one_file_are_read_apart(tmp_path):
-    files = [write_steps(tmp_path / f"{seed}.jsonl", arrivals(steps=40, seed=seed)) for seed in (1, 2)]
-    jobs = [
-        [{**json.loads(line), "job": f"a{number}"} for line in file.read_text().splitlines()]
-        for number, file in enumerate(files)
-    ]
-    text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
-    with pytest.warns(LogWarning, match="line 3.*jobs wrote"):
-        mixed = read_sessions(tmp_path / "mixed.jsonl", text)
+    files = [write_steps(tmp_path / f"{job}.jsonl", arrivals(steps=40, seed=ord(job)), job=job) for job in "ab"]
+    jobs = [file.read_text().splitlines() for file in files]
+    mixed = read_sessions(tmp_path / "mixed.jsonl", "\n".join(line for both in zip(*jobs) for line in both))
     for session, file in zip(mixed, files):
         assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
     with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
-        read_sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
+        read_sessions(tmp_path / "cut.jsonl", "\n".join([jobs[0][0], jobs[1][1], *jobs[0][1:]]))
 
 
 @pytest.mark.parametrize(("name", "value"), [("late_s", -1.0), ("late_s", 1e7), ("step_s", 10**400), ("step_s", 1e300)])
@@ -112,7 +108,7 @@ def test_times_that_cannot_be_are_one_sentence(tmp_path, name, value):
 
 
 def test_ranks_that_are_claimed_without_times_are_bounded(tmp_path):
-    head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6}
-    steps = {"kind": "steps", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
+    head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6, "job": "a"}
+    steps = {"kind": "steps", "job": "a", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
     with pytest.raises(LogError, match="line 2: 1000000 ranks are claimed"):
         read_sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")

@@ -41,8 +41,8 @@ def test_a_trace_needs_the_length_of_a_step(tmp_path):
 
 
 def test_starts_of_a_program_are_sources(tmp_path):
-    path = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
-    path.write_text(path.read_text() * 2)
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(write_steps(path, arrivals(steps=20), job=job).read_text() for job in "ab"))
     assert [source.what for source in find_sources([path])] == ["start 1", "start 2"]
 
 

@@ -18,30 +18,17 @@ from shown_commands import blocks
 import allreduce_bench
 from allreduce_bench.stragglers.monitor import step_monitor
 from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
-from allreduce_bench.stragglers.monitor.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError, Transport
 from allreduce_bench.stragglers.monitor.words import UNFINISHED, too_little_sentence
 from allreduce_bench.stragglers.step_alarm import TooLittle
 
 RANKS = (1, 2, 3, 4, 5, 8)
 
 
-class Alone:
-    """The transport of a program of one rank."""
+class Alone(Transport):
+    """The transport of a program of one rank, which can be freed."""
 
-    rank, size, usable = 0, 1, True
-
-    def exchange(self, value):
-        return [value]
-
-    def gather(self, row):
-        class Done:
-            def is_done(self):
-                return True
-
-            def rows(self):
-                return row[None]
-
-        return Done()
+    usable = True
 
     def is_usable(self):
         return self.usable

@@ -23,7 +23,7 @@ def judgement(**choices) -> JudgedArrivals:
     return judge_arrivals(f"{made.ready_s.shape[1]} ranks", made)
 
 
-def write_steps(path: Path, made: Arrivals, every: int = 20) -> Path:
+def write_steps(path: Path, made: Arrivals, every: int = 20, job: str = "a") -> Path:
     """The lines that StepMonitor writes of these steps."""
     late_s = made.ready_s - np.nanmin(made.ready_s, axis=1, keepdims=True)
     head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": late_s.shape[1], "every": every}
@@ -33,5 +33,5 @@ def write_steps(path: Path, made: Arrivals, every: int = 20) -> Path:
         times = {"step_s": made.step_s[block].tolist(), "late_s": late_s[block].T.tolist(), "ready_s": None}
         lines.append({"kind": "steps", "first_step": first, **times, "clock_error_s": 2e-6})
     lines.append({"kind": "end", "steps": len(late_s)})
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text("".join(json.dumps({**line, "job": job}) + "\n" for line in lines))
     return path

@@ -8,10 +8,10 @@ import numpy as np
 from mpi4py import MPI
 
 from ...executing.recovery import is_loss
-from .transport import Lost, StepMonitorError
+from .transport import Gathering, Lost, StepMonitorError, Transport
 
 
-class MpiGathering:
+class MpiGathering(Gathering):
     """An MPI_Iallgather in progress."""
 
     def __init__(self, comm: MPI.Comm, row: np.ndarray):
@@ -32,7 +32,7 @@ class MpiGathering:
         return self._rows
 
 
-class MpiTransport:
+class MpiTransport(Transport):
     """See `Transport`. Raises StepMonitorError for an unusable communicator; constructed on all its ranks."""
 
     def __init__(self, comm: MPI.Comm):

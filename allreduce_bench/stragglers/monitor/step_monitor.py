@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from math import isfinite, nan
+from math import inf, nan
 from os import PathLike
 from pathlib import Path
 from socket import gethostname
@@ -304,14 +304,9 @@ def check_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path
     """Return the absolute path: the program may change its working directory. Raises ValueError."""
     if path is None:
         return None
-    if not Path(path).name:
-        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file")
-    if suffix and Path(path).name == suffix:
-        raise ValueError(
-            f"StepMonitor: {name} '{path}' has no name before {suffix}; expected one, such as steps{suffix}"
-        )
-    if suffix and Path(path).suffix != suffix:
-        raise ValueError(f"{name} '{path}' must end in {suffix}: node_exporter reads no other files")
+    if not Path(path).name or (suffix and Path(path).suffix != suffix):
+        such = f" that ends in {suffix}, such as steps{suffix}: node_exporter reads no others" if suffix else ""
+        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file{such}")
     return Path(path).absolute()
 
 
@@ -326,10 +321,8 @@ def check_duration(stall_after: str | float | None) -> float | None:
     """Return seconds. Raises ValueError."""
     if stall_after is None:
         return None
-    if isinstance(stall_after, bool):
-        raise ValueError(f"StepMonitor: stall_after is {stall_after}; expected more than 0 s, such as '90s' or 90")
     duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
-    if not (isfinite(duration_s) and duration_s > 0):
+    if isinstance(stall_after, bool) or not 0 < duration_s < inf:
         raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
     return duration_s
 

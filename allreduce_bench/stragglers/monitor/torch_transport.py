@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .transport import StepMonitorError
+from .transport import Gathering, StepMonitorError, Transport
 
 
-class TorchGathering:
+class TorchGathering(Gathering):
     """An all_gather in progress."""
 
     def __init__(self, group: Any, size: int, row: np.ndarray):
@@ -27,7 +27,7 @@ class TorchGathering:
         return self._rows.numpy()
 
 
-class TorchTransport:
+class TorchTransport(Transport):
     """See `Transport`; `group` None is the default group. Raises StepMonitorError; constructed on all its ranks."""
 
     def __init__(self, group: Any = None):

@@ -4,52 +4,9 @@ Neither mpi4py nor torch is loaded for the other one.
 """
 
 import os
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from .transport import Transport
-
-
-class OwnRow(NamedTuple):
-    """The row of the only rank."""
-
-    row: np.ndarray
-
-    def is_done(self) -> bool:
-        """Return True."""
-        return True
-
-    def rows(self) -> np.ndarray:
-        """Return float64 [1, value]."""
-        return self.row[None]
-
-
-class Alone:
-    """The transport of a single process not started by torchrun: its step times are kept, nobody is late."""
-
-    rank, size = 0, 1
-
-    def exchange(self, value: Any) -> list:
-        """Return the value of the only rank."""
-        return [value]
-
-    def send(self, values: np.ndarray, partner: int) -> None:
-        """Do nothing: there is no partner."""
-
-    def receive(self, values: np.ndarray, partner: int) -> None:
-        """Do nothing: there is no partner."""
-
-    def gather(self, row: np.ndarray) -> OwnRow:
-        """See `Transport`."""
-        return OwnRow(row)
-
-    def is_usable(self) -> bool:
-        """Return True."""
-        return True
-
-    def free(self) -> None:
-        """Do nothing."""
 
 
 def transport_of(comm: Any) -> Transport:
@@ -59,7 +16,7 @@ def transport_of(comm: Any) -> Transport:
     """
     origins = {base.__module__.partition(".")[0] for base in type(comm).__mro__}
     if comm is None and _is_alone():
-        return Alone()
+        return Transport()
     if comm is None or "torch" in origins:
         from .torch_transport import TorchTransport
 
