@@ -34,9 +34,6 @@ MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which 
 # What is measured again, alone: pairs with so many partners of a suspect, sound pairs, and pairs in all
 PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20
 
-# What too few nodes cannot show
-NOTHING, TWO_NODES, THREE_NODES, FEW_NODES = "", "two nodes", "three nodes", "few nodes"  # what cannot be told
-
 
 class PairTable(NamedTuple):
     """Times or rates of pairs of nodes in one test."""
@@ -296,13 +293,6 @@ class Health(NamedTuple):
     def is_sound(self) -> bool:
         """True if no node and no link is slow, and no pair failed."""
         return not self.failed and not any(result.slow_nodes or result.slow_links for result in self.results)
-
-    @property
-    def unknown(self) -> str:
-        """Return what too few nodes cannot show: a code, or NOTHING."""
-        if len(self.nodes) >= RELIABLE:
-            return NOTHING
-        return {2: TWO_NODES, 3: THREE_NODES}.get(len(self.nodes), FEW_NODES)
 
 
 def judge_tables(

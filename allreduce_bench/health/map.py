@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from ..runs.files import write_atomically
 from ..units import few
@@ -71,9 +71,9 @@ def _draw_values(figure: Figure, axes: Axes, result: JudgedTable, order: list[in
     norm = LogNorm(low, max(high, low * 1.01))
     # bright is good: a high rate, a short time
     image = axes.imshow(values, cmap="viridis" if table.is_rate else "viridis_r", norm=norm, interpolation="nearest")
-    bar = figure.colorbar(image, ax=axes, shrink=0.85, label=_unit(result))
+    unit = f"{'rate' if table.is_rate else 'time'} ({table.unit}), log. colour scale"
     ticks = round_ticks(norm.vmin or low, norm.vmax or high)
-    _set_ticks(bar, ticks, [f"{tick:g}" for tick in ticks])
+    _add_bar(figure, axes, image, unit, ticks, [f"{tick:g}" for tick in ticks])
     axes.set_title(f"{table.name}, measured", fontsize=10)
     _name_nodes(axes, [table.nodes[node] for node in order])
 
@@ -83,10 +83,10 @@ def _draw_ratios(figure: Figure, axes: Axes, result: JudgedTable, order: list[in
     known = values[~np.isnan(values)]
     reach = max([LEAST_REACH, *np.maximum(known, 1 / known).tolist()])
     image = axes.imshow(values, cmap="RdBu_r", norm=LogNorm(1 / reach, reach), interpolation="nearest")
-    bar = figure.colorbar(image, ax=axes, shrink=0.85, label="times the expected time, log. colour scale")
     steps = [step for step in STEPS if step <= reach * 1.001][-2:]
     ticks = sorted({1.0, *steps, *(1 / step for step in steps)})
-    _set_ticks(bar, ticks, [f"{tick:.2f}" if tick < 20 else f"{tick:.0f}" for tick in ticks])
+    words = [f"{tick:.2f}" if tick < 20 else f"{tick:.0f}" for tick in ticks]
+    _add_bar(figure, axes, image, "times the expected time, log. colour scale", ticks, words)
     axes.set_title(f"{result.table.name}, of the link alone", fontsize=10)
     _name_nodes(axes, [result.table.nodes[node] for node in order], both=True)
 
@@ -105,11 +105,11 @@ def round_ticks(low: float, high: float) -> list[float]:
     ]
 
 
-def _set_ticks(bar: Colorbar, ticks: list[float], words: list[str]) -> None:
-    """Set exactly these ticks: a logarithmic scale would add its own."""
-    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
-    bar.ax.yaxis.set_major_formatter(FixedFormatter(words))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
+def _add_bar(figure: Figure, axes: Axes, image: AxesImage, label: str, ticks: list[float], words: list[str]) -> None:
+    """Add the colour bar with exactly these ticks: a logarithmic scale would add its own."""
+    bar = figure.colorbar(image, ax=axes, shrink=0.85, label=label)
+    bar.set_ticks(ticks, labels=words)
+    bar.minorticks_off()
 
 
 def _mark(axes: Axes, result: JudgedTable, order: list[int]) -> None:
@@ -135,12 +135,6 @@ def _mark(axes: Axes, result: JudgedTable, order: list[int]) -> None:
             va="center",
             bbox={"facecolor": "white", "edgecolor": "#666666", "alpha": 0.9},
         )
-
-
-def _unit(result: JudgedTable) -> str:
-    table = result.table
-    kind = "rate" if table.is_rate else "time"
-    return f"{kind} ({table.unit}), log. colour scale"
 
 
 def plain(text: str) -> str:

@@ -11,16 +11,11 @@ from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, few, three_digits
 from .failed_pairs import FailingNode
-from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, Health, JudgedTable, SettingColumn
+from .judgement import RELIABLE, Health, JudgedTable, SettingColumn
 
 # Sentences
 MOST_NAMED = 8  # nodes or groups in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, unless all are requested
-OF_TOO_FEW = {
-    TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
-    THREE_NODES: "with three nodes a slow node or link cannot be told; name four nodes or more, better eight",
-    FEW_NODES: "with fewer than 8 nodes a slow node and a slow link cannot be told apart reliably",
-}
 
 # Tables
 MOST_ROWS = 32  # nodes in the table; beyond, those without findings are counted
@@ -45,14 +40,22 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     lines += _cut_lines(_lone_failures(health), "failed", every_link)
     lines += [_group_sentence(result) for result in health.results if result.group]
     lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
-    can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
-    summary = [_summary(health)] if can_tell else []
+    nodes = len(health.nodes)
+    summary = [_summary(health)] if nodes not in (2, 3) or health.failed else []
     if health.cleared:
         suspects = counted(health.cleared, "suspect")
         lines.append(f"slow beside other pairs only, not when measured alone: {suspects}; pairs may share uplinks")
     if health.left:
         lines.append(f"not measured: {counted(health.left, 'pair')}")
-    return [*summary, *lines, *([OF_TOO_FEW[health.unknown]] if health.unknown else [])]
+    if nodes == 2:
+        lines.append(
+            "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight"
+        )
+    elif nodes == 3:
+        lines.append("with three nodes a slow node or link cannot be told; name four nodes or more, better eight")
+    elif nodes < RELIABLE:
+        lines.append(f"with fewer than {RELIABLE} nodes a slow node and a slow link cannot be told apart reliably")
+    return [*summary, *lines]
 
 
 def _summary(health: Health) -> str:
@@ -121,16 +124,13 @@ def _slow_links(health: Health) -> list[str]:
 
 def _one_way_words(result: JudgedTable, one: int, other: int) -> str:
     """Return which direction is slow, if only one is."""
-    there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
+    pairs = (one, other), (other, one)
+    there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in pairs)
     if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
         return ""
     source, dest = (one, other) if there > back else (other, one)
     ratio = max(there, back) / min(there, back)
     return f", {ratio:.2f} times as long from {result.table.nodes[source]} to {result.table.nodes[dest]} as back"
-
-
-def _both(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (one, other), (other, one)
 
 
 def _failing_sentence(health: Health, one: FailingNode) -> str:

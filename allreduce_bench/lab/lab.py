@@ -177,19 +177,10 @@ class Room(NamedTuple):
 
     def command(self, number: int, words: Sequence[object]) -> list[str]:
         """Return the command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
-        user = ["-U", "--preserve-credentials"] if self.as_user else []
-        enter = ["nsenter", "-t", str(self.pid), *user, "-n", "-m", "-p"]
-        return [
-            *enter,
-            "nsenter",
-            "-t",
-            str(self.lab.pids[number]),
-            *HOST_SPACES,
-            "env",
-            "-C",
-            os.getcwd(),
-            *map(str, words),
-        ]
+        user = "-U --preserve-credentials" if self.as_user else ""
+        room = f"nsenter -t {self.pid} {user} -n -m -p"
+        host = f"nsenter -t {self.lab.pids[number]} {' '.join(HOST_SPACES)}"
+        return [*room.split(), *host.split(), "env", "-C", os.getcwd(), *map(str, words)]
 
 
 @contextmanager
@@ -200,19 +191,10 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     """
     _refuse_missing_programs()
     as_user = _needs_user_namespace()
-    command = [
-        "unshare",
-        *(USER_SPACE if as_user else ()),
-        *ROOM_SPACES,
-        "bash",
-        "-c",
-        SCRIPT,
-        "lab",
-        AGENT_SCRIPT,
-        str(mtu),
-    ]
+    spaces = [*(USER_SPACE if as_user else ()), *ROOM_SPACES]
+    buckets = [bucket(rate, mtu) for rate in rates_bytes_per_s]
     holder = subprocess.Popen(
-        [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
+        ["unshare", *spaces, "bash", "-c", SCRIPT, "lab", AGENT_SCRIPT, str(mtu), *buckets],
         env=add_system_programs(os.environ),
         preexec_fn=lambda: end_with_parent(KILL),
         stdin=subprocess.PIPE,  # the room ends when this pipe closes
@@ -247,10 +229,8 @@ def _needs_user_namespace() -> bool:
     """Return whether the namespaces need a user namespace around them. Raises LabError if neither way works."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", ":"]
-        if (
-            subprocess.run(command, env=add_system_programs(os.environ), capture_output=True, check=False).returncode
-            == 0
-        ):
+        tried = subprocess.run(command, env=add_system_programs(os.environ), capture_output=True, check=False)
+        if tried.returncode == 0:
             return as_user
     raise LabError(BOTH_WAYS_OUT)
 
@@ -303,9 +283,13 @@ def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ
     """
     with room(rates_bytes_per_s) as made:
         command, variables = made.command(0, words), variables_in(made, environ)
-        # In its own process group: an interrupt from the terminal arrives once, forwarded from here
-        process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
-        with _handle_signals(lambda number: _signal_command(process, number)):
+        early: list[int] = []  # signals that came while it was being started
+        process = None
+        with _handle_signals(lambda number: _signal_command(process, number) if process else early.append(number)):
+            # In its own process group: an interrupt from the terminal arrives once, forwarded from here
+            process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
+            for number in early:
+                _signal_command(process, number)
             return _exit_status(process.wait(), made)
 
 
@@ -323,7 +307,7 @@ def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def _handle_signals(handle: Callable[[int], None]) -> Iterator[None]:
+def _handle_signals(handle: Callable[[int], object]) -> Iterator[None]:
     """Call `handle` for FORWARDED signals within the context, except ignored ones (SIGHUP under nohup)."""
     heeded = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
     former = {number: signal.signal(number, lambda number, frame: handle(number)) for number in heeded}
@@ -381,25 +365,22 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
     They come from the options, or from the run to resume. Raises LabError, RunError.
     """
-    rates, lab = _rates_asked(options), lab_around(os.environ)
-    _refuse_other_hosts(options, rates)
+    asked, stored, lab = options["virtual_rates_bytes_per_s"], _rates_of_run(options), lab_around(os.environ)
+    rates = stored or ()
+    if asked is not None:
+        if options["hosts"]:
+            raise LabError("--virtual-hosts and --hosts both name hosts; use only one of them")
+        rates = rates_of_hosts(asked, options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE))
+        if stored is not None and rates != stored:
+            where, name = describe(stored) if stored else "no virtual hosts", options["output"]
+            raise LabError(
+                f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {shell_word(name)}"
+            )
     if lab is None:
         return rates
     if rates and rates != lab.rates_bytes_per_s:
         raise LabError("--virtual-hosts or --link-rate differ from the lab around this command; leave them out here")
     return ()
-
-
-def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
-    """Raise LabError if a run would be resumed on other virtual hosts than it was measured on."""
-    if options["virtual_rates_bytes_per_s"] is None:
-        return
-    stored, name = _rates_of_run(options), options["output"]
-    if stored is not None and rates != stored:
-        where = describe(stored) if stored else "no virtual hosts"
-        raise LabError(
-            f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {shell_word(name)}"
-        )
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -412,16 +393,6 @@ def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
         name = next(iter(alternated_names(folder)), "")
         return RunFolder(folder / name).plan().start.virtual_rates_bytes_per_s
     return None
-
-
-def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
-    if options["virtual_rates_bytes_per_s"] is not None:
-        if options["hosts"]:
-            raise LabError("--virtual-hosts and --hosts both name hosts; use only one of them")
-        return rates_of_hosts(
-            options["virtual_rates_bytes_per_s"], options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE)
-        )
-    return _rates_of_run(options) or ()
 
 
 def add_lab(start: Start, environ: Mapping[str, str]) -> Start:

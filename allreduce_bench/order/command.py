@@ -1,7 +1,7 @@
 """`order`: find an order of ranks from measured pairs of hosts, or from a map of switches; write it for a launcher."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,39 +84,25 @@ def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: MessageCos
     return Lockstep(rounds_of(algorithm, topology, size_bytes, ITEMSIZE, segment), costs)
 
 
-# Files of an order, for `run` and for launchers
+# Files of an order, for `run` and for launchers: the line of a rank, and how the file is used. In a rank file of Open
+# MPI ranks of one host take its slots in turn; MPICH and Intel MPI fill the lines of a machine file in turn; a host
+# file of srun has a host for each task
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "order": ("{host}", "allreduce-bench run --order {path} -n {ranks}"),
+    "openmpi": ("rank {rank}={host} slot={slot}", "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM"),
+    "mpich": ("{host}:1", "mpirun -f {path} -n {ranks} PROGRAM"),
+    "srun": ("{host}", "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM"),
+}
 
 
-def _order_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
-    return "".join(f"# {comment}\n" for comment in comments) + "".join(f"{host}\n" for host in hosts)
-
-
-def _rankfile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
-    """Return a rank file of Open MPI: ranks of one host take its slots in turn."""
+def order_text(hosts: Sequence[str], format_: str) -> str:
+    """Return the lines of a file of this format: a line a rank."""
     slots = Counter[str]()
     lines = []
     for rank, host in enumerate(hosts):
-        lines.append(f"rank {rank}={host} slot={slots[host]}\n")
+        lines.append(FORMATS[format_][0].format(rank=rank, host=host, slot=slots[host]) + "\n")
         slots[host] += 1
     return "".join(lines)
-
-
-def _machinefile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
-    """Return a machine file of MPICH and Intel MPI, which fill its lines in turn."""
-    return "".join(f"{host}:1\n" for host in hosts)
-
-
-def _hostfile_text(hosts: Sequence[str], comments: Sequence[str]) -> str:
-    """Return a host file of srun: a host for each task."""
-    return "".join(f"{host}\n" for host in hosts)
-
-
-FORMATS: Mapping[str, tuple[Callable[[Sequence[str], Sequence[str]], str], str]] = {  # writer, and how it is used
-    "order": (_order_text, "allreduce-bench run --order {path} -n {ranks}"),
-    "openmpi": (_rankfile_text, "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM"),
-    "mpich": (_machinefile_text, "mpirun -f {path} -n {ranks} PROGRAM"),
-    "srun": (_hostfile_text, "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM"),
-}
 
 
 @click.command(
@@ -207,18 +193,12 @@ def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Mes
 def _table(found: Sequence[PredictedOrder], costs: MessageCosts) -> list[str]:
     """Return a line for each order: its time if it is known, and its ratio to the first order."""
     head = ["order of ranks", *(["predicted"] if costs.in_seconds else []), f"over {found[0].name}"]
-    rows = [
-        [each.name, *([_time_text(each)] if costs.in_seconds else []), _ratio_text(each, found[0])] for each in found
-    ]
+    rows = []
+    for each in found:
+        time = "waits for ever" if each.broken else format_time(each.time)
+        ratio = "-" if each.broken or found[0].broken else f"{_ratio(each, found[0]):.3f}"
+        rows.append([each.name, *([time] if costs.in_seconds else []), ratio])
     return fitted(columns_of([head, *rows], left=[0]), screen())
-
-
-def _time_text(order: PredictedOrder) -> str:
-    return "waits for ever" if order.broken else format_time(order.time)
-
-
-def _ratio_text(order: PredictedOrder, first: PredictedOrder) -> str:
-    return "-" if order.broken or first.broken else f"{_ratio(order, first):.3f}"
 
 
 def _ratio(order: PredictedOrder, first: PredictedOrder) -> float:
@@ -250,11 +230,11 @@ def _write(found: Sequence[PredictedOrder], output: Path | None, format_: str, t
     if output is None:
         click.echo(",".join(hosts))
         return
-    writer, usage = FORMATS[format_]
     comments = ["order of ranks for allreduce-bench run --order: the host of rank 0, of rank 1, ...", title]
     if not first.broken and not found[-1].broken:
         comments.append(
             f"predicted in lockstep: {_ratio(found[-1], first):.3f} of the time of the hosts as they are given"
         )
-    write_given(output, writer(hosts, comments))
-    click.echo(usage.format(path=shell_word(output), ranks=len(hosts)))
+    head = "".join(f"# {comment}\n" for comment in comments) if format_ == "order" else ""
+    write_given(output, head + order_text(hosts, format_))
+    click.echo(FORMATS[format_][1].format(path=shell_word(output), ranks=len(hosts)))

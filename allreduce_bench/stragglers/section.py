@@ -97,25 +97,15 @@ def lateness(arrivals: Arrivals) -> np.ndarray:
 
 def bin_lateness(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
     """Return float64 [rank, step], neighbours binned equally: the median of steps, the maximum of ranks."""
-    medians = np.array([_apply_to_known(np.nanmedian, part) for part in _pieces(late_s, columns)]).T
-    return np.array([_apply_to_known(np.nanmax, part) for part in _pieces(medians, rows)])
+    steps, ranks = (
+        np.arange(count) // _piece_length(count, most) for count, most in zip(late_s.shape, (columns, rows))
+    )
+    return pd.DataFrame(late_s).groupby(steps).median().T.groupby(ranks).max().to_numpy()
 
 
 def _piece_length(count: int, most: int) -> int:
-    """Return the size of bins, at most `most` of them."""
+    """Return the size of bins, at most `most` of them, all equal except the last one."""
     return -(-count // most)
-
-
-def _pieces(values: np.ndarray, most: int) -> list[np.ndarray]:
-    """Return bins of equal length, except the last one."""
-    length = _piece_length(len(values), most)
-    return [values[start : start + length] for start in range(0, len(values), length)]
-
-
-def _apply_to_known(function, part: np.ndarray) -> np.ndarray:
-    """Apply `function` along the first axis; NaN where nothing is known."""
-    unknown = np.isnan(part).all(axis=0)
-    return np.where(unknown, np.nan, function(np.where(unknown, 0.0, part), axis=0))
 
 
 def _unit(most_s: float) -> tuple[str, float]:

@@ -7,7 +7,7 @@ import pytest
 from interpreters import interpreters
 
 from allreduce_bench.lab.lab import AGENT, room, variables_in
-from allreduce_bench.order.command import FORMATS
+from allreduce_bench.order.command import order_text
 
 HOSTS = ("h2", "h1", "h2", "h1")
 RANK = "(os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK'])"
@@ -23,8 +23,7 @@ def test_ranks_sit_where_the_file_says(python, tmp_path):
     is_open = python.with_name("ompi_info").exists()
     if not is_open and not python.with_name("mpichversion").exists():
         pytest.skip("neither Open MPI nor MPICH")
-    writer, _ = FORMATS["openmpi" if is_open else "mpich"]
-    file.write_text(writer(HOSTS, []))
+    file.write_text(order_text(HOSTS, "openmpi" if is_open else "mpich"))
     words = ["--allow-run-as-root", "--oversubscribe", "--host", "h1:2,h2:2", "--prtemca", "plm_ssh_agent", AGENT]
     words = (
         [*words, "--map-by", f"rankfile:file={file}"]
