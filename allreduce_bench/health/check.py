@@ -23,10 +23,6 @@ from .pair_folder import CheckSettings, PairFolder, PairRow, failed_pairs, whole
 from .pair_launch import PairCheck, measure_pairs
 from .rounds import MOST_FOR_ALL, SUPPOSED_BYTES_PER_S, estimate_s
 
-# Virtual hosts share the cores of one machine
-UNJUDGED_OF_VIRTUAL = ("latency",)
-LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
-
 NODELIST = "SLURM_JOB_NODELIST"
 
 
@@ -40,9 +36,12 @@ def measure_health(
     try:
         _announce(check)
         measure_pairs(check)
-        found = _judge_check(check, silent, threshold)
-        if check.has_two_rounds and not check.warning.is_set:
-            found = _repeat_suspects(check, found)
+        gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
+        found = judge_rows(check.asked, check.folder.rows(), threshold, gone)
+        if check.has_two_rounds and not check.warning.is_set and (repeated := pairs_to_repeat(found.results)):
+            talk(f"measured again, one after the other: {counted(len(repeated), 'pair')}")
+            measure_pairs(check, repeated)
+            found = clear_crowded(found, check.asked, check.folder.rows())
     except LaunchFailed as failed:
         raise OneLineError(f"{failed}; measured rounds are kept; {advice}", exit_code=1) from None
     except KeyboardInterrupt:
@@ -66,7 +65,10 @@ def judge_rows(asked: CheckSettings, rows: Sequence[PairRow], threshold: float, 
     else:
         failed |= {frozenset((name, present[0])): why for name, why in gone.items()}
     failed = {pair: why for pair, why in failed.items() if pair not in whole}
-    unjudged = UNJUDGED_OF_VIRTUAL if asked.virtual_rates_bytes_per_s else ()
+    unjudged = ()
+    if asked.virtual_rates_bytes_per_s:
+        unjudged = ("latency",)
+        talk("latency is not judged: virtual hosts share the cores of one machine")
     tables = _tables(asked, whole.values())
     return judge_tables(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
 
@@ -80,7 +82,9 @@ def clear_crowded(found: Health, asked: CheckSettings, rows: Sequence[PairRow]) 
 
 
 def judge_folder(folder: PairFolder, threshold: float) -> Health:
-    """Judge a kept check again. Raises RunError, OSError: there is none, or it is damaged."""
+    """Judge a kept check again. Raises OneLineError: there is none; RunError, OSError: it is damaged."""
+    if not folder.asked_json.exists():
+        raise OneLineError(f"{folder.path}: holds no check; expected the folder of a check, or a CSV of pairs")
     asked, rows = folder.read_settings(), folder.rows()
     found = judge_rows(asked, rows, threshold, {})
     if any(row.alone for row in rows):
@@ -128,7 +132,6 @@ def _prepare_check(
         launcher=launcher,
         timeout_s=timeout_s,
         warning=warning,
-        say=talk,
     ), silent
 
 
@@ -171,32 +174,3 @@ def _announce(check: "PairCheck") -> None:
         f"{len(check.nodes)} nodes: {counted(number, 'round')} of up to {counted(len(rounds[0]), 'pair')} at the same "
         f"time{again}; about {duration} if a link carries {format_rate(rate)}"
     )
-
-
-def _judge_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
-    """Judge the times; all pairs of nodes that do not respond, or were lost, have failed."""
-    gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
-    if check.asked.virtual_rates_bytes_per_s:
-        talk(LATENCY_OF_VIRTUAL)
-    return judge_rows(check.asked, check.folder.rows(), threshold, gone)
-
-
-def _repeat_suspects(check: "PairCheck", found: Health) -> Health:
-    """Measure the suspects again, each pair alone, and clear who is not slow then."""
-
-    repeated = pairs_to_repeat(found.results)
-    if not repeated:
-        return found
-    talk(f"measured again, one after the other: {counted(len(repeated), 'pair')}")
-    measure_pairs(check, repeated)
-    return clear_crowded(found, check.asked, check.folder.rows())
-
-
-def judge_kept_check(path: Path, threshold: float) -> Health:
-    """Judge the check in a folder. Raises OneLineError, RunError."""
-    folder = PairFolder(path)
-    if not folder.asked_json.exists():
-        raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
-    if folder.read_settings().virtual_rates_bytes_per_s:
-        talk(LATENCY_OF_VIRTUAL)
-    return judge_folder(folder, threshold)

@@ -14,9 +14,10 @@ from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given
 from ..runs.control import Control
 from ..runs.start import Start, compress
 from ..units import parse_share
-from .check import judge_kept_check, measure_health
+from .check import judge_folder, measure_health
 from .judgement import judge_tables
 from .output import health_lines, health_sentences, json_text
+from .pair_folder import PairFolder
 
 if TYPE_CHECKING:
     from .judgement import Health
@@ -124,7 +125,7 @@ def _judge_csv(path: Path, failed: Path | None, value: str, kind: str, threshold
     if path.is_dir():
         if failed or value or kind:
             raise OneLineError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
-        return judge_kept_check(path, threshold)
+        return judge_folder(PairFolder(path), threshold)
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)

@@ -2,10 +2,11 @@
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from subprocess import Popen, TimeoutExpired
 
+from ..cli.types import talk
 from ..identifying.launch import LEVEL
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher
@@ -35,7 +36,6 @@ class PairCheck:
     launcher: Launcher
     timeout_s: float  # for a message
     warning: WarningFlag  # once set, no launch is started, and the one in progress ends after its round
-    say: Callable[[str], object]
     lost: dict[str, str] = field(default_factory=dict)  # nodes whose rank ended outside of any pair, and why
 
     @property
@@ -69,7 +69,7 @@ def measure_pairs(check: PairCheck, alone: Sequence[Pair] = ()) -> None:
         order = Order([*check.nodes], first, rounds, check.asked, check.timeout_s, has_second, bool(alone))
         _PairLaunch(check, order).measure()
     if check.left(alone):
-        check.say(f"warning: {1 + MOST_RESTARTS} launches ended early; the pairs that are left are not measured")
+        talk(f"warning: {1 + MOST_RESTARTS} launches ended early; the pairs that are left are not measured")
 
 
 class _PairLaunch:
@@ -123,12 +123,12 @@ class _PairLaunch:
         try:
             process.wait(timeout_s)
         except TimeoutExpired:
-            self.check.say(f"warning: all ranks finished, their launcher was still running after {timeout_s:g} s")
+            talk(f"warning: all ranks finished, their launcher was still running after {timeout_s:g} s")
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
             self.pairs, self.round = message["facts"]["pairs"], message["facts"]["round"]
-            self.check.say(message["words"])
+            talk(message["words"])
         elif message["kind"] == "warned":
             self.check.warning.is_set = True  # a scheduler told the ranks, and not this process
         elif message["kind"] == "bye" and self.supervisor.patience.all_over:

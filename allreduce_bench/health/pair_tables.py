@@ -110,10 +110,10 @@ def _read_lines(path: Path) -> tuple[list[str], pd.DataFrame]:
 
 
 def _values_of_lines(head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout, path: Path) -> pd.DataFrame:
-    """Return a row for each line and column of values, by number of line: the fields, and
+    """Return a row for each line and column of values, in the order of lines. Raises LogError.
 
-    `source`, `dest`, `link` (both nodes), `why` it failed (may be empty), `column` and `value` (NaN: it failed). Raises
-    LogError.
+    Columns: the fields by their numbers, `line` (its number), `source`, `dest`, `link` (both nodes), `why` it failed (may
+    be empty), `column` and `value` (NaN: it failed).
     """
     lengths = lines.notna().sum(axis=1)
     for number, length in lengths[lengths != len(head)].items():
@@ -135,7 +135,7 @@ def _values_of_lines(head: Sequence[str], lines: pd.DataFrame, layout: _TableLay
                 f"'{wrong.iloc[0][:40]}'"
             )
         parts.append(lines.assign(column=column, value=numbers))
-    return pd.concat(parts).sort_index(kind="stable")
+    return pd.concat(parts).sort_index(kind="stable").rename_axis("line").reset_index()
 
 
 def _settings(
@@ -303,9 +303,9 @@ def _tables(
 
 
 def _names_of_tests(tests: Sequence[tuple], head: Sequence[str], columns: Sequence[int]) -> dict[tuple, str]:
-    """Name each test, its column of values and the words in `columns`: by the words that differ between tests, then
+    """Name each test by the words in `columns` that differ between tests.
 
-    the column of values if there are several, or if nothing else differs.
+    Then by its column of values, if there are several or nothing else differs.
     """
     of_values, *words = (len({*each}) > 1 for each in zip(*tests))
     names = {}
@@ -318,7 +318,7 @@ def _names_of_tests(tests: Sequence[tuple], head: Sequence[str], columns: Sequen
 def _reason(failed: pd.DataFrame, names: Mapping[tuple, str], columns: Sequence[int]) -> str:
     """Format `in alltoall_perf, G=4 (1 of 6 tests), line 140`; for a file of one test `no value, line 2`."""
     first = failed["why"].iloc[0]
-    where = f"line {failed.index[0]}" + (f" and {len(failed) - 1} more" if len(failed) > 1 else "")
+    where = f"line {failed['line'].iloc[0]}" + (f" and {len(failed) - 1} more" if len(failed) > 1 else "")
     if len(names) == 1:
         return f"{first or 'no value'}, {where}"
     tests = dict.fromkeys(names[test] for test in failed[["column", *columns]].itertuples(index=False, name=None))

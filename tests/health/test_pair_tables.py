@@ -207,15 +207,19 @@ def test_one_value_of_two_that_is_missing_is_a_failure_in_that_test(tmp_path):
 def within_a_setting(one, other, noise):
     """Pairs that begin at one of four nodes have small packets; n09 is slow, too."""
     mtu = 1500 if one <= "n04" else 9000
-    yield mtu, 1000 * noise() / (1.4 if mtu == 1500 else 1) / (2 if "n09" in (one, other) else 1)
+    yield mtu, 2 * noise(), 1000 * noise() / (1.4 if mtu == 1500 else 1) / (2 if "n09" in (one, other) else 1)
 
 
 def test_a_setting_divides_the_lines_and_a_slow_node_is_named_within(tmp_path):
-    path = made(tmp_path, "mtu,bandwidth_MBps", within_a_setting)
+    path = made(tmp_path, "mtu,latency_us,bandwidth_MBps", within_a_setting)
     (setting,) = read_pair_tables(path).settings
     assert (setting.column, setting.slow, setting.fast, setting.nodes) == ("mtu", "1500", "9000", ())
     assert setting.ratio == pytest.approx(1.4, rel=0.03)
-    assert named(path) == {"mtu=1500": (["n09"], []), "mtu=9000": (["n09"], [])}
+    assert named(path) == {
+        f"mtu={mtu}, {column}": (slow, [])
+        for mtu in (1500, 9000)
+        for column, slow in (("latency_us", []), ("bandwidth_MBps", ["n09"]))
+    }
 
 
 def test_a_setting_of_all_pairs_of_a_node_is_no_slow_node(tmp_path):

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -96,25 +95,6 @@ def test_files_stay_where_they_are_when_the_program_goes_elsewhere(alone, tmp_pa
         step()
     assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "steps.jsonl", "a.prom"}
     assert not list((tmp_path / "elsewhere").iterdir())
-
-
-def test_two_threads_that_end_a_step_at_once_are_refused(alone, monkeypatch):
-    with StepMonitor(every=1) as step:
-        refused = []
-
-        def meanwhile():
-            with pytest.raises(StepMonitorError, match="two threads"):
-                step()
-            refused.append(True)
-
-        def slow_exchange():
-            thread = threading.Thread(target=meanwhile)
-            thread.start()
-            thread.join()
-
-        monkeypatch.setattr(step, "_exchange", slow_exchange)
-        step()
-    assert refused
 
 
 def test_blocks_grow_until_they_take_a_second(alone, tmp_path, monkeypatch):

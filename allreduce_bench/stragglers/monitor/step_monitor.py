@@ -12,7 +12,6 @@ from math import inf, nan
 from os import PathLike
 from pathlib import Path
 from socket import gethostname
-from threading import Lock
 from time import monotonic, perf_counter, sleep
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
@@ -86,7 +85,6 @@ class StepMonitor:
         self._transport: Transport | None = None
         self._ended = ""  # the code of the reason why `step` is no longer valid
         self._is_twice_told = False
-        self._one_at_a_time = Lock()  # of step()
         self._count = 0  # steps of this rank in the row
         self._pending: Gathering | None = None
         self._abandoned: list[Gathering | None] = []
@@ -171,14 +169,6 @@ class StepMonitor:
         now = perf_counter()
         if self._transport is None or not self._transport.is_usable():
             self._refuse()
-        if not self._one_at_a_time.acquire(blocking=False):
-            raise StepMonitorError("step() was called by two threads at once; call it in one thread only")
-        try:
-            self._end_step(now)
-        finally:
-            self._one_at_a_time.release()
-
-    def _end_step(self, now: float) -> None:
         progress = self._progress
         if progress.says_ready and not progress.is_ready:
             raise StepMonitorError(
