@@ -65,7 +65,7 @@ def judge_rows(asked: CheckSettings, rows: Sequence[PairRow], threshold: float, 
     else:
         failed |= {frozenset((name, present[0])): why for name, why in gone.items()}
     failed = {pair: why for pair, why in failed.items() if pair not in whole}
-    unjudged = ()
+    unjudged: tuple[str, ...] = ()
     if asked.virtual_rates_bytes_per_s:
         unjudged = ("latency",)
         talk("latency is not judged: virtual hosts share the cores of one machine")

@@ -112,8 +112,8 @@ def _read_lines(path: Path) -> tuple[list[str], pd.DataFrame]:
 def _values_of_lines(head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout, path: Path) -> pd.DataFrame:
     """Return a row for each line and column of values, in the order of lines. Raises LogError.
 
-    Columns: the fields by their numbers, `line` (its number), `source`, `dest`, `link` (both nodes), `why` it failed (may
-    be empty), `column` and `value` (NaN: it failed).
+    Columns: the fields by their numbers, `line` (its number), `source`, `dest`, `link` (both nodes), `why` it failed
+    (may be empty), `column` and `value` (NaN: it failed).
     """
     lengths = lines.notna().sum(axis=1)
     for number, length in lengths[lengths != len(head)].items():

@@ -5,7 +5,6 @@ step changes by as much as its last arrival, and each step is replayed by itself
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,43 +12,20 @@ from ..robust import median
 from .slow_units import (
     CLOCK_ERRORS,
     FEWEST_WORTH,
+    GROUP,
     LEAST_SLOWER,
-    SlowUnit,
+    NODE,
+    RANK,
+    Late,
     Standing,
     late_at_times,
     measure_standing,
     two_groups,
 )
 
-# Kinds of late units
-RANK, NODE, GROUP = "rank", "node", "group"
-
 # A node or its ranks
 ALIKE = 0.5  # of the lateness of a node: ranks within this distance are late with their node
 MOST_ALONE = 3  # late nodes or ranks named individually; more, or half of all, are a group
-
-
-class Late(NamedTuple):
-    """Ranks that are equally later than the others in each step of a period, or in some of its steps."""
-
-    ranks: tuple[int, ...]  # of a group, of a node, or one
-    from_step: int
-    to_step: int
-    late_s: float
-    kind: str = RANK  # or NODE, GROUP
-    node: int = -1  # -1: of several nodes
-    z: float = np.nan
-    stands_out: bool = True  # from the differences that ranks have anyway
-    expected: float = 0.0  # expected number of ranks as late by these differences
-    at: np.ndarray | None = None  # bool [step], of all steps: the late ones; None: all of the period
-    share: float = 1.0  # of the steps of its period that are late
-    every: int = 0  # distance of its late steps where they are regular
-
-    def steps(self, number: int) -> np.ndarray:
-        """Return the steps, of `number` in all, in which they are late: bool [step]."""
-        steps = np.zeros(number, dtype=bool)
-        steps[self.from_step : self.to_step] = True
-        return steps if self.at is None else steps & self.at
 
 
 def localise(
@@ -69,13 +45,8 @@ def localise(
     slow = of_ranks.slow
     if found:
         slow = measure_standing(move_earlier(left_s, nodes), undisturbed_s, clock_error_s).slow
-    found += [_late_unit(RANK, node_of[each.unit], (each.unit,), each) for each in slow]
+    found += [each._replace(node=node_of[each.unit]) for each in slow]
     return of_ranks, found + _find_late_at_times(ready_s, node_of, found, undisturbed_s, clock_error_s)
-
-
-def _late_unit(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
-    _, late_s, z, from_step, to_step, stands_out, expected = slow
-    return Late(ranks, from_step, to_step, late_s, kind, node, z, stands_out, expected)
 
 
 def _late_group(
@@ -111,10 +82,7 @@ def _find_late_at_times(
     named = np.zeros(ready_s.shape[1], dtype=bool)
     named[[rank for late in found if late.kind == RANK for rank in late.ranks]] = True
     at_times = late_at_times(move_earlier(ready_s, found), undisturbed_s, CLOCK_ERRORS * clock_error_s, named)
-    return [
-        Late((unit,), 0, len(ready_s), late_s, node=node_of[unit], z=z, at=steps, share=share, every=every)
-        for unit, steps, late_s, share, every, z in at_times
-    ]
+    return [each._replace(node=node_of[each.unit]) for each in at_times]
 
 
 def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, clock_error_s: float) -> list[Late]:
@@ -129,7 +97,7 @@ def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, 
         alike = np.abs(apart_s) <= ALIKE * slow.late_s
         if alike.sum() >= 2 and 2 * alike.sum() > (~np.isnan(apart_s)).sum():
             as_late = ranks[apart_s >= -ALIKE * slow.late_s]
-            late.append(_late_unit(NODE, slow.unit, tuple(as_late.tolist()), slow))
+            late.append(slow._replace(kind=NODE, node=slow.unit, ranks=tuple(as_late.tolist())))
     return late
 
 

@@ -17,9 +17,9 @@ from ..runs.competitor import NATIVE
 from ..runs.folder import RunFolder
 from ..units import format_time
 from .arrivals import Arrivals
-from .localise import GROUP
 from .run_arrivals import parts_of_run
 from .sentences import TABLE_HEAD, JudgedArrivals, judge_arrivals, left_words, suspect_rows, verdict_sentences
+from .slow_units import GROUP
 from .verdict import StragglerReport
 
 # The page

@@ -13,9 +13,9 @@ from ..tables import Column, Screen, columns_of, fitted
 from ..units import counted, few, format_ranges, format_time
 from . import verdict
 from .arrivals import Arrivals
-from .localise import GROUP, NODE, RANK, nodes_of
+from .localise import nodes_of
 from .run_arrivals import Injected, NodeState, parts_of_run
-from .slow_units import FEWEST_WORTH, LEAST_SLOWER
+from .slow_units import FEWEST_WORTH, GROUP, LEAST_SLOWER, NODE, RANK
 from .verdict import LEAST_COST, LEAST_EXPLAINED, LEAST_WAIT, SingleStall, StragglerReport, Suspect, straggler_report
 
 # Who is named

@@ -37,6 +37,9 @@ from .noise import (
     z_above_others,
 )
 
+# Kinds of late units
+RANK, NODE, GROUP = "rank", "node", "group"
+
 # Slow units
 FALSE_ALARMS = 0.005  # largest share of jobs without slow units in which noise alone names one
 FALSE_ALARMS_OF_UNLIKE = 0.002  # the same for units with normal differences, beyond these
@@ -70,16 +73,32 @@ REGULAR = 0.8  # share of the late steps at equal distances, and of these places
 ONLY_ONE = 3  # times the late steps of any other rank, for regularity to count
 
 
-class SlowUnit(NamedTuple):
-    """A slow unit."""
+class Late(NamedTuple):
+    """Ranks that are equally later than the others in each step of a period, or in some of its steps."""
 
-    unit: int
-    late_s: float  # median over the steps of its period
-    z: float  # relative to the noise
+    ranks: tuple[int, ...]  # one, or all of a group or a node; where nodes are the units, the number of the node
     from_step: int
     to_step: int
-    stands_out: bool  # from the differences that units have anyway
-    expected: float  # expected number of units as late by these differences
+    late_s: float  # median over the late steps of its period
+    kind: str = RANK  # or NODE, GROUP
+    node: int = -1  # -1: of several nodes
+    z: float = np.nan  # relative to the noise
+    stands_out: bool = True  # from the differences that units have anyway
+    expected: float = 0.0  # expected number of units as late by these differences
+    at: np.ndarray | None = None  # bool [step], of all steps: the late ones; None: all of the period
+    share: float = 1.0  # of the steps of its period that are late
+    every: int = 0  # distance of its late steps where they are regular
+
+    @property
+    def unit(self) -> int:
+        """The only one of `ranks`."""
+        return self.ranks[0]
+
+    def steps(self, number: int) -> np.ndarray:
+        """Return the steps, of `number` in all, in which they are late: bool [step]."""
+        steps = np.zeros(number, dtype=bool)
+        steps[self.from_step : self.to_step] = True
+        return steps if self.at is None else steps & self.at
 
 
 class Standing(NamedTuple):
@@ -89,7 +108,7 @@ class Standing(NamedTuple):
     z: np.ndarray  # float64 [unit]: the same, in standard deviations
     deviation_s: float  # of the mean lateness of the median unit, by noise
     noise_s: float  # the smallest detectable lateness of the median unit
-    slow: tuple[SlowUnit, ...]
+    slow: tuple[Late, ...]
     alike_steps: float  # steps worth an independent one; NaN: not known
     spread_s: float  # standard deviation between units, robust
 
@@ -120,17 +139,6 @@ class TwoGroups(NamedTuple):
     slow: np.ndarray  # bool [unit]
     late_s: float  # mean of the slow units minus the mean of the others
     distance: float  # the same in standard deviations within the groups
-
-
-class LateAtTimes(NamedTuple):
-    """A unit that is late in some of its steps."""
-
-    unit: int
-    steps: np.ndarray  # bool [step]: in which
-    late_s: float  # median of its lateness in these
-    share: float  # of its steps
-    every: int  # distance of its late steps; 0: they are not regular
-    z: float  # of the number of its late steps
 
 
 def measure_standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
@@ -226,9 +234,7 @@ def _stretch_levels(noise: _NoiseOfBlocks, least_s: float, critical: float) -> n
     return level_s
 
 
-def _slow_unit(
-    unit: int, every_late_s: np.ndarray, level_s: float, noise: _NoiseOfBlocks, of_stretch: bool
-) -> SlowUnit:
+def _slow_unit(unit: int, every_late_s: np.ndarray, level_s: float, noise: _NoiseOfBlocks, of_stretch: bool) -> Late:
     late_s = every_late_s[:, unit]
     noise_of_step_s = max(float(noise.of_block_s[unit]) * sqrt(noise.length), 1e-15)
     start, stop = find_slow_period(late_s, level_s, noise_of_step_s)
@@ -240,7 +246,8 @@ def _slow_unit(
     units, tried = len(means_s), len(noise.blocks) if of_stretch else 1
     stands_out = beyond >= -NormalDist().inv_cdf(FALSE_ALARMS_OF_UNLIKE / (units * tried))
     z = lateness_s / float(noise.of_mean_s(blocks)[unit])
-    return SlowUnit(unit, lateness_s, z, start, stop, stands_out, expected_beyond(beyond, units * tried))
+    expected = expected_beyond(beyond, units * tried)
+    return Late((unit,), start, stop, lateness_s, z=z, stands_out=stands_out, expected=expected)
 
 
 def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoGroups | None:
@@ -283,7 +290,7 @@ def critical_distance(units: int) -> float:
     return LEAST_DISTANCE * (1 + FEW_RANKS / units)
 
 
-def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, left_out: np.ndarray) -> list[LateAtTimes]:
+def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, left_out: np.ndarray) -> list[Late]:
     """Find ranks that are late in some of their steps: now and then, or in every tenth one.
 
     Such a rank hardly shifts its median. So its late steps are counted, those in which it exceeds its own usual
@@ -375,10 +382,11 @@ def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
     return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
 
 
-def _describe_unit(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> LateAtTimes:
+def _describe_unit(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> Late:
     """Describe a unit; late steps exceed half of the typical late step, which excludes noise beyond a low threshold."""
     half_s = max(threshold_s, 0.5 * float(np.median(late_s[late_s > threshold_s])))
     steps = late_s > half_s
     known = int((~np.isnan(late_s)).sum())
     z = -NormalDist().inv_cdf(max(p_value, 1e-300))
-    return LateAtTimes(unit, steps, float(np.median(late_s[steps])), float(steps.sum()) / known, period_of(steps), z)
+    late = Late((unit,), 0, len(steps), float(np.median(late_s[steps])), z=z, at=steps)
+    return late._replace(share=float(steps.sum()) / known, every=period_of(steps))

@@ -1,11 +1,10 @@
 """Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces; told by their content."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ..importers.lines import head_of, read_text
 from ..importers.row import LogError
@@ -140,13 +139,9 @@ def trace_text(arrivals: Arrivals) -> str:
     late_s = arrivals.ready_s[whole_steps]
     if not late_s.size:
         raise LogError("--trace: no step has the arrivals of all ranks, so there is no trace to write; leave it out")
-    late_s = late_s - late_s.min(axis=1, keepdims=True)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
-    for step, of_step in enumerate(late_s.tolist()):
-        writer.writerows((step, rank, f"{time_s:.9g}") for rank, time_s in enumerate(of_step))
-    return out.getvalue()
+    columns = (*np.indices(late_s.shape), late_s - late_s.min(axis=1, keepdims=True))
+    rows = pd.DataFrame({name: values.ravel() for name, values in zip(HEADER, columns)})
+    return rows.to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
 def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[Communicator, Arrivals]:

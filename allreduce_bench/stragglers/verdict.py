@@ -15,8 +15,6 @@ import numpy as np
 from ..robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
 from .arrivals import Arrivals, Waits, waits
 from .localise import (
-    GROUP,
-    Late,
     earlier_s,
     localise,
     mean_wait_s,
@@ -30,7 +28,9 @@ from .slow_units import (
     FALSE_ALARMS,
     FEWEST_STEPS,
     FEWEST_WORTH,
+    GROUP,
     LEAST_SLOWER,
+    Late,
     Standing,
     number_of_blocks,
     unknown_standing,

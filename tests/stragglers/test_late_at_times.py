@@ -22,7 +22,7 @@ def test_late_steps_are_found_with_their_share_and_size():
     ready_s[np.random.default_rng(2).random(300) < 0.2, 3] += 0.4
     (late,) = late_at_times(ready_s, 1.0, 0.0, NOBODY)
     assert (late.unit, late.every) == (3, 0) and late.share == pytest.approx(0.2, abs=0.05)
-    assert late.late_s == pytest.approx(0.4, abs=0.05) and late.steps.sum() == pytest.approx(60, abs=15) and late.z > 4
+    assert late.late_s == pytest.approx(0.4, abs=0.05) and late.at.sum() == pytest.approx(60, abs=15) and late.z > 4
     assert found(ready_s, np.arange(8) == 3) == []
 
 

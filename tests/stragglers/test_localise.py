@@ -3,7 +3,8 @@
 import numpy as np
 from synthetic_arrivals import Slow, synthetic_arrivals
 
-from allreduce_bench.stragglers.localise import NODE, localise
+from allreduce_bench.stragglers.localise import localise
+from allreduce_bench.stragglers.slow_units import NODE
 
 
 def late(ranks, slow, node_of):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.localise import (
-    Late,
     earlier_s,
     mean_wait_s,
     move_earlier,
     replace_arrivals,
     saved_s,
 )
+from allreduce_bench.stragglers.slow_units import Late
 
 READY_S = np.array([[1.0, 1.2, 5.0], [1.0, 1.2, 5.0], [1.0, 3.0, np.nan]])
 LATE = [Late((2,), 1, 3, 3.9)]
