@@ -141,13 +141,15 @@ def stall(job, given) -> None:
 
 
 def absent(job, given) -> None:
-    """The last rank leaves out an all-reduce, in which the others wait until its next one."""
-    with StepMonitor(job.comm, every=50, stall_after=0.5) as step:
+    """The last rank leaves out an all-reduce, in which the others wait until that is told."""
+    told = Path(f"{given.lines}.absent")
+    with StepMonitor(job.comm, every=50, stall_after=STALL_S, on_alert=note(told)) as step:
         steps(job, step, 7, 0.001)
         step.ready()
         if job.rank == job.size - 1:
             step()
-            time.sleep(1.5)
+            while not told.exists():
+                time.sleep(0.01)
             job.allreduce()
         else:
             job.allreduce()
