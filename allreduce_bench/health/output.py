@@ -198,11 +198,8 @@ def _range_words(values: Sequence[float]) -> str:
 
 def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
     """Return a table with a row per node and, for few nodes, a matrix of the values of all pairs for each test."""
-    lines = (
-        [*wrapped([TABLE_CAPTION], screen), *_node_table(health, screen)]
-        if health.results
-        else _node_table(health, screen)
-    )
+    caption = wrapped([TABLE_CAPTION], screen) if health.results else []
+    lines = [*caption, *_node_table(health, screen)]
     if len(health.nodes) <= MOST_IN_MATRIX:
         for result in health.results:
             lines += ["", *_matrix(result, screen)]
@@ -211,39 +208,34 @@ def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
 
 def _node_table(health: Health, screen: Screen) -> list[str]:
     """Return a row per node, the suspects first: ratio and z of each test, and the failed pairs."""
-    has_failures = bool(health.failed)
     heads = [word for result in health.results for word in (result.table.name, "z")]
-    rows = [["node", *heads, *(["failed pairs"] if has_failures else []), "state"]]
-    of_node = {name: _states(health, name) for name in health.nodes}
-    bad = health.bad_nodes
-    order = sorted(health.nodes, key=lambda name: (name not in bad, not of_node[name], -_worst_z(health, name)))
-    shown = [name for number, name in enumerate(order) if of_node[name] or number < MOST_ROWS]
-    for name in shown:
-        fields = [name]
+    failed_heads = ["failed pairs"] if health.failed else []
+    rows, bad = [["node", *heads, *failed_heads, "state"]], health.bad_nodes
+    nodes = range(len(health.nodes))
+    states = [_states(health, node) for node in nodes]
+    unknown = np.full(len(nodes), np.nan)
+    worst_z = np.nan_to_num(np.fmax.reduce([unknown, *(result.node_z for result in health.results)]))
+    order = sorted(nodes, key=lambda node: (health.nodes[node] not in bad, not states[node], -worst_z[node]))
+    shown = [node for place, node in enumerate(order) if states[node] or place < MOST_ROWS]
+    for node in shown:
+        fields = [health.nodes[node]]
         for result in health.results:
-            node = result.table.nodes.index(name)
             known = not isnan(result.node_z[node])
             fields += [f"{result.node_ratio(node):.2f}", f"{result.node_z[node]:.1f}"] if known else ["-", "-"]
-        failed = [str(sum(name in pair for pair in health.failed))] if has_failures else []
-        rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
+        failed = [str(sum(health.nodes[node] in pair for pair in health.failed)) for _ in failed_heads]
+        rows.append([*fields, *failed, states[node] or "ok"])
     lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
     hidden = len(order) - len(shown)
     return [*lines, *([f"and {counted(hidden, 'node')} without findings"] if hidden else [])]
 
 
-def _worst_z(health: Health, name: str) -> float:
-    values = [result.node_z[result.table.nodes.index(name)] for result in health.results]
-    return max([float(value) for value in values if not isnan(value)], default=0.0)
-
-
-def _states(health: Health, name: str) -> list[str]:
-    slow = [result.table.name for result in health.results if result.table.nodes.index(name) in result.slow_nodes]
-    grouped = [result.table.name for result in health.results if result.table.nodes.index(name) in result.group]
-    return [
-        *([f"slow: {', '.join(slow)}"] if slow else []),
-        *(["pairs fail"] if name in {one.node for one in health.failing} else []),
-        *([f"in a slow group: {', '.join(grouped)}"] if grouped else []),
-    ]
+def _states(health: Health, node: int) -> str:
+    """Return `slow: bandwidth; pairs fail`; empty where nothing is known against a node, by its number."""
+    slow = ", ".join(result.table.name for result in health.results if node in result.slow_nodes)
+    grouped = ", ".join(result.table.name for result in health.results if node in result.group)
+    fails = any(one.node == health.nodes[node] for one in health.failing)
+    said = (slow and f"slow: {slow}", "pairs fail" * fails, grouped and f"in a slow group: {grouped}")
+    return "; ".join(filter(None, said))
 
 
 def _matrix(result: JudgedTable, screen: Screen) -> list[str]:
