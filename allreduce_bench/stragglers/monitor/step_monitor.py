@@ -121,10 +121,8 @@ class StepMonitor:
     def _begin(self, transport: Transport) -> None:
         """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
         progress = self._progress
-        own = _Rank(
-            _shorten(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s
-        )
-        ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
+        own = (_shorten(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s)
+        ranks = [_Rank(*values) for values in transport.exchange(own)]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
             values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
@@ -178,7 +176,7 @@ class StepMonitor:
         self._count += 1
         progress.next_step()
         try:
-            if self._count == TAKEN_AFTER and self._pending is not None:
+            if self._count == TAKEN_AFTER:
                 self._take_pending()
             if self._count == self._every:
                 self._exchange()
@@ -196,10 +194,8 @@ class StepMonitor:
         self._progress.end()
         complete = False
         try:
-            if kind is None:
-                complete = self._exchange_rest(transport)
-        except Lost:
-            complete = False
+            with suppress(Lost):
+                complete = kind is None and self._exchange_rest(transport)
         finally:
             self._watchdog.close()
             self._observer.close(complete=complete, raised=kind.__name__ if kind else "")
@@ -224,9 +220,9 @@ class StepMonitor:
 
     def _take_pending(self) -> None:
         """Take the rows sent before, on all ranks after the same step."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            self._take(pending.rows())
+        if self._pending is not None:
+            rows, self._pending = self._pending.rows(), None
+            self._take(rows)
 
     def _post(self, transport: Transport) -> None:
         self._row[:START] = self._clock.line
@@ -266,8 +262,7 @@ class StepMonitor:
                 if monotonic() > deadline:
                     return False
                 sleep(POLL_S)
-            if self._pending is not None:
-                self._take(self._pending.rows())
+            self._take_pending()
         return True
 
 
