@@ -8,7 +8,7 @@ import pytest
 from allreduce_bench.stragglers.monitor import observer
 from allreduce_bench.stragglers.monitor.blocks import Block
 from allreduce_bench.stragglers.monitor.observer import MonitoredJob, Observer
-from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
+from allreduce_bench.stragglers.monitor.watchdog import Stall
 from allreduce_bench.stragglers.monitor.words import too_little_sentence
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
@@ -103,7 +103,7 @@ def test_a_function_of_the_program_that_raises_ends_no_thread(capfd):
     watching.tell(Stall(7, 61.0, behind=(1,)))
     assert watching.metrics.stalled and watching.metrics.alerts["stall"] == 1
     watching.tell(Stall(7, 71.0, behind=(1,), is_over=True))
-    watching.tell(Unasked(1, 7, 61.0))
+    watching.tell(Stall(7, 61.0, told_by=1))
     assert not watching.metrics.stalled and watching.metrics.alerts["stall"] == 1
     told = capfd.readouterr().err
     assert told.count("on_alert raised KeyError: 'mine'") == 2 and "Traceback" not in told

@@ -1,13 +1,12 @@
 """What is said, word for word."""
 
-from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
+from allreduce_bench.stragglers.monitor.watchdog import Stall
 from allreduce_bench.stragglers.monitor.words import (
     alert_sentence,
     alert_sentences,
     namer,
     stall_sentence,
     too_little_sentence,
-    unasked_sentence,
 )
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
@@ -84,11 +83,10 @@ def test_a_stall_and_its_end():
 
 
 def test_a_rank_speaks_for_itself():
-    assert unasked_sentence(Unasked(5, 240, 70.0), HERE) == (
+    stall = Stall(240, 70.0, told_by=5)
+    assert stall_sentence(stall, HERE) == (
         "rank 5: no step has ended for 70 s, step 240 is in progress, and rank 0 does not ask: it goes on, is stopped, "
         "has ended, or cannot be reached"
     )
-    assert (
-        unasked_sentence(Unasked(5, 240, 90.0, True), HERE)
-        == "rank 5: step 240 has ended after 90 s: the stall is over"
-    )
+    said = "rank 5: step 240 has ended after 70 s: the stall is over"
+    assert stall_sentence(stall._replace(is_over=True), HERE) == said

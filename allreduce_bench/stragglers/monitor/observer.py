@@ -13,7 +13,7 @@ from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
 from . import words
 from .blocks import Block
 from .output import Metrics, OutputThread, now, warn
-from .watchdog import Stall, Unasked
+from .watchdog import Stall
 
 SCHEMA = "allreduce-bench-steps-1"
 TOLD = 0.2  # of a step: if no smaller lateness was detectable, that is reported at the end
@@ -71,11 +71,11 @@ class Observer:
         for alert in alerts if self.on_alert else ():
             self.on_alert(alert)  # type: ignore[misc]  # not None here
 
-    def tell(self, fact: Stall | Unasked) -> None:
-        """Report a fact of a watchdog, in its thread; an exception of `on_alert` is reported in one line."""
-        if isinstance(fact, Unasked):
-            return warn(words.unasked_sentence(fact, self.name))
+    def tell(self, fact: Stall) -> None:
+        """Report a stall, in a watchdog's thread; an exception of `on_alert` is reported in one line."""
         warn(words.stall_sentence(fact, self.name))
+        if fact.told_by:
+            return
         self.metrics.stalled = not fact.is_over
         self.metrics.alerts["stall"] += not fact.is_over
         if self._output:

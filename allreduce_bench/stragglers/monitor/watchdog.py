@@ -57,6 +57,7 @@ class Stall(NamedTuple):
     all_ready: bool = False  # every responding rank that is in the step is ready
     says_ready: bool = True  # whether the program calls `ready`
     is_over: bool = False
+    told_by: int = 0  # another rank than 0: rank 0 did not ask it, so that nothing is known of others
 
     @property
     def blamed(self) -> tuple[tuple[int, ...], ...]:
@@ -200,26 +201,17 @@ class StepProgress:
         return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, STALL_MEDIANS * self.median_step_s)
 
 
-class Unasked(NamedTuple):
-    """A rank without the end of a step for long, not queried by rank 0; once `is_over`, a step has ended."""
-
-    rank: int
-    step: int
-    stall_s: float
-    is_over: bool = False
-
-
 class Watchdog(threading.Thread):
-    """The common part of the threads of all ranks; `tell(fact)` is called in the thread, with a Stall or an Unasked.
+    """The common part of the threads of all ranks; `tell` is called in the thread.
 
     `line` None: no rank can be queried.
     """
 
-    def __init__(self, line: SideLine | None, progress: StepProgress, tell: Callable[[Stall | Unasked], object]):
+    def __init__(self, line: SideLine | None, progress: StepProgress, tell: Callable[[Stall], object]):
         super().__init__(name="StepMonitor watchdog", daemon=True)
         self.line, self.progress, self.tell = line, progress, tell
         self._closing = threading.Event()
-        self._told: Stall | Unasked | None = None
+        self._told: Stall | None = None
         self._stalled_at = 0, 0.0  # of the reported stall: steps ended, and since when
 
     def run(self) -> None:
@@ -256,7 +248,7 @@ class Watchdog(threading.Thread):
             return None
         return self.line.receive(patience_s)
 
-    def _remember(self, told: Stall | Unasked) -> None:
+    def _remember(self, told: Stall) -> None:
         if self._told is None:
             self._stalled_at = self.progress.steps, self.progress.since
         self._told = told
@@ -274,9 +266,7 @@ class Watchdog(threading.Thread):
 class Asker(Watchdog):
     """The watchdog of rank 0, for `size` ranks."""
 
-    def __init__(
-        self, line: SideLine | None, size: int, progress: StepProgress, tell: Callable[[Stall | Unasked], object]
-    ):
+    def __init__(self, line: SideLine | None, size: int, progress: StepProgress, tell: Callable[[Stall], object]):
         super().__init__(line, progress, tell)
         self.size = size
         self._address_of: dict[int, tuple[str, int]] = {}  # of the ranks that said hello
@@ -303,7 +293,7 @@ class Asker(Watchdog):
         if self.progress.steps > state.steps or self.progress.limit_s() == inf or self._closing.is_set():
             return
         stall = stall_of({**self._answers, 0: self.progress.state()}, self.size, self._address_of)
-        if not isinstance(self._told, Stall) or stall.blamed != self._told.blamed:
+        if self._told is None or stall.blamed != self._told.blamed:
             self._remember(stall)
         self._next_s = monotonic() + limit_s
 
@@ -360,12 +350,10 @@ class Answerer(Watchdog):
         state = self.progress.state()
         was_asked = self._asked_at > self.progress.since
         if self._told is None and not was_asked and state.since_s > self.progress.limit_s() + LATER_S:
-            self._remember(Unasked(self.rank, state.steps, state.since_s))
+            self._remember(Stall(state.steps, state.since_s, told_by=self.rank))
 
 
-def watchdog_of(
-    transport: Transport, local: bool, progress: StepProgress, tell: Callable[[Stall | Unasked], object]
-) -> Watchdog:
+def watchdog_of(transport: Transport, local: bool, progress: StepProgress, tell: Callable[[Stall], object]) -> Watchdog:
     """Return the thread of this rank; called on all ranks, since rank 0 distributes its address. `local`: one node."""
     rank, line = transport.rank, None
     with suppress(OSError):  # no sockets here: each rank reports for itself

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from ...units import counted
 from ..step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert, TooLittle
-from .watchdog import Stall, Unasked
+from .watchdog import Stall
 
 MOST_NAMED = 8  # ranks in one sentence
 MOST_ALONE = 4  # alerts of a block with sentences of their own
@@ -78,8 +78,12 @@ def too_little_sentence(little: TooLittle) -> str:
 
 def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
     """Say that no step ends, and who is behind; or that a step has ended again."""
+    who = f"{name(stall.told_by)}: " if stall.told_by else ""
     if stall.is_over:
-        return f"step {stall.step} has ended after {stall.stall_s:.0f} s: the stall is over"
+        return f"{who}step {stall.step} has ended after {stall.stall_s:.0f} s: the stall is over"
+    begin = f"{who}no step has ended for {stall.stall_s:.0f} s, step {stall.step} is in progress"
+    if stall.told_by:
+        return f"{begin}, and rank 0 does not ask: it goes on, is stopped, has ended, or cannot be reached"
     causes = []
     if stall.behind:
         are_late = f"{_verb(stall.behind)} not ready"
@@ -102,17 +106,7 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
         causes.append(_nobody_words(stall))
     if stall.unreached:
         causes.append(f"{_name_ranks(stall.unreached, name)} cannot be asked: no connection to rank 0 since the start")
-    return f"no step has ended for {stall.stall_s:.0f} s, step {stall.step} is in progress: {'; '.join(causes)}"
-
-
-def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
-    """Say that no step ends, from a rank that rank 0 did not ask."""
-    if unasked.is_over:
-        return f"{name(unasked.rank)}: step {unasked.step} has ended after {unasked.stall_s:.0f} s: the stall is over"
-    return (
-        f"{name(unasked.rank)}: no step has ended for {unasked.stall_s:.0f} s, step {unasked.step} is in progress, "
-        "and rank 0 does not ask: it goes on, is stopped, has ended, or cannot be reached"
-    )
+    return f"{begin}: {'; '.join(causes)}"
 
 
 def twice_sentence(step: int, rank: int) -> str:
