@@ -1,6 +1,6 @@
 """Failed pairs of nodes: the nodes that have more than chance explains."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import comb
 from typing import NamedTuple
 
@@ -55,11 +55,3 @@ def chance_of_failures(number: int, failed: int, own: int, pairs: int) -> float:
     """Return the probability that `number` or more of `own` pairs, drawn from `pairs` with `failed` failed, failed."""
     ways = sum(comb(failed, k) * comb(pairs - failed, own - k) for k in range(number, min(failed, own) + 1))
     return ways / comb(pairs, own)
-
-
-def unexplained_failures(
-    failed: Mapping[frozenset[str], str], named: Iterable[FailingNode]
-) -> dict[frozenset[str], str]:
-    """Return the failed pairs of nodes that are not named, with their reasons."""
-    nodes = {one.node for one in named}
-    return {pair: why for pair, why in failed.items() if not nodes & pair}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import NO_BLOCKS, Blocks, find_blocks, levels
-from .failed_pairs import FailingNode, failing_nodes, unexplained_failures
+from .failed_pairs import FailingNode, failing_nodes
 from .pair_folder import PairRow
 from .polish import Polished, link_z, node_z, pairs_of, polish_beside, robust_sd, split_by_least
 from .rounds import Pair
@@ -287,7 +287,8 @@ class Health(NamedTuple):
     @property
     def lone_failures(self) -> dict[frozenset[str], str]:
         """Return the failed pairs of nodes that are not named for their failures."""
-        return unexplained_failures(self.failed, self.failing)
+        named = {one.node for one in self.failing}
+        return {pair: why for pair, why in self.failed.items() if not named & pair}
 
     @property
     def is_sound(self) -> bool:

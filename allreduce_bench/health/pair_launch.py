@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from subprocess import Popen, TimeoutExpired
+from subprocess import TimeoutExpired
 
 from ..cli.types import talk
 from ..identifying.launch import LEVEL
@@ -100,7 +100,10 @@ class _PairLaunch:
             check.warning.forward_to(self.supervisor.warn)
             self.woken.wait()
             if self.supervisor.patience.all_over:
-                self._await(watched.process, check.timeout_s)
+                try:
+                    watched.process.wait(check.timeout_s)
+                except TimeoutExpired:
+                    talk(f"warning: all ranks finished, their launcher still runs after {check.timeout_s:g} s")
             status = watched.status(check.launcher.kind)
             watched.end()
             if failed_pairs(check.folder.rows()) == failed_before:  # rank 0 has not recorded any
@@ -118,12 +121,6 @@ class _PairLaunch:
         level = thread_level("auto", ranks_on_same_cores(ranks, start))
         command = mpirun_command(check.launcher, ranks, start, program)
         return WatchedLaunch(self.supervisor, command, {LEVEL: level}, on_end=self.woken.set)
-
-    def _await(self, process: Popen, timeout_s: float) -> None:
-        try:
-            process.wait(timeout_s)
-        except TimeoutExpired:
-            talk(f"warning: all ranks finished, their launcher was still running after {timeout_s:g} s")
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":

@@ -38,18 +38,13 @@ class Lab(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the hosts."""
-        return host_names(len(self.pids))
+        return tuple(f"h{number}" for number in range(1, len(self.pids) + 1))
 
     def variables(self) -> dict[str, str]:
         """Return the environment of a command in the lab, for `lab_around` and the agent."""
         hosts = zip(self.names, self.pids, self.rates_bytes_per_s)
         words = [f"{name}={pid}:{'none' if rate is None else repr(rate)}" for name, pid, rate in hosts]
         return {LAB_VARIABLE: " ".join(words), "TMPDIR": TEMPORARY}
-
-
-def host_names(hosts: int) -> tuple[str, ...]:
-    """Return the names of `hosts` hosts: h1, h2, …"""
-    return tuple(f"h{number + 1}" for number in range(hosts))
 
 
 def lab_around(environ: Mapping[str, str]) -> Lab | None:
@@ -250,12 +245,8 @@ def _build_room(holder: subprocess.Popen, rates: tuple[float | None, ...], as_us
             return Room(Lab(rates, tuple(map(int, lines))), first, as_user, holder)
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
-    raise LabError(f"virtual host h{len(lines) + 1} of {len(rates)} could not be made: {_cause(said)}")
-
-
-def _cause(said: Sequence[str]) -> str:
-    """Return the first line of a program's errors: later ones are consequences."""
-    return next((line for line in said if not line.startswith("Usage")), said[0])
+    cause = next((line for line in said if not line.startswith("Usage")), said[0])  # later ones are consequences
+    raise LabError(f"virtual host h{len(lines) + 1} of {len(rates)} could not be made: {cause}")
 
 
 # Commands inside a lab: `lab`, `run --virtual-hosts`, and the lab around a command.

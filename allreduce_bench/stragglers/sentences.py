@@ -72,7 +72,7 @@ def verdict_sentences(judged: JudgedArrivals) -> list[str]:
         verdict_sentence(judged),
         *injected_sentences(judged),
         *half_sentences(judged.report),
-        *stall_sentences(judged.report),
+        *([stall_words(stall)] if (stall := judged.report.stall) and judged.report.silence not in BESIDE_STALL else []),
         *machine_sentences(judged),
     ]
 
@@ -166,11 +166,6 @@ def half_sentences(report: StragglerReport) -> list[str]:
         f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is late "
         "itself, the times and shares above are too small, and the others may be fast instead"
     ]
-
-
-def stall_sentences(report: StragglerReport) -> list[str]:
-    """Name the rank that held up a single step, unless the verdict does."""
-    return [] if report.stall is None or report.silence in BESIDE_STALL else [stall_words(report.stall)]
 
 
 def stall_words(stall: SingleStall) -> str:

@@ -1,6 +1,6 @@
 """Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces; told by their content."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,41 +47,44 @@ def find_sources(
     `communicator`: of Inspector, or a process group of traces. `step_s`: the duration of a step, which an arrival trace
     lacks. Raises LogError, RunError.
     """
-    parts = [path for path in paths if _is_of_inspector(path)]
-    others = expand_trace_folders(path for path in paths if path not in parts)
-    traces = [path for path in others if is_kineto(path)]
-    if communicator and not parts and not traces:
+    kinds = [(path, kind_of(path)) for given in paths for path in expand_folder(given)]
+    logs, traces = ([path for path, kind in kinds if kind == wanted] for wanted in (INSPECTOR, KINETO))
+    if communicator and not logs and not traces:
         raise LogError(
             f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
         )
     found = []
-    if parts:
-        chosen, arrivals = arrivals_of_logs(parts, communicator)
-        found.append(ArrivalSource(f"communicator {chosen.words}", arrivals, path=str(parts[0]), kind=INSPECTOR))
-    for path in others:
-        if path in traces[:1]:
+    if logs:
+        chosen, arrivals = arrivals_of_logs(logs, communicator)
+        found.append(ArrivalSource(f"communicator {chosen.words}", arrivals, path=str(logs[0]), kind=INSPECTOR))
+    for path, kind in kinds:
+        if kind == RUN:
+            found += [part._replace(path=str(path), kind=RUN) for part in parts_of_run(RunFolder(path))]
+        elif path in traces[:1]:
             found.append(ArrivalSource(*arrivals_of_traces(traces, communicator), path=str(path), kind=KINETO))
-        elif path.is_dir():
-            found.extend(_sources_of_folder(path))
-        elif path not in traces:
-            found.extend(_sources_of_file(path, step_s))
+        elif not kind:
+            found += _sources_of_file(path, step_s)
     return found
 
 
-def _is_of_inspector(path: Path) -> bool:
+def kind_of(path: Path) -> str:
+    """Return RUN, INSPECTOR (also of a folder of its files), KINETO, or an empty word: something else."""
     if path.is_dir():
-        return not (path / "run.json").exists() and bool(files_of(path))
-    return is_of_inspector(path)
+        return RUN if (path / "run.json").exists() else INSPECTOR if files_of(path) else ""
+    if is_of_inspector(path):
+        return INSPECTOR
+    return KINETO if kineto.recognises(head_of(path).decode(errors="replace")) else ""
 
 
-def _sources_of_folder(path: Path) -> list[ArrivalSource]:
-    """Return the arrivals of a run. Raises LogError: it is none; RunError."""
-    if not (path / "run.json").exists():
-        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [part._replace(path=str(path), kind=RUN) for part in parts_of_run(RunFolder(path))]
+def expand_folder(path: Path) -> list[Path]:
+    """Return the path; instead of a folder of unknown kind the traces of torch.profiler in it, if any."""
+    below = [file for file in sorted(path.rglob("*")) if kind_of(file) == KINETO] if not kind_of(path) else []
+    return below or [path]
 
 
 def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
+    if path.is_dir():
+        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
     text = read_text(path)
     if monitor_log.recognises(text):
         sessions = monitor_log.read_sessions(path, text)
@@ -98,21 +101,6 @@ def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
     what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
     arrivals = Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks)
     return [ArrivalSource(what, arrivals, path=str(path), kind=TRACE)]
-
-
-def expand_trace_folders(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths; a folder that is no run is replaced by the traces of torch.profiler in it, if any."""
-    found = []
-    for path in paths:
-        is_of_files = path.is_dir() and not (path / "run.json").exists() and not files_of(path)
-        below = [file for file in sorted(path.rglob("*")) if is_kineto(file)] if is_of_files else []
-        found += below or [path]
-    return found
-
-
-def is_kineto(path: Path) -> bool:
-    """Return whether a file begins as a trace of torch.profiler."""
-    return kineto.recognises(head_of(path).decode(errors="replace"))
 
 
 def describe_log(head: str) -> str:

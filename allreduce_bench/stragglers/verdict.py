@@ -243,7 +243,12 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
     stands, weighed = unknown_standing(job.ranks), NOTHING
     if not job.is_too_small:
         stands, late = localise(job.ready_s, job.node_of, job.undisturbed_s, job.clock_error_s)
-        late = [each for each in late if each.share == 1 or _costs_enough(job, each)]
+        least_s = LEAST_COST * job.all_s
+        late = [
+            each
+            for each in late
+            if each.share == 1 or saved_s(job.ready_s, replace_arrivals(job.ready_s, [each])) >= least_s
+        ]
         job = _compare_with_fast_group(job, late)
         weighed = attribution(job.ready_s, late, stands.alike_steps)
     report = StragglerReport(
@@ -275,10 +280,6 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
         stall=single_stall(job),
     )
     return report._replace(silence=_silence(report, bool(np.isfinite(arrivals.ready_s).any())))
-
-
-def _costs_enough(job: UsedSteps, late: Late) -> bool:
-    return saved_s(job.ready_s, replace_arrivals(job.ready_s, [late])) >= LEAST_COST * job.all_s
 
 
 def _compare_with_fast_group(job: UsedSteps, late: list[Late]) -> UsedSteps:
@@ -443,13 +444,19 @@ def attribution(ready_s: np.ndarray, suspects: Sequence[Late], alike_steps: floa
     left_s = mean_wait_s(without_s)
     lasting_s = max(0.0, wait_s - mean_wait_s(without_s - lasting_differences(without_s, alike_steps)))
     joint = min(1.0, max(0.0, wait_s - left_s) / lasting_s) if lasting_s > 0 else 0.0
-    credits = [_credit(ready_s, suspects, number, wait_s, left_s) for number in range(len(suspects))]
+    others = [[*suspects[:number], *suspects[number + 1 :]] for number in range(len(suspects))]
+    credits = [1.0] * len(suspects)
+    if len(suspects) > 1:
+        without_it_s = [mean_wait_s(move_earlier(ready_s, [suspect])) for suspect in suspects]
+        it_alone_s = [mean_wait_s(move_earlier(ready_s, rest)) for rest in others]
+        credits = [
+            max(0.0, 0.5 * (wait_s - without) + 0.5 * (alone - left_s))
+            for without, alone in zip(without_it_s, it_alone_s)
+        ]
     scale = joint / sum(credits) if sum(credits) > 0 else 0.0
     alone_s = tuple(saved_s(ready_s, replace_arrivals(ready_s, [suspect])) for suspect in suspects)
     all_s = saved_s(ready_s, replace_arrivals(ready_s, suspects)) if suspects else 0.0
-    others_s = [
-        saved_s(ready_s, replace_arrivals(ready_s, _leave_out(suspects, number))) for number in range(len(suspects))
-    ]
+    others_s = [saved_s(ready_s, replace_arrivals(ready_s, rest)) for rest in others]
     return Attribution(
         wait_s,
         lasting_s,
@@ -458,18 +465,6 @@ def attribution(ready_s: np.ndarray, suspects: Sequence[Late], alike_steps: floa
         all_s,
         tuple(0.5 * alone + 0.5 * (all_s - of_others) for alone, of_others in zip(alone_s, others_s)),
     )
-
-
-def _leave_out(suspects: Sequence[Late], number: int) -> list[Late]:
-    return [*suspects[:number], *suspects[number + 1 :]]
-
-
-def _credit(ready_s: np.ndarray, suspects: Sequence[Late], number: int, wait_s: float, left_s: float) -> float:
-    if len(suspects) == 1:
-        return 1.0
-    without_it_s = mean_wait_s(move_earlier(ready_s, [suspects[number]]))
-    it_alone_s = mean_wait_s(move_earlier(ready_s, _leave_out(suspects, number)))
-    return max(0.0, 0.5 * (wait_s - without_it_s) + 0.5 * (it_alone_s - left_s))
 
 
 def lasting_differences(ready_s: np.ndarray, alike_steps: float = 1.0) -> np.ndarray:

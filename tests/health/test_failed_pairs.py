@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.failed_pairs import chance_of_failures, failing_nodes, unexplained_failures
+from allreduce_bench.health.failed_pairs import chance_of_failures, failing_nodes
 
 
 def pairs_of(nodes: int) -> set[frozenset[str]]:
@@ -27,9 +27,6 @@ def test_a_node_in_most_of_the_failed_pairs_is_named():
     (found,) = failing_nodes(pairs_of(17), failed)
     assert (found.node, found.failed, found.tried, found.all_failed) == ("n3", 8, 16, 18)
     assert found.expected == pytest.approx(2.12, abs=0.01) and found.p_value < 0.01
-    assert unexplained_failures(dict.fromkeys(failed, "x"), [found]).keys() == {
-        pair for pair in failed if "n3" not in pair
-    }
 
 
 @pytest.mark.parametrize("failed", [set(), pairs("n0+n1"), pairs("n0+n1", "n2+n3", "n4+n5", "n0+n6"), pairs_of(8)])

@@ -5,19 +5,19 @@ import shutil
 from made_inspector import Job, write_job
 from made_traces import TORCH, write_traces
 
-from allreduce_bench.stragglers.sources import expand_trace_folders, is_kineto
+from allreduce_bench.stragglers.sources import KINETO, expand_folder, kind_of
 
 
 def test_a_trace_is_told_by_its_content(tmp_path):
     shutil.copy(write_traces(tmp_path)[0], tmp_path / "x")
-    assert is_kineto(tmp_path / "x") and is_kineto(TORCH / "late" / "trace_0.json.gz")
+    assert kind_of(tmp_path / "x") == kind_of(TORCH / "late" / "trace_0.json.gz") == KINETO
     (tmp_path / "z.json").write_text('{"kind": "start", "schema": "allreduce-bench-steps-1"}\n')
-    assert not any(map(is_kineto, (tmp_path / "z.json", tmp_path, tmp_path / "none")))
+    assert not any(map(kind_of, (tmp_path / "z.json", tmp_path, tmp_path / "none")))
 
 
 def test_a_folder_gives_way_to_its_traces(tmp_path):
     (tmp_path / "none").mkdir()
     write_job(tmp_path / "job", Job(ranks=2, steps=12, slow=1))
-    assert len(expand_trace_folders([TORCH])) == 8
+    assert len(expand_folder(TORCH)) == 8
     for path in (tmp_path / "none", tmp_path / "job"):
-        assert expand_trace_folders([path]) == [path]
+        assert expand_folder(path) == [path]
