@@ -19,11 +19,11 @@ HERE = namer((0,) * 6, ("n1",))
 def test_a_slow_rank_and_its_recovery():
     slow = Alert("slow", 5, 240, 0.118, 9.13, 228)
     assert (
-        alert_sentence(slow, NAME)
+        alert_sentence([slow], NAME)
         == f"step 240: rank 5 on node n3 is 12 % slower than the others {SINCE + '228'} (z 9.1)"
     )
-    assert "z 9.1" in alert_sentence(slow._replace(node=1), HERE)
-    said = alert_sentence(Alert("recovered", 5, 300, 0.0, 0.1, 290), HERE)
+    assert "z 9.1" in alert_sentence([slow._replace(node=1)], HERE)
+    said = alert_sentence([Alert("recovered", 5, 300, 0.0, 0.1, 290)], HERE)
     assert "step 300: rank 5 is as fast" in said and f"others again {SINCE + '290'}" in said
 
 

@@ -104,41 +104,38 @@ def metrics_text(metrics: Metrics) -> str:
 
     https://prometheus.io/docs/instrumenting/exposition_formats
     """
-    plain = [
-        ("steps_total", "counter", "Steps that have ended.", metrics.steps),
-        ("step_seconds", "gauge", "Median time of the last steps.", metrics.step_s),
-        ("stalled", "gauge", "1 while no step ends.", int(metrics.stalled)),
-        ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", metrics.last_step_time),
-    ]
-    lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
     kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "groups", "stall")]
-    lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
-    blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
-    if not blocks:
-        return "\n".join(lines) + "\n"
-    came_last = np.concatenate([late_s.argmax(axis=1) for late_s in blocks])
-    last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
-    median_s = np.median(blocks[-1], axis=0)
-    ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
-    labels = {rank: f'{{rank="{rank}",node="{escape_label(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
-    families: list[tuple[str, str, Iterable[float]]] = [
-        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
-        ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
-        ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
+    stamp = metrics.last_step_time
+    families: list[tuple[str, str, str, Iterable[tuple[str, float]]]] = [
+        ("steps_total", "counter", "Steps that have ended.", [("", metrics.steps)]),
+        ("step_seconds", "gauge", "Median time of the last steps.", [("", metrics.step_s)]),
+        ("stalled", "gauge", "1 while no step ends.", [("", int(metrics.stalled))]),
+        ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", [("", stamp)]),
+        ("alerts_total", "counter", "Alerts since the start.", kinds),
     ]
-    for name, meaning, values in families:
-        lines += _family(name, "gauge", meaning, zip(labels.values(), map(float, values)))
+    if blocks := [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]:
+        came_last = np.concatenate([late_s.argmax(axis=1) for late_s in blocks])
+        last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
+        late_s = np.median(blocks[-1], axis=0)
+        ranks = np.sort(np.argsort(-late_s, kind="stable")[:MOST_RANKS]).tolist()
+        labels = [f'{{rank="{rank}",node="{escape_label(metrics.names_of_nodes[rank])}"}}' for rank in ranks]
+        of_ranks: list[tuple[str, str, Iterable[float]]] = [
+            ("rank_late_seconds", "Median time from the first rank that is ready to this one.", late_s[ranks]),
+            ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
+            ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
+        ]
+        families += [(name, "gauge", words, zip(labels, map(float, values))) for name, words, values in of_ranks]
+    lines = []
+    for name, kind, words, samples in families:
+        name = METRIC_PREFIX + name
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+        lines += [f"{name}{label} {value!r}" for label, value in samples]
     return "\n".join(lines) + "\n"
 
 
 def escape_label(label: str) -> str:
     """Escape a label's value for the format."""
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _family(name: str, kind: str, words: str, values: Iterable[tuple[str, float]]) -> list[str]:
-    name = METRIC_PREFIX + name
-    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}", *(f"{name}{label} {value!r}" for label, value in values)]
 
 
 def json_line(values: Mapping[str, Any]) -> str:

@@ -33,34 +33,27 @@ def alert_sentences(alerts: Sequence[Alert], name: Callable[[int], str]) -> list
     told: list[str] = []
     for kind in dict.fromkeys(alert.kind for alert in alerts):
         alike = [alert for alert in alerts if alert.kind == kind]
-        told += [_joint_sentence(alike, name)] if len(alike) > MOST_ALONE else [alert_sentence(a, name) for a in alike]
+        parts = [alike] if len(alike) > MOST_ALONE else [[alert] for alert in alike]
+        told += [alert_sentence(part, name) for part in parts]
     return told
 
 
-def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
-    """Say that a rank became or is no longer slow; or that the ranks are two groups."""
-    since, share = f"since step {alert.since_step}", f"{alert.slower_by * 100:.0f} %"
-    if alert.kind == GROUPS:
-        return (
-            f"step {alert.step}: the ranks are two groups: {_name_ranks(alert.ranks, name)} {_verb(alert.ranks)} "
-            f"{share} slower than the others {since} (z {alert.z:.1f}); which of them is as it should be is not known"
-        )
-    who = f"step {alert.step}: {name(alert.rank)} is"
-    if alert.kind == RECOVERED:
-        return f"{who} as fast as the others again {since}"
-    others = "; so are most ranks of its node" if alert.node >= 0 else ""
-    return f"{who} {share} slower than the others {since} (z {alert.z:.1f}){others}"
-
-
-def _joint_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
-    who = f"step {alerts[0].step}: {_name_ranks([alert.rank for alert in alerts], name)} are"
-    since = f"since step {min(alert.since_step for alert in alerts)}"
-    if alerts[0].kind == RECOVERED:
-        return f"{who} as fast as the others again {since}"
-    low, *_, high = sorted(f"{alert.slower_by * 100:3.0f}" for alert in alerts)
-    share = f"{high.strip()} %" if low == high else f"{low.strip()} to {high.strip()} %"
-    least_z = min(alert.z for alert in alerts)
-    return f"{who} {share} slower than the others {since} (z {least_z:.1f} or more)"
+def alert_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
+    """Say that ranks became or are no longer slow, by alerts of one kind; or that the ranks are two groups."""
+    first, since = alerts[0], f"since step {min(alert.since_step for alert in alerts)}"
+    ranks = first.ranks if first.kind == GROUPS else [alert.rank for alert in alerts]
+    who = f"{_name_ranks(ranks, name)} {_verb(ranks)}"
+    shares = [alert.slower_by * 100 for alert in alerts]
+    low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
+    slower = f"{who} {high if low == high else f'{low} to {high}'} % slower than the others {since}"
+    z = f"(z {min(alert.z for alert in alerts):.1f}{' or more' * (len(alerts) > 1)})"
+    if first.kind == GROUPS:
+        unknown = "which of them is as it should be is not known"
+        return f"step {first.step}: the ranks are two groups: {slower} {z}; {unknown}"
+    if first.kind == RECOVERED:
+        return f"step {first.step}: {who} as fast as the others again {since}"
+    others = "; so are most ranks of its node" if len(alerts) == 1 and first.node >= 0 else ""
+    return f"step {first.step}: {slower} {z}{others}"
 
 
 def too_little_sentence(little: TooLittle) -> str:
