@@ -8,7 +8,7 @@ separately.
 
 from collections.abc import Collection, Mapping, Sequence
 from math import exp, inf, log
-from statistics import NormalDist, median
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -206,19 +206,18 @@ def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[i
     `sizes`: the small and the large message in bytes; the rate of the latter is its bytes over the time until the
     answer.
     """
+    import pandas as pd  # late: a help needs none
+
     small, large = sizes
-    number = {name: place for place, name in enumerate(nodes)}
-    times_s: dict[tuple[int, int, int], list[float]] = {}
-    for row in rows:
-        if row.time_s is not None and row.size_bytes in sizes and {row.source, row.dest} <= number.keys():
-            times_s.setdefault((row.size_bytes, number[row.source], number[row.dest]), []).append(row.time_s)
-    logs, least = ({size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes} for _ in range(2))
-    for (size, source, dest), values in times_s.items():
-        logs[size][source, dest] = log(median(values))
-        least[size][source, dest] = log(min(values))
+    timed = pd.DataFrame(rows, columns=PairRow._fields).dropna(subset="time_s").astype({"time_s": float})
+
+    def logs(size: int, statistic: str) -> np.ndarray:
+        values = timed[timed["size_bytes"] == size].groupby(["source", "dest"])["time_s"].agg(statistic)
+        return np.log(values.unstack().reindex(index=[*nodes], columns=[*nodes]).to_numpy(float))
+
     return [
-        PairTable("latency", tuple(nodes), logs[small], "us", False, 1e6, least[small]),
-        PairTable("bandwidth", tuple(nodes), logs[large], "GB/s", True, large * 1e-9, least[large]),
+        PairTable("latency", tuple(nodes), logs(small, "median"), "us", False, 1e6, logs(small, "min")),
+        PairTable("bandwidth", tuple(nodes), logs(large, "median"), "GB/s", True, large * 1e-9, logs(large, "min")),
     ]
 
 

@@ -82,33 +82,20 @@ def join_arrivals(parts: Sequence[tuple[Row, Arrivals]]) -> Arrivals:
 
     Steps of unknown length are left out.
     """
-    first = parts[0][1]
-    of_launch: dict[str, list[Arrivals]] = defaultdict(list)
-    for cell, arrivals in parts:
-        of_launch[cell["launch"]].append(arrivals)
-    launches = [_join_cells(cells) for cells in of_launch.values()]
-    begins, end_s = [], 0.0
-    for _, step_s, begin_s in launches:
-        if len(begin_s):
-            begins.append(begin_s - begin_s[0] + end_s)
-            end_s = float(begins[-1][-1] + step_s[-1])
-    return Arrivals(
-        ready_s=np.concatenate([ready_s for ready_s, _, _ in launches]),
-        step_s=np.concatenate([step_s for _, step_s, _ in launches]),
-        clock_error_s=max(arrivals.clock_error_s for _, arrivals in parts),
-        node_of=first.node_of,
-        nodes=first.nodes,
-        begin_s=np.concatenate(begins) if begins else np.empty(0),
-    )
-
-
-def _join_cells(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ready times, lengths and beginnings of the steps of a launch, in order."""
-    ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
-    begin_s = np.concatenate([one.begin_s for one in cells])
-    known = np.isfinite(step_s) & np.isfinite(begin_s)
-    order = np.flatnonzero(known)[np.argsort(begin_s[known], kind="stable")]
-    return ready_s[order], step_s[order], begin_s[order]
+    first, launches = parts[0][1], list(dict.fromkeys(cell["launch"] for cell, _ in parts))
+    every = [(each.ready_s, each.step_s, each.begin_s) for _, each in parts]
+    ready_s, step_s, begin_s = (np.concatenate(values) for values in zip(*every))
+    launch = np.concatenate([np.full(len(each.step_s), launches.index(cell["launch"])) for cell, each in parts])
+    known = np.flatnonzero(np.isfinite(step_s) & np.isfinite(begin_s))
+    order = known[np.lexsort((begin_s[known], launch[known]))]
+    ready_s, step_s, begin_s, launch = ready_s[order], step_s[order], begin_s[order], launch[order]
+    end_s = 0.0
+    for number in np.unique(launch):
+        own = launch == number
+        begin_s[own] = begin_s[own] - begin_s[own][0] + end_s
+        end_s = begin_s[own][-1] + step_s[own][-1]
+    clock_error_s = max(each.clock_error_s for _, each in parts)
+    return Arrivals(ready_s, step_s, clock_error_s, first.node_of, first.nodes, begin_s)
 
 
 def arrivals_of_run(folder: RunFolder) -> list[tuple[Row, Arrivals]]:
