@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 FEW = 8  # hosts, whose round trips are all looked at
 LONGEST_SEGMENT, LONGEST_OF_MANY, MANY = 6, 2, 128  # hosts; of many, shorter ones are moved
@@ -94,6 +93,8 @@ def _limit_cost(cost: np.ndarray, limit: float) -> np.ndarray:
 
 def _patch_cycles(cost: np.ndarray) -> np.ndarray:
     """Return a round trip: the cheapest assignment of successors, its cycles joined, the largest two at a time."""
+    from scipy.optimize import linear_sum_assignment  # late: a help waits a second for it
+
     size = len(cost)
     forbidden = cost.max() * size + 1.0  # to stay
     _, successor = linear_sum_assignment(np.where(np.eye(size, dtype=bool), forbidden, cost))
