@@ -17,10 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ..importers.common_ends import aligned_by_common_end
 from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown_value, text_of, whole_of
@@ -28,6 +27,9 @@ from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
 from .arrivals import Arrivals
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Collective calls that no rank can leave before every rank has entered
 OUR_NAMES = {  # prefix of PyTorch's name, letters only -> our name
@@ -78,7 +80,7 @@ class TracedRank(NamedTuple):
     ranks: int
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
-    calls: pd.DataFrame  # a row a call, by its entry, with the columns CALL_FIELDS
+    calls: "pd.DataFrame"  # a row a call, by its entry, with the columns CALL_FIELDS
 
 
 def recognises(head: str) -> bool:
@@ -124,11 +126,13 @@ def _is_time(value: Any) -> bool:
     return type(value) in (int, float) and isfinite(value) and abs(value) < LARGEST
 
 
-def _calls_of_events(path: Path, events: Iterable[Any]) -> pd.DataFrame:
+def _calls_of_events(path: Path, events: Iterable[Any]) -> "pd.DataFrame":
     """Return the calls of all events. Raises LogError.
 
     The end of an event is that of the call if it is of Gloo, or if Gloo carried out the program's calls one by one.
     """
+    import pandas as pd  # late: what is absent or no trace is refused without
+
     found = []
     for place, event in enumerate(events):
         name = event.get("name") if isinstance(event, dict) else None
@@ -174,6 +178,8 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     `group`: name of a process group, if the traces name several. Raises LogError if the files are not of one job, or
     have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
     """
+    import pandas as pd
+
     parts = _one_job([read_traced_rank(path) for path in paths])
     every = pd.concat([_on_host_clock(part, min(each.base_ns for each in parts)) for part in parts])
     calls = every[every["kind"] == _kind(parts, every)]
@@ -210,7 +216,7 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     )
 
 
-def _on_host_clock(part: TracedRank, first_ns: int) -> pd.DataFrame:
+def _on_host_clock(part: TracedRank, first_ns: int) -> "pd.DataFrame":
     """Return the calls with their rank, entries and ends in seconds since `first_ns`, by the clock of the host."""
     base_s = (part.base_ns - first_ns) * 1e-9
     times = {f"{name}_s": part.calls[f"{name}_us"] * US + base_s for name in ("entry", "end")}
@@ -250,7 +256,7 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
         warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
 
 
-def _kind(parts: Sequence[TracedRank], every: pd.DataFrame) -> str:
+def _kind(parts: Sequence[TracedRank], every: "pd.DataFrame") -> str:
     """Return the kind of events taken as entries: the same for all ranks, with known ends if possible."""
     ranks_of = every.groupby("kind")["rank"].nunique()
     present = [kind for kind in EVENT_KINDS if ranks_of.get(kind, 0) == len(parts)]
@@ -261,7 +267,7 @@ def _kind(parts: Sequence[TracedRank], every: pd.DataFrame) -> str:
     return present[0]
 
 
-def _chosen_group(file: str, calls: pd.DataFrame, wanted: str | None) -> str:
+def _chosen_group(file: str, calls: "pd.DataFrame", wanted: str | None) -> str:
     """Return the process group to judge; empty: events do not name theirs. Raises LogError: none, or several."""
     ranks_of = calls.groupby("group", sort=False)["rank"].nunique()
     several = [*ranks_of.index[ranks_of > 1]]
@@ -277,7 +283,7 @@ def _chosen_group(file: str, calls: pd.DataFrame, wanted: str | None) -> str:
     return candidates[0]
 
 
-def _match_calls(parts: Sequence[TracedRank], calls: pd.DataFrame) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _match_calls(parts: Sequence[TracedRank], calls: "pd.DataFrame") -> tuple[list[str], np.ndarray, np.ndarray]:
     """Match the calls by their numbers, else by their order. Raises LogError if that is impossible.
 
     Return what each call is, and entries and ends: float64 [call, rank with a file], seconds.
@@ -383,7 +389,7 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
         )
 
 
-def _refuse_hosts_ahead(parts: Sequence[TracedRank], kernels: pd.DataFrame, entry_s: np.ndarray) -> None:
+def _refuse_hosts_ahead(parts: Sequence[TracedRank], kernels: "pd.DataFrame", entry_s: np.ndarray) -> None:
     """Raise LogError if hosts enter calls long before their GPUs begin them: ranks are then ready later than
     recorded.
     """

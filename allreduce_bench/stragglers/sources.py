@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ..importers.lines import head_of, read_text
 from ..importers.row import LogError
@@ -123,6 +122,8 @@ def trace_text(arrivals: Arrivals) -> str:
 
     Raises LogError if no step is known of every rank.
     """
+    import pandas as pd  # late: what is absent is refused without
+
     whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
     late_s = arrivals.ready_s[whole_steps]
     if not late_s.size:
