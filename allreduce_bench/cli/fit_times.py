@@ -17,9 +17,8 @@ from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
 from ..models.model import UNKNOWN, Model, drop_rates_above, worst
 from ..models.points import points as points_of_runs
-from ..models.points import with_grades
 from ..report.table import libraries_of
-from ..runs.competitor import FLOOR_PREFIX, Competitor
+from ..runs.competitor import Competitor
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..schedule.algorithm import Algorithm
 from ..units import counted
@@ -40,8 +39,7 @@ def fit_times(
 
     Raises OneLineError if nothing could be fitted, and for what cannot be read.
     """
-    points_and_floors = _points(paths)
-    points = _points_of(points_and_floors[~points_and_floors["competitor"].str.startswith(FLOOR_PREFIX)], names)
+    points = _points_of(_points(paths), names)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
@@ -50,12 +48,16 @@ def fit_times(
     unfit = [one for one in all_series if isinstance(one, UnfittedSeries)]
     if not models:
         raise OneLineError(_reason_for_no_fit(unfit))
-    return Listing(models, unfit, local_gammas(points_and_floors)), points
+    return Listing(models, unfit, local_gammas(_runs(paths))), points
+
+
+def _runs(paths: Sequence[Path]) -> list[RunFolder]:
+    return [RunFolder(path) for path in paths if (path / "run.json").exists()]
 
 
 def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
     """Return the rate of a node's link of each run where it is known, in bytes per second, by the run's name."""
-    folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    folders = _runs(paths)
     links = {
         name: link_of(folder.plan(), [row for row in folder.marks() if row.get("wire")], folder.attempts())
         for name, folder in zip(run_names(folders), folders)
@@ -65,7 +67,7 @@ def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
 
 def _points(paths: Sequence[Path]) -> pd.DataFrame:
     """Return the points of runs and of logs, in the columns of POINTS."""
-    runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    runs = _runs(paths)
     logs = [path for path in dict.fromkeys(paths) if not (path / "run.json").exists()]
     tell_damages(runs)
     with told_warnings():
@@ -75,7 +77,7 @@ def _points(paths: Sequence[Path]) -> pd.DataFrame:
         if len(frame) and frame["ranks"].isna().all():
             raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
     if runs:
-        frames.insert(0, _by_library(with_grades(points_of_runs(runs, floors=True), runs), runs))
+        frames.insert(0, _by_library(points_of_runs(runs), runs))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -151,5 +153,5 @@ def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> li
 
 def lab_sentences(paths: Sequence[Path], models: Sequence[Model]) -> list[str]:
     """Return the sentences of virtual hosts about what was fitted over their links, whose rates are known."""
-    folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    folders = _runs(paths)
     return [sentence for sentences in load_offers("set_rates") for sentence in sentences(folders, models)]

@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 
 from ..models.points import TYPES
+from ..units import counted
 from .reading import read
 from .row import NOTHING, Asked, Imported, LogWarning, named_by_cache
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "size_bytes": "Int64"}  # a log may lack its ranks
-UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
+OF_ROWS = ("competitor", "dtype", "op", "segment", "ranks", "nodes", "size_bytes", "time_s")
 
 
 def points_of_log(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def points_of_logs(names: Mapping[Path, str], asked: Asked = NOTHING) -> list[pd
     system and ranks per node: `lumi, 1 rank per node`. Where these have several libraries, in one log or in several,
     each is a run: `…, OMPI 4.1.6`.
     `launch` distinguishes launches: an allocation, a file, a table in it; those of CSV files are their own.
-    `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
+    Raises LogError; warns of rows without a time.
     """
     timed = {path: _timed_rows(path, asked) for path in names}
     runs = {path: _runs_of_systems(names[path], rows) for path, rows in timed.items()}
@@ -40,7 +41,10 @@ def points_of_logs(names: Mapping[Path, str], asked: Asked = NOTHING) -> list[pd
     several = {run for run, found in libraries.items() if len(found) > 1}
     frames = []
     for path, rows in timed.items():
-        of_libraries = [_of_library(run, row) if run in several else run for run, row in zip(runs[path], rows)]
+        of_libraries = [
+            f"{run}, {row.library or 'library unknown'}" if run in several else run
+            for run, row in zip(runs[path], rows)
+        ]
         frames.append(_frame(rows, of_libraries))
     return frames
 
@@ -60,30 +64,23 @@ def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
 
 
 def _frame(rows: Sequence[Imported], runs: Sequence[str]) -> pd.DataFrame:
-    data = {
-        name: [getattr(row, name) for row in rows]
-        for name in KINDS
-        if name not in ("run", "launch", "imported", *UNKNOWN)
+    of_rows = {name: [getattr(row, name) for row in rows] for name in OF_ROWS}
+    of_logs = {
+        "run": list(runs),
+        "launch": [f"{row.file}: {row.launch}" if row.fields else row.launch for row in rows],
+        "imported": [True] * len(rows),
+        "conditions": ["" if row.cache == "warm" else f"cache {row.cache}" for row in rows],
     }
-    data["run"], data["imported"] = list(runs), [True] * len(rows)
-    data["launch"] = [f"{row.file}: {row.launch}" if row.fields else row.launch for row in rows]
-    data |= {name: [None] * len(rows) for name in UNKNOWN}
-    return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
+    frame = pd.DataFrame({**of_rows, **of_logs}, dtype=object)
+    return frame.reindex(columns=list(KINDS)).astype(KINDS)
 
 
 def _runs_of_systems(name: str, rows: Sequence[Imported]) -> list[str]:
     """Return the run of each row of a log of this name, whatever its library."""
     several = len({each for row in rows if (each := row.ranks_per_node)}) > 1
-    return [_run(name, row, several) for row in rows]
+    return [f"{row.system or name}, {_layout(row)}" if row.system or row.fields and several else name for row in rows]
 
 
-def _of_library(run: str, row: Imported) -> str:
-    return f"{run}, {row.library or 'library unknown'}"
-
-
-def _run(name: str, row: Imported, several: bool) -> str:
+def _layout(row: Imported) -> str:
     each = row.ranks_per_node
-    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node unknown"
-    if row.system or row.fields and several:
-        return f"{row.system or name}, {layout}"
-    return name
+    return f"{counted(each, 'rank')} per node" if each else "ranks per node unknown"

@@ -117,13 +117,6 @@ class Imported:
         timed = self.times_s[self.warmups :]
         return median(timed) if timed and self.state == "done" else None
 
-    @property
-    def calls(self) -> int | None:
-        """Return how many calls its time stands for."""
-        if self.iterations is None:
-            return None
-        return self.iterations * len(self.times_s[self.warmups :])
-
 
 def named_by_cache(rows: Sequence[Imported]) -> list[Imported]:
     """Return rows of one cache; where both were measured, `(cold)` joins the names of algorithms."""

@@ -6,7 +6,7 @@ refer to the steps before they are cut. A library that shows no schedule is pric
 best. Our own algorithms are priced as declared, here and in predictions, a user's as they run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin, builtin_of, is_builtin
+from ..evaluation.frames import medians_of, read_calls
 from ..runs.competitor import FLOOR_PREFIX, Competitor
+from ..runs.folder import RunFolder, run_names
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import Algorithm
 from ..units import few, format_size, in_ranks
@@ -141,7 +143,7 @@ def _drop_cuts(points: pd.DataFrame) -> pd.DataFrame:
         for name in names
         if name.is_pipelined and not (is_builtin(name.algorithm) and builtin_of(name.algorithm).segmented)
     ]
-    for name in ("cache", "placement", "grade", "imported"):
+    for name in ("conditions", "placement", "grade", "imported"):
         if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["competitor"].isin(cut)))
@@ -182,7 +184,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         is_library=has_trend,
         **{name: values[name] or "" for name in ("run", "competitor", "dtype", "op")},
         imported=is_imported,
-        cache=str(usable["cache"].fillna("warm").iloc[0]),
+        conditions=str(usable["conditions"].fillna("").iloc[0]),
         itemsize=itemsize,
         segment=int(segment) if segment is not None and best.algorithm.segmented else None,
         ranks_per_node=_ranks_per_node(cells),
@@ -249,20 +251,19 @@ class LocalGamma(NamedTuple):
     gamma: Parameter  # seconds a byte; without an interval
 
 
-def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
-    """Return gamma of each run in `points` (columns as in POINTS, with floors) that has at least three floor sizes.
+def local_gammas(folders: Sequence[RunFolder]) -> list[LocalGamma]:
+    """Return gamma of each run with warm caches that has at least three sizes of the reduce floor.
 
     The slope over size at the fewest measured ranks, which compete least for memory.
     """
-    floors = points[(points["competitor"] == f"{FLOOR_PREFIX}reduce") & (points["cache"] == "warm")]
     gammas = []
-    for run, of_run in floors.groupby("run", sort=False):
-        fewest = of_run[
-            (of_run["ranks"] == of_run["ranks"].min()) & (of_run["size_bytes"] > 0) & (of_run["time_s"] > 0)
-        ]
-        medians = fewest.groupby("size_bytes")["time_s"].median()
-        if len(medians) >= 3:
-            sizes, time_s = medians.index.to_numpy(float), medians.to_numpy(float)
+    for run, folder in zip(run_names(folders), folders):
+        medians = medians_of(read_calls(folder), folder.marks()).reset_index()
+        floors = medians[(medians["competitor"] == f"{FLOOR_PREFIX}reduce") & (medians["size_bytes"] > 0)]
+        fewest = floors[(floors["ranks"] == floors["ranks"].min()) & (floors["time_s"] > 0)]
+        of_sizes = fewest.groupby("size_bytes")["time_s"].median()
+        if len(of_sizes) >= 3 and folder.plan().cache == "warm":
+            sizes, time_s = of_sizes.index.to_numpy(float), of_sizes.to_numpy(float)
             slope = solve(np.column_stack([1 / time_s, sizes / time_s])).prices[1]
-            gammas.append(LocalGamma(str(run), int(fewest["ranks"].iloc[0]), Parameter(GAMMA, "", float(slope))))
+            gammas.append(LocalGamma(run, int(fewest["ranks"].iloc[0]), Parameter(GAMMA, "", float(slope))))
     return gammas

@@ -48,18 +48,18 @@ class Listing(NamedTuple):
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def _grades(self) -> list[str]:
-        """Return the grades of the runs, and the placement of their vectors if known."""
-        facts: dict[str, tuple[list[str], set[str]]] = {}
-        for model in self.models:
-            grades, placements = facts.setdefault(model.run, ([], set()))
-            grades.append(model.grade)
-            placements |= {model.placement} - {UNKNOWN}
-        lines = []
-        for run, (grades, placements) in facts.items():
-            of_run = f"{run}: " if run and len(facts) > 1 else ""
-            placed = f"; placement of vectors: {' and '.join(sorted(placements))}" if placements else ""
-            lines.append(f"{of_run}grade of the times: {worst(grades)}" + placed)
-        return lines
+        """Return what the times of each run are worth, and how they were measured."""
+        sentences = []
+        for run in dict.fromkeys(model.run for model in self.models):
+            models = [model for model in self.models if model.run == run]
+            of_run = f"{run}: " if run and len(models) < len(self.models) else ""
+            facts = [
+                f"grade of the times: {worst(model.grade for model in models)}",
+                *([f"placement of vectors: {models[0].placement}"] if models[0].placement != UNKNOWN else []),
+                *([f"conditions: {models[0].conditions}"] if models[0].conditions else []),
+            ]
+            sentences.append(of_run + "; ".join(facts))
+        return sentences
 
     def _gammas(self) -> list[str]:
         return [

@@ -15,7 +15,7 @@ from ..units import printable
 from .alpha_beta import ALPHA, BETA, BETWEEN, GAMMA, WITHIN, Parameter
 from .model import LEVELS, UNKNOWN, Model
 
-KIND, MACHINE_VERSION = "allreduce-bench machine", 4
+KIND, MACHINE_VERSION = "allreduce-bench machine", 5
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
 NUMBERS = re.compile(r"\[[\s\d.,e+-]+\]")  # a list of them
 LINKS_OF = {ALPHA: ("", WITHIN, BETWEEN), BETA: ("", WITHIN, BETWEEN), GAMMA: ("",)}  # prices of this version

@@ -49,7 +49,7 @@ class Model:
     is_library: bool = False  # a library's own choice: the geometric mean with a trend
     run: str = ""  # empty: of no run
     imported: bool = False
-    cache: str = "warm"  # warm or cold
+    conditions: str = ""  # of its run, but for those that are the default: cache cold, in-place yes
     dtype: str = ""  # empty: not known
     op: str = ""  # empty: not known
     itemsize: Positive = 1  # bytes

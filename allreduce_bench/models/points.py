@@ -11,16 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..evaluation.competing import competing
-from ..evaluation.frames import CELL, medians_of, read_calls
 from ..evaluation.launch_states import CellOfSeries, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
-from ..runs.competitor import FLOOR_PREFIX, FORCED_DEFAULT, Competitor
+from ..runs.conditions import conditions_text
 from ..runs.dtypes import DTYPES
-from ..runs.folder import RunFolder, key_of, run_names
+from ..runs.folder import RunFolder, run_names
 from ..runs.plan import Plan
-from ..runs.schema import FINAL
-from ..stats import median
 from ..units import counted, format_ranges
 from .anchor import Measured
 from .model import LEAST_S
@@ -30,7 +27,7 @@ TYPES = {
     "run": "string",  # name of the folder, see `run_names`
     "competitor": "string",
     "imported": "boolean",  # another program measured it
-    "cache": "string",
+    "conditions": "string",  # those of its run that are not the default, in words
     "dtype": "string",
     "op": "string",
     "segment": "Int64",  # elements
@@ -38,13 +35,13 @@ TYPES = {
     "nodes": "Int64",
     "size_bytes": "int64",
     "launch": "string",
-    "calls": "Int64",  # timed and valid, without warm-ups; for an imported mean the calls behind it
-    "time_s": "float64",  # median of these calls, above 0
+    "time_s": "float64",  # median of the timed and valid calls, above 0
     "oversubscribed": "boolean",  # some node had more ranks than cores
     "placement": "string",  # where vectors lie in memory; missing: not known
-    "grade": "string",  # of these ranks in this run, if requested (`with_grades`); missing: unknown
+    "grade": "string",  # of these ranks in this run, missing: unknown
 }
 POINTS = tuple(TYPES)
+TOLD = ("dtype", "op", "segment", "placement")  # conditions that have columns of their own
 SERIES = (  # columns that identify a series, whose cells differ in size
     "competitor",
     "dtype",
@@ -66,82 +63,40 @@ class TooFewPoints(ValueError):
     """Error: a series has too few points; says what is lacking."""
 
 
-def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
-    """Return one row per launch and cell with a time: the columns of POINTS, typed as TYPES; missing values are NA.
+def points(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """Return one row per launch and cell with a time, without reference times: as `points_of_summary`.
 
-    `time_s` is as in `launch_medians` of `summarise`, and a cell without a time there has no point here: unfinished,
-    wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, mock-ups, and, unless `floors`, floors. Raises RunError with the line of a damaged file.
+    Raises RunError with the line of a damaged file.
     """
-    named = zip(run_names(folders), folders)
-    of_runs = [_points_of(folder, floors).assign(run=name) for name, folder in named]
-    return pd.concat(of_runs, ignore_index=True).reindex(columns=list(POINTS)).astype(TYPES)
-
-
-def _points_of(folder: RunFolder, floors: bool) -> pd.DataFrame:
-    """Return the points of one run, without its name."""
-    plan, marks = folder.plan(), folder.marks()
-    medians = medians_of(read_calls(folder), marks).reset_index()
-    if plan.groups or plan.arrival:
-        medians = medians[:0]
-    wrong = {(int(row["ranks"]), *key_of(row)) for row in marks if row["state"] in FINAL}
-    untimed = medians[medians["time_s"] <= 0]
-    left_out = wrong | {(ranks, name, str(size_bytes)) for ranks, name, size_bytes in untimed[CELL].values}
-    cells = zip(*(medians[name].tolist() for name in CELL))
-    wanted = [
-        _is_modelled(Competitor(name), floors) and (ranks, name, str(size_bytes)) not in left_out
-        for ranks, name, size_bytes in cells
+    frames = [
+        points_of_summary(folder.plan(), summarise(folder), folder.attempts(), name)
+        for name, folder in zip(run_names(folders), folders)
     ]
-    of_run = {**_conditions(plan), "imported": folder.imported() is not None}
-    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    points = medians[np.array(wanted, dtype=bool) & (medians["calls"] > 0)]
-    oversubscribed = points["launch"].map(is_oversubscribed)
-    calls = points["calls"] * points["iterations"]  # of an imported mean the calls behind it
-    return points.assign(**of_run, calls=calls, oversubscribed=oversubscribed)
-
-
-def _is_modelled(competitor: Competitor, floors: bool) -> bool:
-    is_usual = competitor != FORCED_DEFAULT and not competitor.is_mockup
-    return is_usual and (floors or not competitor.is_reference)
-
-
-def _conditions(plan: Plan) -> dict[str, str | None]:
-    """Return the columns of POINTS that are conditions of the run."""
-    return {
-        "cache": plan.cache,
-        "dtype": plan.dtype or None,
-        "op": plan.op or None,
-        "placement": plan.placement or None,
-    }
+    return pd.concat(frames, ignore_index=True)
 
 
 def points_of_summary(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[dict], run: str) -> pd.DataFrame:
     """Return the points of one run from its plan, `rows` of `summarise` and the `attempts` of its folder.
 
-    `calls` is missing, and each point has the `grade` of its row.
+    The columns are those of POINTS, typed as TYPES; missing values are NA. A cell without a time in the summary has no
+    point: unfinished, wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no
+    all-reduce over all ranks, of --arrival, and mock-ups.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    usual = [] if plan.groups or plan.arrival else competing(rows)
-    timed = [row for row in usual if row["time_s"] is not None]
-    of_run = {"run": run, "imported": any("source" in fact for fact in attempts), **_conditions(plan)}
+    of_run = {
+        "run": run,
+        "imported": any("source" in fact for fact in attempts),
+        "conditions": conditions_text(plan, *TOLD),
+        **{name: getattr(plan, name) for name in ("dtype", "op", "placement")},
+    }
     records = [
         {**of_run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
-        for row in timed
+        for row in ([] if plan.groups or plan.arrival else competing(rows))
+        if row["time_s"] is not None
         for launch, time_s in row["launch_medians"].items()
     ]
-    cells = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in records]
-    return pd.DataFrame(cells, columns=list(POINTS)).astype(TYPES)
-
-
-def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """Return `points` (columns as in POINTS) of runs, with the `grade` of each number of ranks in its run."""
-    grades = {
-        (name, row["ranks"]): row["grade"]
-        for name, folder in zip(run_names(folders), folders)
-        for row in summarise(folder)
-    }
-    found = [grades.get((run, ranks)) for run, ranks in zip(points["run"], points["ranks"])]
-    return points.assign(grade=pd.Series(found, index=points.index, dtype="string"))
+    points = pd.DataFrame(records, columns=list(POINTS))
+    return points.astype(object).where(points.notna() & (points != ""), None).astype(TYPES)
 
 
 def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -200,27 +155,23 @@ def refuse_too_little(cells: Measured) -> None:
 def in_two_states(points: pd.DataFrame) -> pd.Series:
     """Return for each row of `points` (columns as in POINTS) whether its cell's launches are in two states: bool.
 
-    The series of each run are judged together, as in its summary, without floors. All False if there is no column
-    `launch`. `points` has an index without duplicates.
+    The series of each run are judged together, as in its summary. All False if there is no column `launch`. `points`
+    has an index without duplicates.
     """
     found = pd.Series(False, index=points.index)
     if "launch" not in points:
         return found
-    is_floor = points["competitor"].str.startswith(FLOOR_PREFIX)
-    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["size_bytes"].notna() & ~is_floor
+    counted = points["time_s"].gt(0) & points["ranks"].notna() & points["size_bytes"].notna()
     timed = points[counted.fillna(False).astype(bool)]
-    for _, of_run in timed.groupby("run", sort=False, dropna=False):
-        cells: dict[CellOfSeries, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        columns = of_run.reindex(columns=[*SERIES, "size_bytes", "launch", "time_s"]).astype(object)
-        keys: list[CellOfSeries] = []
-        for *series, size_bytes, launch, time_s in columns.where(columns.notna(), None).itertuples(
-            index=False, name=None
-        ):
-            keys.append((tuple(series), int(size_bytes)))
-            cells[keys[-1]][str(launch)].append(float(time_s))
-        medians = {cell: {name: median(times) for name, times in of.items()} for cell, of in cells.items()}
-        told = {cell for cell, states in find_states(medians).items() if not states.apart}
-        found |= pd.Series([key in told for key in keys], index=of_run.index).reindex(found.index, fill_value=False)
+    names = ["run", *SERIES]
+    series = timed.reindex(columns=names).groupby(names, sort=False, dropna=False).ngroup()
+    keys = [series, timed["size_bytes"].astype(int)]
+    medians = timed["time_s"].groupby([*keys, timed["launch"].astype("string").fillna("")]).median()
+    cells: dict[CellOfSeries, dict[str, float]] = defaultdict(dict)
+    for (*cell, launch), time_s in medians.items():
+        cells[tuple(cell)][launch] = time_s
+    told = {cell for cell, states in find_states(cells).items() if not states.apart}
+    found[timed.index] = [cell in told for cell in zip(*keys)]
     return found
 
 

@@ -149,9 +149,8 @@ class CompetingModels:
     def where(self) -> str:
         """Return what its series share: `monday, float32 sum`; empty if nothing was measured."""
         first = next(iter(self.models.values()))
-        cache = "" if first.cache == "warm" else f"{first.cache} cache"
         placement = "" if self.placement in ("", UNKNOWN) else f"placement {self.placement}"
-        return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache, placement]))
+        return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), first.conditions, placement]))
 
     @property
     def grade(self) -> str:

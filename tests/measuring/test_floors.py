@@ -89,7 +89,7 @@ def test_the_closing_table_names_the_cold_cache_and_floors_in_one_line(folder, r
 
 def test_a_fit_is_of_the_cache_of_its_run(folder):
     models = {model.algorithm: model for model in fit_all(points([folder]))}
-    assert len(models) == 3 and {model.cache for model in models.values()} == {"cold"}
+    assert len(models) == 3 and {model.conditions for model in models.values()} == {"cache cold"}
 
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])

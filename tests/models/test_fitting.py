@@ -109,9 +109,9 @@ def test_one_launch_is_said():
 
 def test_a_local_reduction_gives_gamma(tmp_path):
     folder = build_run(tmp_path / "a", floors=True)
-    (found,) = local_gammas(points([folder], floors=True))
+    (found,) = local_gammas([folder])
     assert found.ranks == 2 and found.gamma.value > 0
-    assert local_gammas(points([folder])) == []
+    assert local_gammas([build_run(tmp_path / "b")]) == []
 
 
 def test_an_unknown_name_has_no_model():

@@ -37,11 +37,11 @@ KIND = '"kind": "allreduce-bench machine"'
         ("[]", "not a machine"),
         ('{"kind": "run"}', "not a machine file"),
         (f'{{{KIND}, "schema_version": 99}}', "of schema 99"),
-        (f'{{{KIND}, "schema_version": 3}}', "of schema 3; this program reads 4"),
-        (f'{{{KIND}, "schema_version": 4, "models": [{{}}]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 4, "models": [7]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 4, "models": 7}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 4}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 3}}', "of schema 3; this program reads 5"),
+        (f'{{{KIND}, "schema_version": 5, "models": [{{}}]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 5, "models": [7]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 5, "models": 7}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 5}}', "damaged"),
     ],
 )
 def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):

@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 from big_run import PATHS, WARMUPS, make
-from made_runs import SIZES, TIMED, build_run
+from made_runs import SIZES, build_run
 from rechecked import recheck
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary, with_grades
+from allreduce_bench.models.points import POINTS, TYPES, points
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
@@ -41,33 +41,21 @@ def test_a_point_says_what_it_is(tmp_path):
     assert tuple(frame.columns) == POINTS
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
     assert len(frame) == 2 * len(SIZES) * 2 * 2 and set(frame["run"]) == {"a"}
-    assert set(frame["competitor"]) == {"native", "two_tree"} and set(frame["cache"]) == {"warm"}
-    assert not frame["imported"].any()
-    assert (frame["calls"] == TIMED).all() and (frame["nodes"] == 1).all()
+    assert set(frame["competitor"]) == {"native", "two_tree"} and frame["conditions"].isna().all()
+    assert not frame["imported"].any() and (frame["nodes"] == 1).all()
+    assert set(frame["grade"]) <= set(GRADES) and set(frame["oversubscribed"]) == {False, True}
     assert set(frame["dtype"]) == {"float32"} and set(frame["op"]) == {"sum"}
     assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
     segments = dict(frame.groupby("competitor")["segment"].agg(lambda of: list(of.unique())))
     assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
 
 
-def test_a_summary_gives_the_same_points(tmp_path):
-    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="cold", floors=True)
-    told = points_of_summary(folder.plan(), summarise(folder), folder.attempts(), "a")
-    order = ["competitor", "ranks", "size_bytes", "launch"]
-    sorted_ones = [
-        frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
-        for frame in (points([folder]), told)
-    ]
-    pd.testing.assert_frame_equal(*sorted_ones)
-    assert set(told["oversubscribed"]) == {False, True} and told["calls"].isna().all()
-    assert set(told["grade"]) <= set(GRADES) and with_grades(points([folder]), [folder])["grade"].notna().all()
-
-
-def test_floors_are_points_where_they_are_asked_for(tmp_path):
-    folder = build_run(tmp_path / "a", algorithms=("ring",), launches=1, floors=True)
-    with_floors = points([folder], floors=True)
-    assert set(with_floors["competitor"]) == {"ring", "floor:null", "floor:copy", "floor:reduce"}
-    assert set(points([folder])["competitor"]) == {"ring"}
+@pytest.mark.parametrize(
+    ("choices", "words"), [({"cache": "cold"}, "cache cold"), ({"choices": {"in_place": True}}, "in-place yes")]
+)
+def test_conditions_of_a_run_are_named(tmp_path, choices, words):
+    folder = build_run(tmp_path / "a", **choices)
+    assert set(points([folder])["conditions"]) == {words}
 
 
 def test_points_are_the_medians_of_the_summary(tmp_path):
@@ -98,19 +86,9 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
 
 def test_the_calls_are_those_that_count(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
-    assert set(points([folder])["calls"]) == {TIMED - 1}
     calls = frames.read_calls(folder).query("not warmup and valid")
     expected = calls.groupby(["competitor", "size_bytes"], observed=True)["time_s"].median().to_dict()
     assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
-
-
-def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
-    def outcome(launch, cell):
-        return {"iterations": 100 if cell.size_bytes == 8 else None}
-
-    frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, outcome=outcome)])
-    assert set(frame.loc[frame["size_bytes"] == 8, "calls"]) == {100}
-    assert frame.loc[frame["size_bytes"] == 1024, "calls"].isna().all() and (frame["time_s"] > 0).all()
 
 
 def test_groups_have_no_points(tmp_path):
@@ -124,9 +102,7 @@ def test_mock_ups_have_no_points(tmp_path):
     folder = build_run(tmp_path / "run", algorithms=["native", *MOCKUPS], ranks=(2,))
     frame = points([folder])
     assert set(frame["competitor"]) == {"native"} and len(frame) == 3 * len(SIZES)
-    rows = summarise(folder)
-    assert set(MOCKUPS) < {row["competitor"] for row in rows}
-    assert set(points_of_summary(folder.plan(), rows, folder.attempts(), "run")["competitor"]) == {"native"}
+    assert set(MOCKUPS) < {row["competitor"] for row in summarise(folder)}
 
 
 def test_runs_are_told_apart(tmp_path):

@@ -11,7 +11,7 @@ from allreduce_bench.models.points import in_two_states, points
 
 
 def test_the_points_are_those_of_the_cells_that_the_summary_names(tmp_path):
-    frame = points([build_run(tmp_path / "run", launches=5, factor=waits)], floors=True)
+    frame = points([build_run(tmp_path / "run", launches=5, factor=waits)])
     told = frame[in_two_states(frame)]
     assert set(zip(told["competitor"], told["ranks"])) == {("native", 4)}
     assert sorted(set(told["size_bytes"])) == [size_bytes for size_bytes in SIZES if size_bytes >= WAITS_FROM]

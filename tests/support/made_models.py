@@ -37,7 +37,7 @@ def series(
         frame["time_s"] = time_s * random.normal(1, noise, len(cells))
         frames.append(frame.assign(launch=str(launch)))
     points = pd.concat(frames, ignore_index=True)
-    names = {"run": "a", "competitor": algorithm, "cache": "warm", "dtype": "float32"}
+    names = {"run": "a", "competitor": algorithm, "dtype": "float32"}
     return points.assign(**names, op="sum", segment=pd.NA, calls=20)
 
 
@@ -54,4 +54,4 @@ def pico() -> pd.DataFrame:
             "median_s": "time_s",
         }
     )
-    return renamed.assign(imported=True, cache="warm", op=pd.NA, segment=pd.NA)
+    return renamed.assign(imported=True, op=pd.NA, segment=pd.NA)
