@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isfinite
@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, nearest_name, read_given
 from ..units import MAX_RANKS, counted, few, printable
-from .row import LogError, LogWarning
+from .row import LogError, LogNote, LogWarning
 
 # files
 EXPECTED = "expected the log of a benchmark"
@@ -117,7 +117,7 @@ class Log(NamedTuple):
     @property
     def lines(self) -> "list[LogLine]":
         """Return all its lines."""
-        return lines_of(self.text)
+        return lines_of(self.text, self.file)
 
 
 class LogLine(NamedTuple):
@@ -126,6 +126,12 @@ class LogLine(NamedTuple):
     number: int
     text: str  # without the launcher's prefix and trailing blanks
     ended: bool  # by a line end; the last line of a truncated file is not
+    file: str = ""
+
+    @property
+    def place(self) -> "Place":
+        """Return where it stands."""
+        return Place(f"{self.file}, line {self.number}")
 
 
 def is_allreduce(name: str) -> bool:
@@ -144,12 +150,6 @@ def _format_version(version: str) -> str:
     if version.isdecimal():
         return f"{int(version) // 10000}.{int(version) // 100 % 100}.{int(version) % 100}"
     return version.replace(", ", ".")
-
-
-def size_of(text: str, unit: str, place: str) -> int:
-    """Parse a size such as `2.0` `KB` to bytes; K, M, G and T count in 1024, as in these logs. Raises LogError."""
-    power = " KMGT".find(unit.strip().upper()[:1] or "B")
-    return round(real(text, "the size", place) * 1024 ** max(0, power))
 
 
 class Launched(NamedTuple):
@@ -218,12 +218,12 @@ def digest_of(path: Path) -> str | None:
         return None
 
 
-def lines_of(text: str) -> list[LogLine]:
-    """Split a text into its lines."""
+def lines_of(text: str, file: str = "") -> list[LogLine]:
+    """Split the text of a file into its lines."""
     parts = re.split(r"\r\n|\n|\r", text)
     last = len(parts)
     return [
-        LogLine(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
+        LogLine(number, PREFIX.sub("", part, count=1).rstrip(), number < last, file)
         for number, part in enumerate(parts, start=1)
         if number < last or part
     ]
@@ -243,6 +243,22 @@ def warn_of_others(file: str, benchmarks: Iterable[str]) -> None:
     """Warn of benchmarks that were left out and are named like an all-reduce."""
     if names := [name for name in dict.fromkeys(benchmarks) if "allreduce" in name.lower()]:
         warnings.warn(f"{file}: other benchmarks: {listed(names)}; left out", LogWarning, stacklevel=2)
+
+
+def refuse_nothing(log: Log, rows: Sized, others: Sequence[str], why: str = "the table is empty") -> None:
+    """Raise LogError if a log has no rows of an all-reduce: it has `others`, or `why`; else warn of these."""
+    if not rows:
+        what = f"found: {listed(dict.fromkeys(others))}" if any(others) else why
+        raise LogError(f"{log.lines[-1].place}: no row of an all-reduce up to here; {what}")
+    warn_of_others(log.file, others)
+
+
+def note_missing_end(log: Log, last: int, end: str) -> None:
+    """Warn of a log that lacks the line `end`, with which its tool ends, below the line number `last`."""
+    lines = log.lines
+    if not any(end in line.text for line in lines[last:]):
+        words = f"{lines[-1].place}: the log ends without the line '{end}' of its tool: is it cut off?"
+        warnings.warn(LogNote(words), stacklevel=2)
 
 
 def shown(text: str, most: int = 40) -> str:
@@ -272,41 +288,53 @@ def is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def whole(text: str, what: str, place: str, least: int = 0, most: int = LARGEST) -> int:
-    """Parse the whole number of a field. Raises LogError."""
-    value = int(text.partition(".")[0]) if WHOLE.fullmatch(text) else -1
-    if not least <= value <= most:
-        raise LogError(f"{place}: {what} is {shown(text)}, expected a whole number from {least} to {most:.15g}")
-    return value
+class Place(str):
+    """Where a text of a log stands, as `FILE, line 12`: its methods parse a field, or raise LogError that names it."""
 
+    __slots__ = ()
 
-def ranks_of(text: str, place: str) -> int:
-    """Parse a number of ranks. Raises LogError."""
-    return whole(text, "the number of ranks", place, 1, MAX_RANKS)
+    def whole(self, text: str, what: str, least: int = 0, most: int = LARGEST) -> int:
+        """Parse a whole number."""
+        value = int(text.partition(".")[0]) if WHOLE.fullmatch(text) else -1
+        if not least <= value <= most:
+            raise LogError(f"{self}: {what} is {shown(text)}, expected a whole number from {least} to {most:.15g}")
+        return value
 
+    def ranks(self, text: str) -> int:
+        """Parse a number of ranks."""
+        return self.whole(text, "the number of ranks", 1, MAX_RANKS)
 
-def real(text: str, what: str, place: str) -> float:
-    """Parse the number of a field, finite and not negative. Raises LogError."""
-    value = float(text) if is_number(text) else -1.0
-    if not isfinite(value) or value < 0:
-        raise LogError(f"{place}: {what} is {shown(text)}, expected a number of 0 or more")
-    return value
+    def real(self, text: str, what: str) -> float:
+        """Parse a number, finite and not negative."""
+        value = float(text) if is_number(text) else -1.0
+        if not isfinite(value) or value < 0:
+            raise LogError(f"{self}: {what} is {shown(text)}, expected a number of 0 or more")
+        return value
 
+    def size(self, text: str, unit: str = "") -> int:
+        """Parse a size such as `2.0` `KB` to bytes; K, M, G and T count in 1024, as in these logs."""
+        power = " KMGT".find(unit.strip().upper()[:1] or "B")
+        return round(self.real(text, "the size") * 1024 ** max(0, power))
 
-def seconds(text: str, unit_s: float, what: str, place: str) -> float:
-    """Parse a field in units of `unit_s` to seconds; 0 stays 0. Raises LogError."""
-    value = real(text, what, place) * unit_s
-    if value and not SHORTEST_S < value < LONGEST_S:
-        raise LogError(f"{place}: {what} is {shown(text)}: {value:.0e} s, which is implausible")
-    return value
+    def unit_s(self, unit: str) -> float:
+        """Return the seconds of a unit of time."""
+        name = unit.strip().lower().replace("\u00b5", "u").replace("\u03bc", "u")
+        if name not in SECONDS:
+            raise LogError(f"{self}: the unit of its times is {shown(unit)}, expected one of {', '.join(SECONDS)}")
+        return SECONDS[name]
 
+    def seconds(self, text: str, unit_s: float, what: str = "the time") -> float:
+        """Parse a time in units of `unit_s` to seconds; 0 stays 0."""
+        value = self.real(text, what) * unit_s
+        if value and not SHORTEST_S < value < LONGEST_S:
+            raise LogError(f"{self}: {what} is {shown(text)}: {value:.0e} s, which is implausible")
+        return value
 
-def unit_s(unit: str, place: str) -> float:
-    """Return the seconds of a unit of time. Raises LogError for an unknown one."""
-    name = unit.strip().lower().replace("\u00b5", "u").replace("\u03bc", "u")
-    if name not in SECONDS:
-        raise LogError(f"{place}: the unit of its times is {shown(unit)}, expected one of {', '.join(SECONDS)}")
-    return SECONDS[name]
+    def wrong(self, text: str) -> dict[str, Any]:
+        """Parse a count of wrong elements, which some logs print as 1e+06, to the fields of Imported."""
+        count = int(min(self.real(text, "the number of wrong elements"), LARGEST))
+        reason = f"the log says: {counted(count, 'wrong element')}"
+        return {"wrong": count} | ({"state": "wrong", "reason": reason} if count else {})
 
 
 @lru_cache
@@ -334,14 +362,6 @@ def time_fields(time_s: float, printed: str) -> dict[str, Any]:
     if time_s > 0:
         return {"times_s": (time_s,)}
     return {"state": "left out", "reason": f"the log says {printed}: too short for its digits"}
-
-
-def wrong_fields(text: str, place: str) -> dict[str, Any]:
-    """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
-    count = int(min(real(text, "the number of wrong elements", place), LARGEST))
-    return {"wrong": count} | (
-        {"state": "wrong", "reason": f"the log says: {counted(count, 'wrong element')}"} if count else {}
-    )
 
 
 def head_of(path: Path) -> bytes:

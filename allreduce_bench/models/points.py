@@ -168,10 +168,10 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
     keys = [series, timed["size_bytes"].astype(int)]
     medians = timed["time_s"].groupby([*keys, timed["launch"].astype("string").fillna("")]).median()
     cells: dict[CellOfSeries, dict[str, float]] = defaultdict(dict)
-    for (*cell, launch), time_s in medians.items():
-        cells[tuple(cell)][launch] = time_s
+    for number, size_bytes, launch, time_s in medians.reset_index().itertuples(index=False, name=None):
+        cells[number, size_bytes][launch] = time_s
     told = {cell for cell, states in find_states(cells).items() if not states.apart}
-    found[timed.index] = [cell in told for cell in zip(*keys)]
+    found[timed.index] = np.array([cell in told for cell in zip(*keys)], dtype=bool)
     return found
 
 

@@ -13,11 +13,11 @@ K, M, G = 1024, 1024**2, 1024**3
 READ = {  # file -> ranks, {size: us} of what is there, and what was said of lines that were left out
     "dsbench.txt": (8, {2 * K: 27.11, M: 61.53, G: 3830}, ""),
     "han.txt": (None, {4: 61.6, 1024: 80.96, 65536: 2600.1, M: 31100.55}, ""),
-    "imb_check.txt": (16, {0: 0.27, 4: 4.66}, ""),
+    "imb_check.txt": (16, {0: 0.27, 4: 4.66}, "is it cut off?"),
     "imb_columns.txt": (96, {0: 0.03, 4: 298.07, 8: 296.32}, ""),
     "imb_old_crlf.txt": (2, {0: 0.03, 4: 8.18}, ""),
     "meta.json": (8, {32 * M: 494.27}, ""),
-    "nccl_split.txt": (2, {8 * M: 83.33, 16 * M: 160.1, 32 * M: 310.0}, ""),
+    "nccl_split.txt": (2, {8 * M: 83.33, 16 * M: 160.1, 32 * M: 310.0}, "is it cut off?"),
     "nohash.txt": (2, {32: 19.2, 65536: 26.2, 16 * M: 180.2}, ""),
     "osu_fail.txt": (None, {1: 1.53, 2: 2.58, 4: 2.57, 8: 1.51}, ""),
     "osu_fz.txt": (None, {8: 19.12, 1024: 25.4, M: 1180.0}, ""),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from made_logs import CSV, IMB, NCCL, OSU, log
 
-from allreduce_bench.importers import Asked, LogError, LogWarning, read
+from allreduce_bench.importers import Asked, LogError, LogNote, LogWarning, read
 from allreduce_bench.importers.lines import Launched, Log, is_cut, launched_by, lines_of, read_text, warn_of_row
 
 SHORT = "too short"
@@ -27,6 +27,16 @@ def test_only_a_last_line_without_an_end_can_be_cut():
     assert is_cut(open_line, 4) and not is_cut(open_line, 2) and not is_cut(ended, 9)
     with pytest.warns(LogWarning, match=f"a.log, line 2: {SHORT}; left out"):
         warn_of_row("a.log", open_line, SHORT)
+
+
+@pytest.mark.parametrize("text, row", [(NCCL, " 16777216 "), (IMB, " 65536 ")])
+def test_a_log_that_is_cut_off_between_two_rows_lacks_the_end_of_its_tool(tmp_path, text, row):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(read(log(tmp_path, text))) > 20
+    cut = text[: text.rindex("\n", 0, text.rindex(row)) + 1]
+    with pytest.warns(LogNote, match=rf"line {cut.count(chr(10))}: .*is it cut off\?"):
+        assert read(log(tmp_path, cut))
 
 
 @pytest.mark.parametrize("content, words", [(b"\x1f\x8b\x08", "gzip"), (b" \n", "empty"), (b"a\n\0", "line 2: binary")])

@@ -27,6 +27,6 @@ def test_what_is_shorter_is_no_row():
 def test_each_beginning_is_a_table_with_what_stands_above_it():
     rank = "#  Rank  {0} Group  0 Pid 1 on n{0} device 0\n"
     text = f"# Collective test starting: all_reduce_perf\n{rank.format(0)}{rank.format(1)}{ROW}\n"
-    first, second = read_tables("a", lines_of(f"{text}# Out of bounds values : 0 OK\n{text}"))
+    first, second = read_tables(lines_of(f"{text}# Out of bounds values : 0 OK\n{text}"))
     assert (first.program, first.hosts, first.checked, len(first.rows)) == ("all_reduce", ["n0", "n1"], True, 1)
     assert (second.hosts, second.checked) == (["n0", "n1"], None)

@@ -3,18 +3,9 @@
 import pytest
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.lines import (
-    dtype_of,
-    itemsize_of,
-    listed,
-    op_of,
-    real,
-    seconds,
-    shown,
-    time_fields,
-    whole,
-    wrong_fields,
-)
+from allreduce_bench.importers.lines import Place, dtype_of, itemsize_of, listed, op_of, shown, time_fields
+
+PLACE = Place("a")
 
 
 def test_types_and_operations_get_our_names_where_there_are_some():
@@ -29,7 +20,7 @@ def test_types_and_operations_get_our_names_where_there_are_some():
 
 
 @pytest.mark.parametrize(
-    "read", [lambda: whole("1.5", "n", "a"), lambda: real("-1", "n", "a"), lambda: real("nan", "n", "a")]
+    "read", [lambda: PLACE.whole("1.5", "n"), lambda: PLACE.real("-1", "n"), lambda: PLACE.real("nan", "n")]
 )
 def test_numbers_that_are_none_are_refused(read):
     with pytest.raises(LogError, match="a: n is "):
@@ -37,14 +28,14 @@ def test_numbers_that_are_none_are_refused(read):
 
 
 def test_numbers_are_read_in_their_units():
-    assert (whole("12.0", "n", "a"), real("1e3", "x", "a"), seconds("2", 1e-6, "t", "a")) == (12, 1000.0, 2e-6)
+    assert (PLACE.whole("12.0", "n"), PLACE.real("1e3", "x"), PLACE.seconds("2", 1e-6)) == (12, 1000.0, 2e-6)
     with pytest.raises(LogError, match="which is implausible"):
-        seconds("1e9", 1.0, "t", "a")
+        PLACE.seconds("1e9", 1.0)
 
 
 def test_a_time_of_0_and_wrong_elements_have_a_state():
     assert time_fields(1.0, "1 s") == {"times_s": (1.0,)} and time_fields(0.0, "0 s")["state"] == "left out"
-    assert wrong_fields("0", "a") == {"wrong": 0} and wrong_fields("1e+01", "a")["state"] == "wrong"
+    assert PLACE.wrong("0") == {"wrong": 0} and PLACE.wrong("1e+01")["state"] == "wrong"
 
 
 def test_what_is_quoted_is_short_and_in_one_line():

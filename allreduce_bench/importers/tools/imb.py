@@ -12,25 +12,22 @@ from ..lines import (
     US,
     Log,
     LogLine,
+    Place,
     dtype_of,
     is_cut,
     is_whole,
-    listed,
+    note_missing_end,
     op_of,
-    ranks_of,
-    real,
-    seconds,
+    refuse_nothing,
     shown,
     time_fields,
-    unit_s,
-    warn_of_others,
     warn_of_row,
-    whole,
 )
-from ..row import Asked, Imported, LogError
+from ..row import Asked, Imported
 from . import Importer
 
 TOOL = "Intel MPI Benchmarks"
+END = "All processes entering MPI_Finalize"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)
 BENCHMARK = re.compile(r"#\s*Benchmarking\s+(?!#)(\S+)")
 PROCESSES = re.compile(r"#[\s(]*#processes = ([0-9]+)")
@@ -55,14 +52,12 @@ def recognises(text: str) -> bool:
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the Allreduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
-    reader = _Reader(log.file)
+    reader = _Reader()
     for line in log.lines:
         reader.take(line)
-    if not reader.rows:
-        others = [name for name in dict.fromkeys(reader.benchmarks) if name != "Allreduce"]
-        what = f"found: {listed(others)}" if others else "the table is empty"
-        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an Allreduce up to here; {what}")
-    warn_of_others(log.file, (name for name in reader.benchmarks if name != "Allreduce"))
+    refuse_nothing(log, reader.rows, [name for name in reader.benchmarks if name != "Allreduce"])
+    if BANNER.search(log.text):
+        note_missing_end(log, reader.rows[-1].line, END)
     return reader.rows
 
 
@@ -80,8 +75,8 @@ IMPORTER = Importer(
 class _Reader:
     """The rows read so far, line by line."""
 
-    def __init__(self, file: str):
-        self.file, self.rows = file, list[Imported]()
+    def __init__(self) -> None:
+        self.rows = list[Imported]()
         self.benchmarks: list[str] = []
         self.head: dict[str, str] = {}
         self.ranks: int | None = None
@@ -98,25 +93,24 @@ class _Reader:
             self.benchmarks.append(match[1])
             self.ranks, self.columns = None, []
         elif match := PROCESSES.search(text):
-            self.ranks = ranks_of(match[1], f"{self.file}, line {line.number}")
+            self.ranks = line.place.ranks(match[1])
         elif match := HEADER.match(text):
-            self._begin(text.removeprefix(match[1] or ""), f"{self.file}, line {line.number}")
+            self._begin(text.removeprefix(match[1] or ""), line.place)
         elif text.lstrip().startswith("#"):
             self._take_head(text)
         elif self.columns and (match := NAMED.match(text)) and match[1] == "Allreduce":
-            self.ranks = ranks_of(match[2], f"{self.file}, line {line.number}")
+            self.ranks = line.place.ranks(match[2])
             self._take_row(line._replace(text=text[match.end() :]))
         elif self.columns and is_whole((text.split() or [""])[0]):
             self._take_row(line)
 
-    def _begin(self, header: str, place: str) -> None:
+    def _begin(self, header: str, place: Place) -> None:
         """Begin a table. Raises LogError for an unknown unit of time."""
         is_allreduce = self.benchmarks[-1:] == ["Allreduce"]
         columns = [re.sub(r"\[\w*\]$", "", name) for name in header.split()]
         units = re.findall(r"\bt_max\[(\w*)\]", header)
-        self.unit_s = unit_s(units[0], place) if is_allreduce and units else US
-        is_whole = is_allreduce and {"#repetitions", *COLUMNS} <= set(columns)
-        self.columns = columns if is_whole else []
+        self.unit_s = place.unit_s(units[0]) if is_allreduce and units else US
+        self.columns = columns if is_allreduce and {"#repetitions", *COLUMNS} <= set(columns) else []
         self.tables += bool(self.columns)
         self.width = 0
 
@@ -128,51 +122,53 @@ class _Reader:
         self.cold = self.cold or bool(re.search(r"-off_cache\s+-?[1-9]", text))
 
     def _take_row(self, line: LogLine) -> None:
-        words, place = line.text.split(), f"{self.file}, line {line.number}"
+        """Add a row; instead of a time, after the size or the number of repetitions, it may have a reason."""
+        words = line.text.split()
         reason_at = next((at for at in (1, 2) if at < len(words) and FAILURE.match(words[at])), 0)
-        if not reason_at and NOISE.match(line.text):
-            return
-        needed = 1 + self.columns.index("t_avg")
-        if not reason_at and (len(words) < needed or is_cut(line, self.width)):
-            warn_of_row(self.file, line, f"{shown(line.text)} is no whole row")
-            return
-        size_bytes = whole(words[0], "the size", place)
-        if reason_at:  # a reason instead of a time, after the size or the number of repetitions
+        if reason_at:
             reason = " ".join(words[reason_at:])
             state = "left out" if reason.startswith("time-out") else "skipped"
             fields: dict[str, Any] = {"state": state, "reason": f"the log says: {reason}"[:200]}
+        elif NOISE.match(line.text):
+            return
+        elif len(words) < 1 + self.columns.index("t_avg") or is_cut(line, self.width):
+            warn_of_row(line.file, line, f"{shown(line.text)} is no whole row")
+            return
         else:
             self.width = len(line.text)
-            fields = _times_and_defects(dict(zip(self.columns, words)), self.unit_s, place)
-        self.rows.append(Imported(line=line.number, size_bytes=size_bytes, **self._common(), **fields))
+            fields = _times_and_defects(dict(zip(self.columns, words)), self.unit_s, line.place)
+        size_bytes = line.place.whole(words[0], "the size")
+        self.rows.append(
+            Imported(
+                file=line.file,
+                line=line.number,
+                tool=TOOL,
+                version=self.head.get("version"),
+                launch=f"{line.file}, table {self.tables}",
+                ranks=self.ranks,
+                size_bytes=size_bytes,
+                dtype=dtype_of(self.head.get("dtype", "")),
+                op=op_of(self.head.get("op", "MPI_SUM")),  # it has no other
+                cache="cold" if self.cold else "warm",
+                time_definition="imb_t_max",
+                facts=self._facts(),
+                **fields,
+            )
+        )
 
-    def _common(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         kernel = " ".join(self.head[key] for key in ("kernel", "release") if key in self.head)
-        facts: dict[str, Any] = {"machines": [{"kernel": kernel}]} if kernel else {}
-        if "date" in self.head:
-            facts["date"] = self.head["date"]
-        if "mpi_standard" in self.head:
-            facts["mpi"] = {"mpi_standard": self.head["mpi_standard"]}
-        return {
-            "file": self.file,
-            "tool": TOOL,
-            "version": self.head.get("version"),
-            "launch": f"{self.file}, table {self.tables}",
-            "ranks": self.ranks,
-            "dtype": dtype_of(self.head.get("dtype", "")),
-            "op": op_of(self.head.get("op", "MPI_SUM")),  # it has no other
-            "cache": "cold" if self.cold else "warm",
-            "time_definition": "imb_t_max",
-            "facts": facts,
-        }
+        standard = {"mpi_standard": self.head["mpi_standard"]} if "mpi_standard" in self.head else {}
+        known = {"machines": kernel and [{"kernel": kernel}], "date": self.head.get("date"), "mpi": standard}
+        return {name: fact for name, fact in known.items() if fact}
 
 
-def _times_and_defects(values: dict[str, str], of_times: float, place: str) -> dict[str, Any]:
-    _, most, mean = (seconds(values[name], of_times, name, place) for name in COLUMNS)
+def _times_and_defects(values: dict[str, str], unit_s: float, place: Place) -> dict[str, Any]:
+    _, most, mean = (place.seconds(values[name], unit_s, name) for name in COLUMNS)
     fields: dict[str, Any] = time_fields(most, f"{values['t_max']} us")
     fields |= {"imb_t_max_s": most, "osu_avg_s": mean}
-    fields["iterations"] = whole(values["#repetitions"], "#repetitions", place, 1)
+    fields["iterations"] = place.whole(values["#repetitions"], "#repetitions", 1)
     if "defects" in values:
-        defects = real(values["defects"], "defects", place)
+        defects = place.real(values["defects"], "defects")
         fields |= {"wrong": 0} if defects == 0 else {"state": "wrong", "reason": f"the log says: defects {defects:g}"}
     return fields

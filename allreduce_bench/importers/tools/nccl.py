@@ -18,20 +18,18 @@ from ..lines import (
     US,
     Log,
     LogLine,
+    Place,
     dtype_of,
     is_cut,
     is_number,
     is_whole,
     launched_by,
     listed,
+    note_missing_end,
     op_of,
-    seconds,
     shown,
     time_fields,
-    unit_s,
     warn_of_row,
-    whole,
-    wrong_fields,
 )
 from ..nccl_log import choices_in, foreign_begin
 from ..row import Asked, Imported, LogError, LogNote, LogWarning
@@ -44,8 +42,9 @@ TOOL = "nccl-tests"
 PROGRAM = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b"
 )
+END = "Avg bus bandwidth"
 CONCLUDED = "Collective test concluded"
-BEGIN = re.compile(r"(?:#|^)\s*(nThread\b|Collective test starting)")
+BEGIN = re.compile(r"(?m)(?:#|^)\s*(nThread\b|Collective test starting)")
 OF_PROCESS = re.compile(r"\bnThread ([0-9]{1,6}) nGpus ([0-9]{1,6})\b")  # ranks in each process
 VERSION = re.compile(r"(?:#|^)\s*nccl-tests version (\S+)")
 RANK = re.compile(r"(?:#|^)\s*Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
@@ -124,6 +123,16 @@ class NcclTable(NamedTuple):
     rows: list[NcclRow]
     checked: bool | None  # the line below the table says that nothing was out of bounds
 
+    @property
+    def place(self) -> Place:
+        """Return where its first row stands."""
+        return self.rows[0].line.place
+
+    @property
+    def rates(self) -> list[tuple[str, str]]:
+        """Return algbw and busbw as printed, of all halves."""
+        return [(half.algbw, half.busbw) for row in self.rows for half in row.halves]
+
 
 def begins_table(text: str) -> bool:
     """Return whether a text has the beginning or the header of a table."""
@@ -136,17 +145,17 @@ def has_bare_row(text: str) -> bool:
     return not WITHOUT_TIME.search(text) and any(parse_row(LogLine(1, line, True), HALF) for line in rows)
 
 
-def join_rows(file: str, text: str, lines: Sequence[LogLine]) -> Sequence[LogLine]:
+def join_rows(log: Log) -> Sequence[LogLine]:
     """Return lines in which rows that NCCL's own lines broke are whole: cut where these begin, joined where halves fit.
 
     A half that does not fit is named, and left out. nccl-tests writes a row in parts: what it measures, and each half.
     """
-    begin = foreign_begin(text)
+    begin = foreign_begin(log.text)
     joined: list[LogLine] = []
     half_alone: set[int] = set()  # places of rows of one half that began without any: which half is it?
-    for line in lines:
+    for line in log.lines:
         at = begin.search(line.text) if begin else None
-        own = LogLine(line.number, line.text[: at.start()], line.ended) if at else line
+        own = line._replace(text=line.text[: at.start()]) if at else line
         if joined and VALUES.fullmatch(own.text) and BROKEN.fullmatch(joined[-1].text):
             whole_row = joined[-1]._replace(text=f"{joined[-1].text} {own.text}")
             if _fits_itself(whole_row):
@@ -157,11 +166,13 @@ def join_rows(file: str, text: str, lines: Sequence[LogLine]) -> Sequence[LogLin
                     half_alone.add(place)
                 joined[-1] = whole_row
                 continue
-            warn_of_row(file, own, f"{shown(own.text)} does not fit the row above: algbw is not size / time, or busbw")
+            warn_of_row(
+                log.file, own, f"{shown(own.text)} does not fit the row above: algbw is not size / time, or busbw"
+            )
         if own.text.strip() or not at:
             joined.append(own)
     for place in half_alone:
-        warn_of_row(file, joined[place], f"{shown(joined[place].text)} has one half, and it is open which")
+        warn_of_row(log.file, joined[place], f"{shown(joined[place].text)} has one half, and it is open which")
     return [line for place, line in enumerate(joined) if place not in half_alone]
 
 
@@ -180,9 +191,9 @@ def _fits_itself(line: LogLine) -> bool:
     return factor_fits([(half.algbw, half.busbw) for half in row.halves], None)
 
 
-def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
+def read_tables(lines: Sequence[LogLine]) -> list[NcclTable]:
     """Return the tables of a log in order; truncated rows are dropped with a warning."""
-    reader = _Reader(file)
+    reader = _Reader()
     for line in lines:
         reader.take(line)
     return reader.tables
@@ -191,8 +202,8 @@ def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
 class _Reader:
     """The tables read so far, line by line."""
 
-    def __init__(self, file: str):
-        self.file, self.tables = file, list[NcclTable]()
+    def __init__(self) -> None:
+        self.tables = list[NcclTable]()
         self.program = ""
         self.version: str | None = None
         self.hosts: list[str] = []
@@ -214,21 +225,20 @@ class _Reader:
             first = match[1] == "0" and match[2] in (None, "0")
             if first and self.listed:
                 raise LogError(
-                    f"{self.file}, line {line.number}: a second rank 0: each process ran alone, as nccl-tests do that "
+                    f"{line.place}: a second rank 0: each process ran alone, as nccl-tests do that "
                     "are built without MPI=1; build them with it"
                 )
             self.listed = True
             self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
             self.hosts.append(match[3])
         elif HEADER.search(line.text):
-            place = f"{self.file}, line {line.number}"
-            self.columns, self.fresh, self.width = _columns(line.text, place), True, 0
+            self.columns, self.fresh, self.width = _columns(line), True, 0
         elif WITHOUT_TIME.search(line.text):
-            warn_of_row(self.file, line, "a table without a column time, of another tool")
+            warn_of_row(line.file, line, "a table without a column time, of another tool")
             self.columns = None
         elif self.columns and self.fresh and UNITS.fullmatch(line.text):
             units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
-            self.columns = self.columns._replace(unit_s=_unit_s(next(units, ""), f"{self.file}, line {line.number}"))
+            self.columns = self.columns._replace(unit_s=_unit_s(next(units, ""), line.place))
         elif match := OUT_OF_BOUNDS.search(line.text):
             self.tables[-1:] = [table._replace(checked=match[1] == "OK") for table in self.tables[-1:]]
         else:
@@ -256,14 +266,14 @@ class _Reader:
             return
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
-            warn_of_row(self.file, line, f"{shown(line.text)} is no whole row")
+            warn_of_row(line.file, line, f"{shown(line.text)} is no whole row")
             return
         if self.fresh or not self.tables:
             launched = self.processes * self.of_process if self.processes and self.of_process else None
             if launched and self.hosts and launched != len(self.hosts) and len(self.starts) == 1:
                 alone = ": each process ran alone, built without MPI=1?" if len(self.hosts) == 1 else ""
                 raise LogError(
-                    f"{self.file}, line {line.number}: {counted(len(self.hosts), 'rank')} listed above, but the "
+                    f"{line.place}: {counted(len(self.hosts), 'rank')} listed above, but the "
                     f"launcher's line starts {launched}{alone}; expected the output of one launch"
                 )
             above = self.program, self.version, self.hosts, launched, self.iterations, self.columns
@@ -273,22 +283,24 @@ class _Reader:
         self.width = len(line.text)
 
 
-def _columns(header: str, place: str) -> NcclColumns:
+def _columns(header: LogLine) -> NcclColumns:
     """Return the columns of a table from its header. Raises LogError for an unknown unit of time."""
-    separator = next((letter for letter in SEPARATORS if letter in header), "")
-    named = NAME_AND_UNIT.findall(header.replace(separator or " ", " ").replace('"', " ").lstrip("# "))
+    separator = next((letter for letter in SEPARATORS if letter in header.text), "")
+    named = NAME_AND_UNIT.findall(header.text.replace(separator or " ", " ").replace('"', " ").lstrip("# "))
     names = [name.lower() for name, _ in named]
     times = [column for column, name in enumerate(names) if name in ("time", "cputime")]
     alone = HALF_UNCHECKED if names[-1] == "busbw" else HALF
     half = times[1] - times[0] if len(times) > 1 else alone
     counted = "#wrong" in names or "wrong" in names
     only_root = "root" in names and "redop" not in names
-    return NcclColumns(half, counted, "cputime" in names, _unit_s(named[times[0]][1], place), separator, only_root)
+    return NcclColumns(
+        half, counted, "cputime" in names, _unit_s(named[times[0]][1], header.place), separator, only_root
+    )
 
 
-def _unit_s(unit: str, place: str) -> float:
+def _unit_s(unit: str, place: Place) -> float:
     """Return the seconds of the unit of times; of none those that nccl-tests has. Raises LogError."""
-    return unit_s(unit, place) if unit else US
+    return place.unit_s(unit) if unit else US
 
 
 def parse_row(line: LogLine, half: int) -> NcclRow | None:
@@ -344,6 +356,12 @@ def factor_fits(rates: Rates, ranks: int | None) -> bool:
     return low <= 2 * (ranks - 1) / ranks <= high
 
 
+def refuse_other_factor(rates: Rates, ranks: int, place: Place) -> None:
+    """Raise LogError for rows that cannot be of an all-reduce of so many ranks."""
+    if not factor_fits(rates, ranks):
+        raise LogError(f"{place}: {ranks} ranks, but busbw / algbw is not 2(p-1)/p of {ranks}; is the log damaged?")
+
+
 def _factor_bounds(rates: Rates) -> tuple[float, float]:
     """Return bounds of busbw / algbw from the digits of every row; (0, inf) if they are uninformative."""
     low, high = 0.0, inf
@@ -374,17 +392,14 @@ def recognises(text: str) -> bool:
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the all-reduce tables of a log, one half of each. Raises LogError."""
     file, rows = log.file, list[Imported]()
-    lines = join_rows(file, log.text, log.lines)
-    tables = read_tables(file, lines)
-    others = _other_collectives(file, tables)
+    lines = join_rows(log)
+    tables = read_tables(lines)
+    others = _other_collectives(tables)
     for number, (table, other) in enumerate(zip(tables, others), start=1):
         if not other:
-            rows += _rows_of_table(file, number, table, _ranks(file, table), asked.in_place)
+            rows += _rows_of_table(file, number, table, _ranks(table), asked.in_place)
         elif not table.program:
-            refusal = LogError(
-                f"{file}, line {table.rows[0].line.number}: not an all-reduce: {other}; expected a table of "
-                "all_reduce_perf"
-            )
+            refusal = LogError(f"{table.place}: not an all-reduce: {other}; expected a table of all_reduce_perf")
             if all(others):
                 raise refusal
             warnings.warn(f"{refusal}; left out", LogWarning, stacklevel=2)
@@ -397,7 +412,9 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
     if not rows:
         what = f"found: {listed(dict.fromkeys(others))}" if any(others) else "no row is whole"
-        raise LogError(f"{file}, line {lines[-1].number}: no row of all_reduce_perf up to here; {what}")
+        raise LogError(f"{lines[-1].place}: no row of all_reduce_perf up to here; {what}")
+    if BEGIN.search(log.text):
+        note_missing_end(log, tables[-1].rows[-1].line.number, END)
     return rows
 
 
@@ -432,41 +449,40 @@ def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, 
     """Return one half of the rows of a table; warn if the log reports a wrong result without naming it."""
     if table.checked is False and not table.columns.counted:
         what = "results out of bounds, and the log does not say at which size"
-        warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
+        warnings.warn(f"{table.place}: {what}", LogWarning, stacklevel=2)
     common = {"file": file, "launch": f"{file}, table {number}", **_common(table, ranks)}
-    halves = [_half_of(file, row, table.columns, in_place) for row in table.rows]
+    halves = [_half_of(row, table.columns, in_place) for row in table.rows]
     return [Imported(**common, **fields, **_checked(table)) for fields in halves if fields]
 
 
-def _ranks(file: str, table: NcclTable) -> int | None:
+def _ranks(table: NcclTable) -> int | None:
     """Return the number of ranks: of the lines that name them, else of busbw / algbw = 2(p-1)/p. Raises LogError."""
-    rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
+    rates = table.rates
     if table.hosts:
         ranks = len(table.hosts)
         if table.program == "all_reduce" and not factor_fits(rates, ranks):
-            place = f"{file}, line {table.rows[0].line.number}"
             raise LogError(
-                f"{place}: {ranks} ranks are named above, but busbw / algbw is not 2(p-1)/p of {ranks}: groups at the "
-                "same time (NCCL_TESTS_SPLIT), or a damaged log"
+                f"{table.place}: {ranks} ranks are named above, but busbw / algbw is not 2(p-1)/p of {ranks}: groups "
+                "at the same time (NCCL_TESTS_SPLIT), or a damaged log"
             )
         return ranks
     return ranks_of_factors(rates) or (table.launched if factor_fits(rates, table.launched) else None)
 
 
-def _other_collectives(file: str, tables: Sequence[NcclTable]) -> list[str]:
+def _other_collectives(tables: Sequence[NcclTable]) -> list[str]:
     """Return for each table which other collective it is of, as `_other_collective` does; empty: of all-reduces.
 
     Tables without a program are judged together: where one is of another collective, so are those whose rates do not
     prove an all-reduce.
     """
-    others = [_other_collective(file, table) for table in tables]
+    others = [_other_collective(table) for table in tables]
     unnamed = next((other for table, other in zip(tables, others) if other and not table.program), "")
     return [
         other or ("" if table.program or _proves_allreduce(table) else unnamed) for table, other in zip(tables, others)
     ]
 
 
-def _other_collective(file: str, table: NcclTable) -> str:
+def _other_collective(table: NcclTable) -> str:
     """Return the program of another collective, without one what tells the table from an all-reduce's; else empty."""
     if table.program:
         return "" if table.program == "all_reduce" else table.program
@@ -474,8 +490,7 @@ def _other_collective(file: str, table: NcclTable) -> str:
         return why
     if table.columns.only_root:
         return "a column root, and none redop"
-    rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
-    return "" if factor_fits(rates, _ranks(file, table)) else "busbw / algbw is not 2(p-1)/p"
+    return "" if factor_fits(table.rates, _ranks(table)) else "busbw / algbw is not 2(p-1)/p"
 
 
 def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
@@ -499,7 +514,7 @@ def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
 
 def _proves_allreduce(table: NcclTable) -> bool:
     """Return whether busbw / algbw is above 1, as of no other collective."""
-    low, high = _factor_bounds((half.algbw, half.busbw) for row in table.rows for half in row.halves)
+    low, high = _factor_bounds(table.rates)
     return 1 < low <= high
 
 
@@ -523,15 +538,15 @@ def _common(table: NcclTable, ranks: int | None) -> dict[str, Any]:
     }
 
 
-def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, Any] | None:
+def _half_of(row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, Any] | None:
     """Return the fields of Imported for one half of a row; None if the row lacks it. Raises LogError."""
     if len(row.halves) <= in_place:
         return None
-    half, place = row.halves[in_place], f"{file}, line {row.line.number}"
+    half, place = row.halves[in_place], row.line.place
     fields: dict[str, Any] = {
         "line": row.line.number,
-        "size_bytes": whole(row.size_bytes, "the size", place),
-        "count": whole(row.elements, "the count", place),
+        "size_bytes": place.whole(row.size_bytes, "the size"),
+        "count": place.whole(row.elements, "the count"),
         "dtype": dtype_of(row.dtype),
         "op": op_of(row.op),
         "in_place": in_place,
@@ -539,10 +554,10 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
     }
     if half.time == "N/A":
         return fields | {"state": "skipped", "reason": "the log says N/A"}
-    time_s = seconds(half.time, columns.unit_s, "the time", place)
+    time_s = place.seconds(half.time, columns.unit_s)
     fields |= time_fields(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
     if is_number(half.p99):
-        fields["quantiles_s"] = {99: seconds(half.p99, columns.unit_s, "i_p99", place)}
+        fields["quantiles_s"] = {99: place.seconds(half.p99, columns.unit_s, "i_p99")}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
-        fields |= wrong_fields(half.wrong, place)
+        fields |= place.wrong(half.wrong)
     return fields

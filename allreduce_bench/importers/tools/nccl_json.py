@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, time_fields, whole, wrong_fields
+from ..lines import US, Log, LogLine, Place, dtype_of, op_of, time_fields
 from ..row import Asked, Imported, LogError
 from . import Importer
 from .nccl import PROGRAM, TOOL, NcclRow, factor_fits, ranks_of_factors, why_rows_are_others
@@ -67,7 +67,7 @@ def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
         raise LogError(f"{file}, line 1: not an all-reduce: {why}; expected a table of all_reduce_perf")
     common = {"file": file, "line": 1, "tool": TOOL, "launch": file, **_common(content, file)}
     return [
-        Imported(**common, **_fields(result, half, f"{file}, result {number}"))
+        Imported(**common, **_fields(result, half, Place(f"{file}, result {number}")))
         for number, result in enumerate(content["results"], start=1)
     ]
 
@@ -97,8 +97,9 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
     if not factor_fits(rates, None):
         raise LogError(f"{file}, line 1: not an all-reduce: busbw / algbw is not 2(p-1)/p")
     hosts = [str(device["hostname"]) for device in config.get("devices") or ()]
-    each = prod(whole(str(config.get(name) or 1), name, file, 1) for name in ("nthreads", "ngpus"))
-    ranks = ranks_of(str(len(hosts) * each), file) if hosts else ranks_of_factors(rates)
+    place = Place(file)
+    each = prod(place.whole(str(config.get(name) or 1), name, 1) for name in ("nthreads", "ngpus"))
+    ranks = place.ranks(str(len(hosts) * each)) if hosts else ranks_of_factors(rates)
     facts: dict[str, Any] = {"hosts": [host for host in hosts for _ in range(each)]} if hosts else {}
     if "start_time" in content:
         facts["date"] = str(content["start_time"])
@@ -108,31 +109,30 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
     return {"ranks": ranks, "nodes": len(set(hosts)) or None, "facts": facts, "version": None}
 
 
-def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
+def _fields(result: Mapping[str, Any], half: str, place: Place) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "size_bytes": whole(str(result["size"]), "size", place),
-        "count": whole(str(result["count"]), "count", place),
+        "size_bytes": place.whole(str(result["size"]), "size"),
+        "count": place.whole(str(result["count"]), "count"),
         "dtype": dtype_of(str(result["type"])),
         "op": op_of(str(result["redop"])),
         "in_place": half == "in_place",
         "time_definition": "nccl_tests",
     }
     if result.get("actual_iterations") is not None:
-        fields["iterations"] = whole(str(result["actual_iterations"]), "actual_iterations", place, 1)
+        fields["iterations"] = place.whole(str(result["actual_iterations"]), "actual_iterations", 1)
     times = result.get(half)
     if times is None:
         return fields | {"state": "skipped", "reason": "the log has no such time"}
     cpu = "time" not in times
     printed = str(times["cpu_time" if cpu else "time"])
-    time_s = seconds(printed, US, "time", place)
+    time_s = place.seconds(printed, US, "time")
     fields |= time_fields(time_s, f"{printed} us")
     fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
     if per_iteration := result.get(f"{half}_per_iter"):
+        names = {share: f"p{share}_us" for share in (50, 95, 99) if f"p{share}_us" in per_iteration}
         fields["quantiles_s"] = {
-            share: seconds(str(per_iteration[f"p{share}_us"]), US, f"p{share}_us", place)
-            for share in (50, 95, 99)
-            if f"p{share}_us" in per_iteration
+            share: place.seconds(str(per_iteration[name]), US, name) for share, name in names.items()
         }
     if times.get("nwrong") is not None:
-        fields |= wrong_fields(str(times["nwrong"]), place)
+        fields |= place.wrong(str(times["nwrong"]))
     return fields

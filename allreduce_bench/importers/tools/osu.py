@@ -12,22 +12,19 @@ from ..lines import (
     US,
     Log,
     LogLine,
+    Place,
     dtype_of,
     is_cut,
     is_number,
     is_whole,
     launched_by,
     listed,
-    real,
-    seconds,
+    refuse_nothing,
     shown,
     time_fields,
-    unit_s,
-    warn_of_others,
     warn_of_row,
-    whole,
 )
-from ..row import Asked, Imported, LogError
+from ..row import Asked, Imported
 from . import Importer
 
 
@@ -122,7 +119,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the all-reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
     lines, rows = log.lines, []
     jobs_of_log = jobs(lines)
-    for number, table in enumerate(_tables(log.file, lines), start=1):
+    for number, table in enumerate(_tables(log), start=1):
         job = job_of(table.number, jobs_of_log)
         common: dict[str, Any] = {
             "file": log.file,
@@ -134,7 +131,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             "time_definition": DEFINITIONS[table.tool],
             **({"ranks": job.ranks, "nodes": job.nodes} if job else {"ranks": table.launched}),
         }
-        rows += [Imported(**common, **fields) for fields in _table_fields(log.file, table)]
+        rows += [Imported(**common, **fields) for fields in _table_fields(table)]
     return rows
 
 
@@ -152,24 +149,20 @@ IMPORTER = Importer(
 )
 
 
-def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
+def _tables(log: Log) -> list[OsuTable]:
     """Return the tables of all-reduces that have rows. Raises LogError: there are none."""
-    reader = _Reader(file)
-    for line in lines:
+    reader = _Reader()
+    for line in log.lines:
         reader.take(line)
     tables = [table for table in reader.tables if table.rows]
-    if not tables:
-        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else "the table is empty"
-        raise LogError(f"{file}, line {lines[-1].number}: no row of an all-reduce up to here; {what}")
-    warn_of_others(file, reader.others)
+    refuse_nothing(log, tables, reader.others)
     return tables
 
 
 class _Reader:
     """The tables read so far, line by line."""
 
-    def __init__(self, file: str):
-        self.file = file
+    def __init__(self) -> None:
         self.tables: list[OsuTable] = []  # of all-reduces
         self.others: list[str] = []  # names of other benchmarks
         self.current: OsuTable | None = None  # the table of the next row
@@ -191,9 +184,9 @@ class _Reader:
         elif match := DATATYPE.search(line.text):
             self._take_dtype(dtype_of(match[1]))
         elif HEADER.match(line.text.lstrip()):
-            self._begin(self.banner, line, *_columns(line.text, f"{self.file}, line {line.number}"))
+            self._begin(self.banner, line, *_columns(line))
             if others := [name for name in self.tables[-1].columns if PERCENTILE.fullmatch(name) and name not in KEPT]:
-                warn_of_row(self.file, line, f"percentiles that have no column: {listed(others)}")
+                warn_of_row(line.file, line, f"percentiles that have no column: {listed(others)}")
         elif is_whole((line.text.split() or [""])[0]) and not NOISE.match(line.text):
             if self.current is None:
                 self._begin(self.banner, line, FULL[:2], US)
@@ -222,35 +215,34 @@ def _begins_again(rows: Sequence[LogLine], line: LogLine) -> bool:
     return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
 
 
-def _columns(header: str, place: str) -> tuple[tuple[str, ...], float]:
+def _columns(header: LogLine) -> tuple[tuple[str, ...], float]:
     """Return the meaning of each column of a header, one of FULL, `check`, or its name; and the unit of times, seconds.
 
     Raises LogError for an unknown unit.
     """
-    names = re.split(r"\s{2,}", header.lstrip("# ").strip())
+    names = re.split(r"\s{2,}", header.text.lstrip("# ").strip())
     columns, of_times = ["size"], US
     for name in names[1:]:
         match = re.fullmatch(r"(.*?)\s*(?:\(([^()]*)\))?", name)
         bare, unit = match.groups() if match else (name, None)
         bare = bare.removesuffix(" Tail Lat")
         columns.append("check" if bare == "Validation" else COLUMNS.get(bare, bare))
-        of_times = unit_s(unit, place) if unit and columns[-1] == "avg" else of_times
+        of_times = header.place.unit_s(unit) if unit and columns[-1] == "avg" else of_times
     return tuple(columns), of_times
 
 
-def _table_fields(file: str, table: OsuTable) -> Iterator[dict]:
+def _table_fields(table: OsuTable) -> Iterator[dict]:
     """Yield the fields of Imported for each row of a table; truncated rows are dropped with a warning."""
     width = 0
     for line in table.rows:
-        words, place = line.text.split(), f"{file}, line {line.number}"
-        numbers = sum(is_number(word) for word in words[:2])
-        if numbers < 2 or is_cut(line, width):
-            warn_of_row(file, line, f"{shown(line.text)} is no whole row of a size and a time")
+        words = line.text.split()
+        if sum(is_number(word) for word in words[:2]) < 2 or is_cut(line, width):
+            warn_of_row(line.file, line, f"{shown(line.text)} is no whole row of a size and a time")
             continue
         width = len(line.text)
         values = dict(zip(_fitting(table.columns, words), words))
-        times = _times_and_check(values, table.unit_s, place)
-        yield {"line": line.number, "size_bytes": whole(words[0], "the size", place), **times}
+        size_bytes = line.place.whole(words[0], "the size")
+        yield {"line": line.number, "size_bytes": size_bytes, **_times_and_check(values, table.unit_s, line.place)}
 
 
 def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
@@ -260,14 +252,14 @@ def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     return (*FULL, "check") if len(words) >= len(FULL) else FULL[:2]
 
 
-def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dict:
-    time_s = seconds(values.get("avg") or "", of_times, "the time", place)
+def _times_and_check(values: dict[str, str], unit_s: float, place: Place) -> dict:
+    time_s = place.seconds(values.get("avg") or "", unit_s)
     fields: dict = {**time_fields(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
-        fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
-    fields["quantiles_s"] = {int(n[1:]): seconds(values[n], of_times, n, place) for n in KEPT if n in values}
+        fields["iterations"] = place.whole(values["iterations"], "the number of iterations", 1)
+    fields["quantiles_s"] = {int(n[1:]): place.seconds(values[n], unit_s, n) for n in KEPT if n in values}
     if "max" in values:
-        fields["imb_t_max_s"] = real(values["max"], "the max latency", place) * of_times
+        fields["imb_t_max_s"] = place.real(values["max"], "the max latency") * unit_s
     check = values.get("check")
     if check in CHECKS:
         fields |= {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": "the log says: validation Fail"}

@@ -13,6 +13,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,16 +23,15 @@ from ..lines import (
     ITEMSIZES,
     Log,
     LogLine,
+    Place,
     dtype_of,
     head_of,
     itemsize_of,
     lines_of,
     op_of,
-    seconds,
     shown,
     text_of_file,
     warn_of_row,
-    whole,
 )
 from ..row import Asked, Imported, LogError, LogNote, LogUnread
 from . import Importer
@@ -264,11 +264,10 @@ def _layout(folder: Path, test: Test, said: _Said) -> _Layout:
     listed = said.ranks_on_nodes(folder)
     if not test.get("nnodes"):
         return _Layout(*listed) if listed else _Layout()
-    nodes = 1
-    for side in test["nnodes"].lower().split("x"):
-        nodes *= whole(side.strip(), "nnodes", str(folder), 1, MAX_RANKS)
-    each = whole(test.get("tasks_per_node") or "1", "tasks_per_node", str(folder), 1, MAX_RANKS)
-    ranks = whole(str(nodes * each), "nnodes x tasks_per_node", str(folder), 1, MAX_RANKS)
+    place = Place(folder)
+    nodes = prod(place.whole(side.strip(), "nnodes", 1, MAX_RANKS) for side in test["nnodes"].lower().split("x"))
+    each = place.whole(test.get("tasks_per_node") or "1", "tasks_per_node", 1, MAX_RANKS)
+    ranks = place.whole(str(nodes * each), "nnodes x tasks_per_node", 1, MAX_RANKS)
     if listed and listed[1] == nodes and listed[0] != ranks:
         words = (
             f"{folder}: alloc.csv lists {listed[0]} ranks on {nodes} nodes, the metadata ask for {nodes} x {each} = "
@@ -289,15 +288,15 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout, asked_dtype: str | 
             f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv; "
             "rename it, or add --dtype"
         )
-    lines = lines_of(text_of_file(path, file.read))
+    lines = lines_of(text_of_file(path, file.read), str(path))
     header = lines[0].text.strip().lower().split(",")
     if not recognises(lines[0].text):
         raise LogError(f"{path}, line 1: the header is {shown(lines[0].text)}, expected highest[,rank0,...]")
     calls, has_trailer = _calls_and_trailer(lines[1:])
-    times_s = tuple(_times_s(path, calls, len(header)))
+    times_s = tuple(_times_s(calls, len(header)))
     if not times_s:
-        raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
-    count = whole(match[1], "the count in its name", str(path))
+        raise LogError(f"{lines[-1].place}: no calls; expected one time a line")
+    count = Place(path).whole(match[1], "the count in its name")
     state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"}
     return Imported(
         file=str(path),
@@ -334,16 +333,16 @@ def _calls_and_trailer(lines: Sequence[LogLine]) -> tuple[Sequence[LogLine], boo
     return lines[:end], end < len(lines)
 
 
-def _times_s(path: Path, lines: Sequence[LogLine], columns: int) -> Iterator[float]:
+def _times_s(lines: Sequence[LogLine], columns: int) -> Iterator[float]:
     """Yield the first column in seconds; a truncated row is dropped with a warning."""
     for line in lines:
         if not line.text.strip():
             continue
         words = line.text.split(",")
         if len(words) < columns or not line.ended:
-            warn_of_row(str(path), line, f"{shown(line.text)} may be cut off")
+            warn_of_row(line.file, line, f"{shown(line.text)} may be cut off")
             continue
-        yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
+        yield line.place.seconds(words[0].strip(), NS)
 
 
 def _launch(path: Path, test: Test) -> str:

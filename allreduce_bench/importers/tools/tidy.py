@@ -16,17 +16,14 @@ from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
     SECONDS,
     Log,
+    Place,
     dtype_of,
     is_number,
     itemsize_of,
     listed,
     op_of,
-    ranks_of,
-    real,
-    seconds,
     shown,
     time_fields,
-    whole,
 )
 from ..row import Asked, Imported, LogError, LogNote, LogWarning
 from . import Importer
@@ -351,19 +348,19 @@ def is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
 
 
 def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked, again: int) -> Imported:
-    place = f"{file}, line {number}"
+    place = Place(f"{file}, line {number}")
 
     def text(name: str) -> str | None:
         return _get(fields, table, name)
 
     def number_of(name: str, least: int = 0) -> int | None:
         value = text(name)
-        return None if value is None else whole(value, table[name].name, place, least)
+        return None if value is None else place.whole(value, table[name].name, least)
 
     dtype = dtype_of(text("dtype") or asked.dtype or "")
     count, size_bytes = number_of("count"), number_of("size_bytes")
     size_bytes = _nbytes_of(count, dtype, place) if size_bytes is None else size_bytes
-    ranks = ranks_of(value, place) if (value := text("ranks")) else None
+    ranks = place.ranks(value) if (value := text("ranks")) else None
     ranks, nodes = _layout(ranks, number_of("nodes", 1), number_of("ranks_per_node", 1), place)
     library = " ".join(filter(None, (text("library"), text("library_version"))))
     cache = text("cache") or "warm"
@@ -457,17 +454,17 @@ def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
     return count * itemsize_of(dtype)
 
 
-def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: str) -> tuple[int | None, int | None]:
+def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: Place) -> tuple[int | None, int | None]:
     """Return ranks and nodes, each derived from the other and the ranks per node if it is missing."""
     if ranks is None and nodes and per_node:
-        ranks = ranks_of(str(nodes * per_node), place)
+        ranks = place.ranks(str(nodes * per_node))
     if nodes is None and ranks and per_node and ranks % per_node == 0:
         nodes = ranks // per_node
     return ranks, nodes
 
 
 def _time_or_reason(
-    fields: Mapping[str, str], table: Table, size_bytes: int, ranks: int | None, place: str
+    fields: Mapping[str, str], table: Table, size_bytes: int, ranks: int | None, place: Place
 ) -> dict[str, Any]:
     """Return time, definition and state of a row; a row without a time has a reason."""
     state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
@@ -478,17 +475,17 @@ def _time_or_reason(
         return {"state": "left out", "reason": "the log has no time", "time_definition": "none"}
     column, printed = table[measure], _get(fields, table, measure) or ""
     if measure == "time":
-        time_s = seconds(printed, column.factor, column.name, place)
+        time_s = place.seconds(printed, column.factor, column.name)
     else:
-        rate = real(printed, column.name, place) * column.factor
+        rate = place.real(printed, column.name) * column.factor
         time_s = _time_of_rate(measure, rate, size_bytes, ranks, place)
     return {"time_definition": f"csv_{column.name}", **time_fields(time_s, printed)}
 
 
-def _time_of_rate(measure: str, rate: float, size_bytes: int, ranks: int | None, place: str) -> float:
+def _time_of_rate(measure: str, rate: float, size_bytes: int, ranks: int | None, place: Place) -> float:
     """Return the seconds of a bandwidth in bytes/s; 0 if it is uninformative."""
     if measure == "busbw" and ranks is None:
         raise LogError(f"{place}: a bus bandwidth needs a number of ranks; add --ranks N or --column ranks=COLUMN")
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
     time_s = share * size_bytes / rate if rate > 0 else 0.0
-    return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)
+    return place.seconds(repr(time_s), 1.0, f"the time of its {measure}")

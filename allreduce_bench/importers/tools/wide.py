@@ -4,20 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from ...units import printable
-from ..lines import (
-    SECONDS,
-    SEPARATORS_OF_WORDS,
-    Log,
-    dtype_of,
-    itemsize_of,
-    op_of,
-    ranks_of,
-    seconds,
-    size_of,
-    time_fields,
-    unit_s,
-    warn_of_others,
-)
+from ..lines import SECONDS, SEPARATORS_OF_WORDS, Log, Place, dtype_of, itemsize_of, op_of, time_fields, warn_of_others
 from ..row import Asked, Imported, LogError
 from . import Importer, tidy
 
@@ -59,12 +46,12 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     for number, fields, _ in tidy.records_of(log.file, log.text, skipped, header, used):
         if not tidy.is_allreduce(fields, known):
             continue
-        words, place = list(fields.values()), f"{log.file}, line {number}"
+        words, place = list(fields.values()), Place(f"{log.file}, line {number}")
         size_bytes = _size(words[table.place], table.power, place)
         dtype = dtype_of(fields[known["dtype"].name] if "dtype" in known else asked.dtype or "")
         common: dict[str, Any] = {
             **{"file": log.file, "line": number, "tool": tidy.TOOL, "launch": log.file, "time_definition": "wide"},
-            "ranks": ranks_of(fields[known["ranks"].name], place) if "ranks" in known else asked.ranks,
+            "ranks": place.ranks(fields[known["ranks"].name]) if "ranks" in known else asked.ranks,
             "size_bytes": size_bytes,
             "count": size_bytes // itemsize_of(dtype) if size_bytes % itemsize_of(dtype) == 0 else None,
             "dtype": dtype,
@@ -120,14 +107,14 @@ def _is_other_collective(name: str) -> bool:
 AMBIGUOUS = {"reduce", "gather", "scatter", "bcast", "broadcast", "hypercube"}  # words of all-reduces, too
 
 
-def _size(text: str, power: str, place: str) -> int:
+def _size(text: str, power: str, place: Place) -> int:
     match = SIZE_FIELD.fullmatch(text)
     if match is None:
         raise LogError(f"{place}: the size is {text!r:.40}, expected a number such as 1024 or 64KB")
-    return size_of(match[1], match[2] or power, place)
+    return place.size(match[1], match[2] or power)
 
 
-def _time(text: str, unit: str, place: str) -> dict[str, Any]:
+def _time(text: str, unit: str, place: Place) -> dict[str, Any]:
     """Return the time of a field; of an empty one why there is none. Raises LogError."""
     if text.lower() in tidy.ABSENT:
         return {"state": "left out", "reason": "the table has no time"}
@@ -135,6 +122,5 @@ def _time(text: str, unit: str, place: str) -> dict[str, Any]:
     of_field = (match[2] if match else "") or unit
     if not match or not of_field:
         raise LogError(f"{place}: the time is {text!r:.40}, expected a number{'' if unit else ' and its unit'}")
-    return time_fields(
-        seconds(re.sub(r"[ ,\u00a0\u202f]", "", match[1]), unit_s(of_field, place), "the time", place), text
-    )
+    digits = re.sub(r"[ ,\u00a0\u202f]", "", match[1])
+    return time_fields(place.seconds(digits, place.unit_s(of_field)), text)

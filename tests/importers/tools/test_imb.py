@@ -52,7 +52,7 @@ def test_an_imb_row_that_was_cut_off_is_dropped_with_a_warning(tmp_path):
 
 def test_an_imb_header_with_a_damaged_column_begins_no_table(tmp_path):
     """The damage that tests/studies/damaged_inputs.py found: `#repetitions-x` was taken for the column."""
-    with pytest.raises(LogError, match="Allreduce up"):
+    with pytest.raises(LogError, match="all-reduce up"):
         read(log(tmp_path, IMB.replace("#repetitions ", "#repetitions-x ")))
 
 

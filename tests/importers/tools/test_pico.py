@@ -39,7 +39,7 @@ def test_a_pico_folder_keeps_its_calls_without_the_first_fifth(tmp_path):
         ring, other = rows["ring_over"], rows["rabenseifner_over_16384"]
         assert (ring.ranks, ring.nodes, ring.count, ring.size_bytes, ring.dtype) == (32, 8, 64, 256, "int32")
         assert (other.count, other.size_bytes, other.dtype, other.op) == (512, 4096, "int64", "sum")
-        assert (ring.system, ring.calls, ring.warmups) == ("fugaku", 8, 2)
+        assert (ring.system, len(ring.times_s), ring.warmups) == ("fugaku", 10, 2)
         assert (ring.time_s, other.time_s) == pytest.approx((2003.5e-9, 3003.5e-9))
     assert read(test / "64_ring_over_int32.csv")[0].ranks == 32
 

@@ -49,7 +49,7 @@ def test_other_collectives_are_none(tmp_path):
     ("old", "new", "why"),
     [
         (",1,2,2,1,", ",2,2,2,1,", "2 nodes of 2 ranks are not 2 ranks"),
-        (",1,2,2,1,", ",1,2,2,4,", "8 ranks, but busBw / algBw"),
+        (",1,2,2,1,", ",1,2,2,4,", "8 ranks, but busbw / algbw"),
         (",11.200000,", ",fast,", "the time is 'fast'"),
     ],
 )
