@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..machine import OPEN_MPI
 from ..runs.identified import NO, OPEN, YES
 from .known import ANY_TREE, IN_NODE_FIRST, ON_ONE_NODE, Known, known, library_of
+from .look import Traffic
 from .matching import (
-    Bytes,
     fits,
     han_names,
     is_in_node_first,
@@ -75,7 +75,7 @@ def is_asked(found: Answer, name: str) -> str:
     return OPEN if any(fits) or not found.names else NO
 
 
-def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, counted: Bytes | None) -> Answer:
+def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, counted: Traffic | None) -> Answer:
     """Return what ran, by the order of additions and, where they were counted, by the messages."""
     nodes = nodes_of(hosts)
     words = order_words(order, nodes)
@@ -99,7 +99,7 @@ def _known(library: str, ranks: int, count: int) -> list[Known]:
 
 
 def _in_node_first(
-    library: str, order: Order, nodes: Sequence[Sequence[int]], counted: Bytes | None, itemsize: int
+    library: str, order: Order, nodes: Sequence[Sequence[int]], counted: Traffic | None, itemsize: int
 ) -> Sequence[str]:
     """Return those that add up in nodes first, if that was seen."""
     if library == OPEN_MPI:

@@ -16,10 +16,10 @@ from ..algorithms import find
 from ..machine import INTEL, MPICH, OPEN_MPI
 from ..schedule import Ranges, elements
 from ..schedule.algorithm import Topology
+from .look import Table
 from .order import Order, Tree, added, merged, order_of
 
 MOST_RADIX = 8  # of the algorithms with a radix; 2 is MPICH's default
-Table = list[list[int]]  # from each rank to each
 
 
 class Sent(NamedTuple):

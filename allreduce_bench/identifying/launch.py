@@ -17,7 +17,6 @@ from ..measuring.startup import thread_level
 from ..runs.start import Start
 from .evidence import Answer, answer
 from .look import MARK, MONITORING, Asked, Look, Seen, from_json
-from .matching import Bytes
 
 PROGRAM = "allreduce_bench.identifying.probe"
 LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # a variable
@@ -137,9 +136,7 @@ def _answers(plain: Look, of_plain: Mapping[int, Seen], of_counted: Mapping[int,
     answers = {}
     for size_bytes in sorted({*of_plain, *of_counted}):
         counted = of_counted.get(size_bytes)
-        seen = of_plain.get(size_bytes) or counted
-        assert seen is not None
-        messages = counted.messages if counted and counted.order == seen.order else seen.messages
-        sent = Bytes(messages.messages, messages.size_bytes) if messages else None
-        answers[size_bytes] = answer(plain.library, plain.hosts, plain.itemsize, seen.order, sent)
+        seen = of_plain.get(size_bytes) or of_counted[size_bytes]
+        messages = (counted if counted and counted.order == seen.order else seen).messages
+        answers[size_bytes] = answer(plain.library, plain.hosts, plain.itemsize, seen.order, messages)
     return answers

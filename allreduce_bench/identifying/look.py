@@ -36,19 +36,30 @@ def middle(low: int, high: int, itemsize: int, share: float) -> int | None:
     return next((size for size in (size_bytes, size_bytes + step) if low < size < high), None)
 
 
-class Messages(NamedTuple):
-    """Messages of one call, from each rank to each: `messages[source][dest]`."""
+Table = list[list[int]]  # from each rank to each: table[source][dest]
 
-    pml: str
-    messages: list[list[int]]
-    size_bytes: list[list[int]]
+
+class Traffic(NamedTuple):
+    """Messages and bytes of one call."""
+
+    messages: Table
+    size_bytes: Table
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all messages."""
+        return sum(map(sum, self.size_bytes))
+
+    def among(self, ranks: Sequence[int]) -> "Traffic":
+        """Return what these ranks sent each other."""
+        return Traffic(*([[table[source][dest] for dest in ranks] for source in ranks] for table in self))
 
 
 class Seen(NamedTuple):
     """What was seen of one size."""
 
     order: Order  # empty: it has too many parts
-    messages: Messages | None = None
+    messages: Traffic | None = None
 
 
 class Look(NamedTuple):
@@ -86,7 +97,7 @@ def _sizes(seen: dict[str, Any]) -> dict[int, Seen]:
     sizes = {}
     for size_bytes, (order, messages) in seen.items():
         spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
-        sizes[int(size_bytes)] = Seen(spans, Messages(*messages) if messages else None)
+        sizes[int(size_bytes)] = Seen(spans, Traffic(*messages) if messages else None)
     return sizes
 
 

@@ -7,33 +7,17 @@ shows in the tree of nodes, and in what their first ranks send each other.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ..machine import OPEN_MPI
-from .known import Children, Known, Table, chains, kary, knomial_by_digits, known
+from .known import Children, Known, chains, kary, knomial_by_digits, known
+from .look import Table, Traffic
 from .order import Order, Tree, holds_nodes, leaves, merged
 
 MOST_RADIX = 8  # of trees by which Open MPI broadcasts
 SHARED_MEMORY, REDUCE_BCAST = "shared memory", "reduce + bcast"
 
 
-class Bytes(NamedTuple):
-    """Messages and bytes of one call, from each rank to each."""
-
-    messages: Table
-    size_bytes: Table
-
-    @property
-    def total(self) -> int:
-        """Return the bytes of all messages."""
-        return sum(map(sum, self.size_bytes))
-
-    def among(self, ranks: Sequence[int]) -> "Bytes":
-        """Return what these ranks sent each other."""
-        return Bytes(*([[table[source][dest] for dest in ranks] for source in ranks] for table in self))
-
-
-def fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> bool:
+def fits(one: Known, order: Order, counted: Traffic | None, itemsize: int) -> bool:
     """Return whether order and messages of a known all-reduce are those seen.
 
     Of segments there may be more messages of as many bytes.
@@ -58,7 +42,7 @@ def is_one_tree(order: Order) -> bool:
     return len(order) == 1 and len(set(order[0].trees)) == 1
 
 
-def reduces_and_broadcasts(order: Order, counted: Bytes, itemsize: int) -> bool:
+def reduces_and_broadcasts(order: Order, counted: Traffic, itemsize: int) -> bool:
     """Return whether messages are those of a reduction and of a broadcast up and down trees, of whole vectors.
 
     Without those of the broadcast, by any of the trees that Open MPI has, each rank but rank 0 sends one vector.
@@ -70,7 +54,7 @@ def reduces_and_broadcasts(order: Order, counted: Bytes, itemsize: int) -> bool:
     return any(_reduces(order[0].trees[0], _less(vectors, children)) for children in _broadcasts(ranks))
 
 
-def may_reduce_and_broadcast(order: Order, counted: Bytes, itemsize: int) -> bool:
+def may_reduce_and_broadcast(order: Order, counted: Traffic, itemsize: int) -> bool:
     """Return whether a reduction and a broadcast, in parts by whatever way, can have sent as many bytes."""
     return is_one_tree(order) and counted.total >= 2 * (len(counted.size_bytes) - 1) * order[-1].stop * itemsize
 
@@ -113,7 +97,7 @@ def is_in_node_first(order: Order, nodes: Sequence[Sequence[int]]) -> bool:
     return all(holds_nodes(tree, nodes) for tree in trees)
 
 
-def han_names(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes | None, itemsize: int) -> list[str]:
+def han_names(order: Order, nodes: Sequence[Sequence[int]], counted: Traffic | None, itemsize: int) -> list[str]:
     """Return what han can have done, as `han: reduce + bcast in node, ring between`; none: han was it not."""
     if not is_in_node_first(order, nodes):
         return []
@@ -141,7 +125,7 @@ def _above(order: Order, nodes: Sequence[Sequence[int]]) -> Order:
     return merged((span, tuple(None if tree is None else of_nodes(tree) for tree in trees)) for span, trees in of_first)
 
 
-def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes, itemsize: int) -> str:
+def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Traffic, itemsize: int) -> str:
     """Return what is done in nodes; empty: not what han does."""
     size_bytes, sent = order[-1].stop * itemsize, [counted.among(node).total for node in nodes]
     if not any(sent):
@@ -150,7 +134,7 @@ def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes, itemsi
     return REDUCE_BCAST if enough else ""
 
 
-def _between(above: Order, counted: Bytes | None, itemsize: int) -> list[str]:
+def _between(above: Order, counted: Traffic | None, itemsize: int) -> list[str]:
     """Return the names of what fits between nodes."""
     ranks = len(above[0].trees)
     names = [one.name for one in known(OPEN_MPI, ranks, above[-1].stop) if fits(one, above, counted, itemsize)]

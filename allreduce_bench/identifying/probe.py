@@ -23,7 +23,7 @@ from ..machine.mpi import library_name
 from ..machine.node import host
 from ..runs.competitor import NATIVE
 from .counting import NotCounted, counted
-from .look import MARK, Asked, Look, Messages, Seen, middle, to_json
+from .look import MARK, Asked, Look, Seen, Traffic, middle, to_json
 from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on
@@ -122,22 +122,22 @@ def _seen(size: Size, dtype: str, counts: bool, failures: list[str]) -> Seen | N
     except Unsupported:
         return None
     order = order_seen(comm, given, result, bound.run)
-    own = None
-    if counts:
-        try:
-            own = counted(comm, bound.run)
-        except NotCounted as error:
-            failures.append(str(error))
+    messages = _messages(comm, bound.run, failures) if counts else None
     bound.close()
-    if not counts:
-        return Seen(order)
+    return Seen(order, messages)
+
+
+def _messages(comm: MPI.Comm, call: Callable[[], object], failures: list[str]) -> Traffic | None:
+    """Count the messages of a call; None: some rank could not, and `failures` says why."""
+    try:
+        own, why = counted(comm, call), ""
+    except NotCounted as error:
+        own, why = None, str(error)
     everyone = comm.allgather(own)
-    if missing := [rank for rank, of_rank in enumerate(everyone) if of_rank is None]:
-        failures.extend([""] * (not failures and bool(missing)))
-        return Seen(order)
-    return Seen(
-        order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.size_bytes for one in everyone])
-    )
+    if None in everyone:
+        failures.append(why)
+        return None
+    return Traffic(*map(list, zip(*everyone)))
 
 
 def _switches(comm: MPI.Comm, seen: dict[int, Seen], middle_of: Middle, see: See) -> list[int]:

@@ -4,7 +4,7 @@ import pytest
 
 from allreduce_bench.identifying.evidence import answer
 from allreduce_bench.identifying.known import ANY_TREE, known
-from allreduce_bench.identifying.matching import Bytes
+from allreduce_bench.identifying.look import Traffic
 from allreduce_bench.identifying.order import Span
 from allreduce_bench.which.settings import INTEL, MPICH, OPEN_MPI
 
@@ -16,7 +16,7 @@ def answer_of(library, one, ranks, is_counted, hosts=None):
     sent = one.sent
     counted = None
     if is_counted and sent:
-        counted = Bytes(sent.messages, [[number * ITEMSIZE for number in row] for row in sent.elements])
+        counted = Traffic(sent.messages, [[number * ITEMSIZE for number in row] for row in sent.elements])
     return answer(f"{library} 1.2", hosts or ["n1"] * ranks, ITEMSIZE, one.order, counted)
 
 
@@ -60,7 +60,7 @@ def of_han(between, messages=1):
     for source, row in zip(NODES, between):
         for dest, size_bytes in zip(NODES, row):
             count[source][dest] = size_bytes
-    return Bytes([[bool(size_bytes) * messages for size_bytes in row] for row in count], count)
+    return Traffic([[bool(size_bytes) * messages for size_bytes in row] for row in count], count)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_reduction_and_a_broadcast_look_like_what_han_does():
     """As seen over two virtual hosts of two ranks: messages up a tree, and down again."""
     tree = ((0, 1), (2, 3))
     messages = [[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]]
-    counted = Bytes(messages, [[8 * number for number in row] for row in messages])
+    counted = Traffic(messages, [[8 * number for number in row] for row in messages])
     found = answer("Open MPI 5.0.11", ["n1", "n1", "n2", "n2"], 4, (Span(0, 2, (tree,) * 4),), counted)
     assert found.names[0] == "nonoverlapping"
     assert "han: reduce + bcast in node, reduce + bcast between" in found.names
@@ -98,7 +98,7 @@ def test_a_reduction_and_a_broadcast_look_like_what_han_does():
 
 @pytest.mark.parametrize("trees", [(None,) * 4, (((0, 2), (1, 3)),) * 4])
 def test_what_nothing_explains_is_unknown(trees):
-    messages = Bytes([[1] * 4] * 4, [[1] * 4] * 4)
+    messages = Traffic([[1] * 4] * 4, [[1] * 4] * 4)
     found = answer("Open MPI 5.0.11", ["n1"] * 4, 4, (Span(0, 4, trees),), messages)
     assert found.names == ()
     assert answer("Another MPI 1", ["n1"] * 4, 4, (Span(0, 4, trees),), None).names == ()
