@@ -8,11 +8,11 @@ interval of a price is its estimate +- t times the jackknife error over numbers 
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..runs.typed_json import NotNegative
+from ..runs.typed_json import NotNegative, one_of
 from ..stats import t95
 from .terms import Terms
 
@@ -25,8 +25,8 @@ SEPARATE = 1e-3  # share of a column that the others do not explain, below which
 class Parameter(NamedTuple):
     """Price with its 95 % interval."""
 
-    name: str  # ALPHA, BETA or GAMMA
-    link: str  # WITHIN or BETWEEN; empty: links are alike
+    name: Annotated[str, one_of(ALPHA, BETA, GAMMA)]
+    link: Annotated[str, one_of("", WITHIN, BETWEEN)]  # empty: links are alike
     value: NotNegative
     low: NotNegative | None = None  # lower end of the 95 % interval; None: not identified, or given
     high: NotNegative | None = None  # upper end

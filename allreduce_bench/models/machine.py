@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
-from ..runs.cell import EXPECTED_PLACEMENT, is_placement
 from ..runs.files import nearest_name, read_given_text, write_given
 from ..runs.typed_json import read_as
 from ..units import printable
-from .alpha_beta import ALPHA, BETA, BETWEEN, GAMMA, WITHIN, Parameter
-from .model import LEVELS, UNKNOWN, Model
+from .alpha_beta import BETWEEN, GAMMA, WITHIN, Parameter
+from .model import Model
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 5
 LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
 NUMBERS = re.compile(r"\[[\s\d.,e+-]+\]")  # a list of them
-LINKS_OF = {ALPHA: ("", WITHIN, BETWEEN), BETA: ("", WITHIN, BETWEEN), GAMMA: ("",)}  # prices of this version
 
 
 class MachineError(ValueError):
@@ -109,12 +107,9 @@ def read_machine(path: Path) -> Machine:
         )
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
-        machine = read_as(Machine, fields, exact=True)
-        for model in machine.models:
-            _refuse_odd(model)
+        return read_as(Machine, fields, exact=True)
     except ValueError as error:
         raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
-    return machine
 
 
 def _printable(value: Any) -> Any:
@@ -124,16 +119,3 @@ def _printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _printable(one) for name, one in value.items()}
     return printable(value) if isinstance(value, str) else value
-
-
-def _refuse_odd(model: Model) -> None:
-    """Raise ValueError for what this version cannot price, and for an unknown grade or placement of vectors."""
-    if not is_builtin(model.priced_as):
-        raise ValueError(f"it is priced as {model.priced_as!r:.40}, which is no algorithm of this version")
-    for one in model.parameters:
-        if one.link not in LINKS_OF.get(one.name, ()):
-            raise ValueError(f"its parameters have {one.name!r:.40} of link {one.link!r:.40}, which this version lacks")
-    if model.grade not in LEVELS:
-        raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
-    if model.placement != UNKNOWN and not is_placement(model.placement):
-        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED_PLACEMENT}")

@@ -11,10 +11,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..algorithms import builtin_of
+from ..algorithms import builtin_of, is_builtin
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
+from ..runs.cell import is_placement
 from ..runs.competitor import Competitor
-from ..runs.typed_json import NotNegative, Positive, at_least, not_empty
+from ..runs.typed_json import NotNegative, Positive, Rule, at_least, not_empty, one_of
 from ..schedule.algorithm import Algorithm
 from ..units import MAX_RANKS, format_rate
 from .alpha_beta import BETA, BETWEEN, Parameter, priced_s
@@ -27,6 +28,10 @@ LEVELS = (*GRADES, UNKNOWN)
 LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
 ABOVE_LINK = 1.1  # factor to the rate of a link up to which a fitted rate may be an error of the fit
 NO_OWN: Mapping[str, Algorithm] = {}  # a user's own algorithms, by name
+
+
+def _is_placement(text: str) -> bool:
+    return text == UNKNOWN or is_placement(text)
 
 
 class MeasuredCell(NamedTuple):
@@ -43,7 +48,7 @@ class Model:
     """Model of one series; without cells nothing was measured, and the prices were given."""
 
     competitor: str  # such as ring@pipelined
-    priced_as: str  # algorithm whose messages and bytes are priced
+    priced_as: Annotated[str, Rule(is_builtin, "an algorithm of this version")]  # whose messages and bytes are priced
     parameters: Annotated[tuple[Parameter, ...], not_empty]
     cells: tuple[MeasuredCell, ...] = ()
     is_library: bool = False  # a library's own choice: the geometric mean with a trend
@@ -59,8 +64,8 @@ class Model:
     held_out: HeldOut | None = None  # None: fewer than three numbers of ranks
     ranges: tuple[Range, ...] = ()
     notes: tuple[str, ...] = field(default=())  # what to know of the fit, in sentences
-    grade: str = UNKNOWN  # the worst of the times that were fitted
-    placement: str = UNKNOWN  # where vectors lay in memory: page, numpy, differences in bytes, or unknown
+    grade: Annotated[str, one_of(*LEVELS)] = UNKNOWN  # the worst of the times that were fitted
+    placement: Annotated[str, Rule(_is_placement, "page, numpy, or bytes")] = UNKNOWN  # where vectors lay in memory
 
     @property
     def algorithm(self) -> str:

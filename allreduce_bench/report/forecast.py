@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
 from ..models.bounds import Bounds
-from ..models.crossings import Finding, at_powers_of_two, merged, named, over_ranks, over_sizes, winner_map
+from ..models.crossings import Crossing, named, over_ranks, over_sizes, winner_map
 from ..models.intervals import COVERAGE
 from ..models.machine import Machine
 from ..models.prediction import BEST, LIMITS, PORT, CompetingModels, Predicted
@@ -102,21 +102,14 @@ def as_map(forecast: Forecast, screen: Screen = UNBOUNDED, is_verbose: bool = Fa
     return _text(forecast, screen, is_map=True, is_verbose=is_verbose)
 
 
-def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
+def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Crossing]:
     """Find crossings over sizes at the numbers of ranks, and over ranks, from fewest to most; of given prices only."""
     if not forecast.machine.bare:
         return []
     ranks, sizes = forecast.ranks, forecast.sizes
-    changing: list[Finding] = [
-        crossing for count in _few_ranks(ranks) for crossing in over_sizes(group, count, sizes[0], sizes[-1], sizes)
-    ]
-    growing: list[Finding] = [
-        crossing for size_bytes in sizes for crossing in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks)
-    ]
-    powers: list[Finding] = [
-        crossing for size_bytes in sizes for crossing in at_powers_of_two(group, size_bytes, ranks[0], ranks[-1])
-    ]
-    return changing + merged(growing, sizes) + merged(powers, sizes)
+    changing = [one for count in _few_ranks(ranks) for one in over_sizes(group, count, sizes[0], sizes[-1], sizes)]
+    growing = [one for size_bytes in sizes for one in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks)]
+    return changing + growing
 
 
 def _few_ranks(ranks: Sequence[int]) -> Sequence[int]:

@@ -2,15 +2,7 @@
 
 import pytest
 
-from allreduce_bench.models.crossings import (
-    Crossing,
-    Stretch,
-    at_powers_of_two,
-    merged,
-    over_ranks,
-    over_sizes,
-    winner_map,
-)
+from allreduce_bench.models.crossings import over_ranks, over_sizes, winner_map
 from allreduce_bench.models.machine import Prices, bare_machine
 from allreduce_bench.models.prediction import BEST, CompetingModels, Fastest, Layout, Predicted, competing_models
 
@@ -67,13 +59,9 @@ def test_halving_overtakes_doubling_where_the_notes_say(ranks, kilobytes):
 
 def test_the_sentences():
     (one,) = over_ranks(of("ring", "two_tree"), 64 * M, 2, 24576)
-    assert one.sentence == f"two_tree overtakes ring above {one.above} ranks at 64 MiB"
+    assert one.sentence == f"two_tree overtakes ring above {one.above} ranks at 64 MiB, powers of two aside"
     (one,) = over_sizes(of("recursive_doubling", "rabenseifner"), 16, 8, M)
     assert one.sentence == "rabenseifner overtakes recursive_doubling above 115 KiB on 16 ranks"
-    one = Crossing("a", "b", "ranks", 9, 8, 4 * K)
-    assert one.sentence == f"{one.faster} overtakes {one.slower} above 9 ranks at 8 B to 4 KiB"
-    assert Stretch("a", 4, 16, 8, 8).sentence == "a is fastest at powers of two from 4 to 16 ranks at 8 B"
-    assert Stretch("a", 4, 4, 8, 8).sentence == "a is fastest at 4 ranks at 8 B"
 
 
 @pytest.mark.parametrize("size_bytes", [8, 64 * K, M, 16 * M])
@@ -87,16 +75,16 @@ def test_over_ranks_finds_what_a_full_search_finds(size_bytes):
     assert (found[-1][2] if found else winners[0]) == winners[-1]
 
 
-def test_powers_of_two_are_told_apart():
+def test_powers_of_two_are_left_aside():
     group = of("ring", "rabenseifner", "two_tree", segment=None)
-    assert at_powers_of_two(group, 64 * M, 2, 1024) == [Stretch("rabenseifner", 4, 1024, 64 * M, 64 * M)]
     assert {one.faster for one in over_ranks(group, 64 * M, 2, 1024)} == {"two_tree"}
-    assert at_powers_of_two(of("ring", "two_tree"), 64 * M, 2, 1024) == []
+    curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 6.5, c=lambda ranks, n: 1 if ranks == 16 else None)
+    assert [(one.faster, one.above) for one in over_ranks(curves, 8, 2, 64)] == [("b", 6)]
 
 
 def test_a_size_is_bisected_to_the_byte_or_a_thousandth():
     small = Drawn(low=lambda ranks, n: n, high=lambda ranks, n: 100.5)
-    assert over_sizes(small, 4, 8, 4096)[0][:5] == ("high", "low", "sizes", 100, 4)
+    assert over_sizes(small, 4, 8, 4096) == [("high", "low", "sizes", 100, None, 4)]
     large = Drawn(low=lambda ranks, n: n, high=lambda ranks, n: 1e9)
     assert over_sizes(large, 4, 8, 1 << 40)[0].above == pytest.approx(1e9, rel=2e-3)
 
@@ -107,7 +95,6 @@ def test_there_is_no_crossing_outside_of_the_range_or_where_nothing_runs():
     assert over_sizes(curves, 4, 64, 64) == [] and over_ranks(curves, 64, 2, 2) == []
     nowhere = Drawn(none=lambda ranks, n: None)
     assert over_sizes(nowhere, 4, 8, M) == [] and winner_map(nowhere, [2, 3], [8]) == [[None], [None]]
-    assert at_powers_of_two(nowhere, 8, 2, 64) == []
 
 
 def test_several_changes_in_a_row_are_all_found():
@@ -120,14 +107,6 @@ def test_numbers_of_ranks_fill_whole_nodes():
     assert [one.above for one in over_ranks(curves, 8, 2, 1000)] == [96]
     (group,) = competing_models(bare_machine(5e-6, 8e-11, within=Prices(2e-6, 1e-11)), layout=Layout(8))
     assert group.step == 8 and all(one.above % 8 == 0 for one in over_ranks(group, 4 * M, 2, 4096))
-
-
-def test_the_same_at_sizes_in_a_row_is_said_once():
-    at = [Crossing("a", "b", "ranks", 9, size_bytes, size_bytes) for size_bytes in (8, 16, 64)]
-    other = Crossing("a", "b", "ranks", 10, 16, 16)
-    assert merged([at[0], at[1]], [8, 16, 32, 64]) == [at[0]._replace(last=16)]
-    assert merged([at[0], other, at[2]], [8, 16, 64]) == [at[0], other, at[2]]
-    assert merged([at[0], at[1], other, at[2]], [8, 16, 64]) == [at[0]._replace(last=64), other]
 
 
 def test_the_map_has_ranks_down_and_sizes_across():
@@ -156,20 +135,6 @@ def test_crossings_of_one_pair_do_not_contradict_each_other():
         "from 999 B to 19.5 KiB on 4 ranks",
         "above 19.5 KiB on 4 ranks",
     ]
-
-
-def test_a_power_of_two_where_it_changes_belongs_to_whom_it_is_the_fastest():
-    curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 4.5)
-    assert [(one.faster, one.above, one.no_powers) for one in over_ranks(curves, 8, 2, 64)] == [("b", 4, False)]
-    assert at_powers_of_two(curves, 8, 2, 64) == []
-
-
-def test_powers_of_two_that_others_win_are_set_aside():
-    curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 6.5, c=lambda ranks, n: 1 if ranks == 16 else None)
-    (one,) = over_ranks(curves, 8, 2, 64)
-    assert one.no_powers and (one.faster, one.slower) == ("b", "a")
-    assert f"{one.faster} overtakes {one.slower}" in one.sentence
-    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("c", 16, 16, 8, 8)]
 
 
 def test_the_sizes_and_ranks_that_are_shown_are_looked_at():
@@ -211,5 +176,5 @@ def test_crossings_agree_with_every_star_of_the_table(machine):
     for size_bytes in sizes:
         for one in over_ranks(group, size_bytes, ranks[0], ranks[-1], ranks):
             inside = [p for p in ranks if one.above < p <= (one.until or ranks[-1])]
-            kept = [p for p in inside if p & (p - 1) or not one.no_powers]
+            kept = [p for p in inside if p & (p - 1)]
             assert all(group.fastest(p, size_bytes).predicted.series == one.faster for p in kept)
