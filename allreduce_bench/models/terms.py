@@ -35,6 +35,11 @@ class Terms(NamedTuple):
     enumerated: bool  # from the schedule; False: from the declared cost
     links_apart: bool = True  # messages within and between nodes are told apart
 
+    def scale(self, factor: float) -> "Terms":
+        """Return the terms of a vector that is longer by `factor`, of as many messages."""
+        messages = tuple(one._replace(size_bytes=one.size_bytes * factor) for one in self.messages)
+        return self._replace(messages=messages, reduced_nbytes=self.reduced_nbytes * factor)
+
 
 def terms(
     algorithm: Algorithm,
@@ -52,9 +57,8 @@ def terms(
     listed: 0 selects declared costs, which take no time.
     """
     count = size_bytes // itemsize
-    counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
-    messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in counted.hops)
-    return Terms(messages, counted.reduced * itemsize, counted.enumerated, counted.links_apart)
+    segment = min(segment or count, max(count, 1)) or 1
+    return _of_bytes(algorithm, ranks, nodes or ranks, count, segment, enumerated).scale(itemsize)
 
 
 def listed_steps(algorithm: Algorithm) -> int:
@@ -62,32 +66,23 @@ def listed_steps(algorithm: Algorithm) -> int:
     return 0 if is_builtin(algorithm.name) and builtin_of(algorithm.name) is algorithm else ENUMERATED
 
 
-class _Counted(NamedTuple):
-    hops: tuple[Hops, ...]
-    reduced: float
-    enumerated: bool
-    links_apart: bool = True
-
-
 @lru_cache(maxsize=20_000)
-def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> _Counted:
-    """Return the terms in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
+def _of_bytes(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> Terms:
+    """Return the terms of elements of a byte. Equal blocks of two vectors differ by a factor only: one is counted."""
     topology = _filled(ranks, ceil(ranks / nodes))
     factor = _factor(algorithm, ranks, nodes, count, segment)
     if enumerated and factor > 1:
-        shorter_segment = segment // factor if algorithm.segmented else count // factor
-        shorter_path = _counted(algorithm, ranks, nodes, count // factor, shorter_segment, enumerated)
-        hops = tuple(hop._replace(elements=hop.elements * factor) for hop in shorter_path.hops)
-        return shorter_path._replace(hops=hops, reduced=shorter_path.reduced * factor)
+        shorter = segment // factor if algorithm.segmented else count // factor
+        return _of_bytes(algorithm, ranks, nodes, count // factor, shorter, enumerated).scale(factor)
     if _is_short(algorithm, ranks, topology, count, segment, enumerated):
-        schedules = algorithm.schedules(ranks, topology, count, segment)
-        walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
-        hops = tuple(Hops(number, size, between) for (size, between), number in walked.messages.items())
-        return _Counted(hops, walked.path.reduced, True)
+        walked = walk(algorithm.schedules(ranks, topology, count, segment), topology, WITHIN, BETWEEN, GAMMA)
+        messages = (PathMessage(size, number, between) for (size, between), number in walked.messages.items())
+        return Terms((*messages,), walked.path.reduced, True)
     cost = _declared(algorithm, ranks, topology, count, segment)
     alike = Hops(cost.messages, cost.elements / max(1, cost.messages), nodes > 1)
-    links_apart = bool(cost.hops) or algorithm.exact
-    return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False, links_apart)
+    hops = cost.hops or (alike,) * bool(cost.messages)
+    messages = (PathMessage(hop.elements, hop.messages, hop.between) for hop in hops)
+    return Terms((*messages,), cost.reduced, False, bool(cost.hops) or algorithm.exact)
 
 
 def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> Cost:
