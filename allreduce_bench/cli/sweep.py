@@ -50,7 +50,7 @@ def collect(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
-    from ..importers.keep import merge  # late: it loads pandas
+    from ..importers.merge import merge  # late: it loads pandas
 
     if output is None:
         raise OneLineError("collect merges several runs into a new one: name its folder with -o")

@@ -10,7 +10,7 @@ from allreduce_bench.evaluation.missing import MissingCell, group_missing
 from allreduce_bench.evaluation.standings import contest_of
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import join_columns
-from allreduce_bench.importers.keep import merge
+from allreduce_bench.importers.merge import merge
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import ALL_FORCED, Launch
 from allreduce_bench.runs.competitor import FORCED_DEFAULT

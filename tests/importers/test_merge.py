@@ -19,7 +19,7 @@ from allreduce_bench.cli.request import planned_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.importers.keep import merge
+from allreduce_bench.importers.merge import merge
 from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report

@@ -25,21 +25,23 @@ import numpy as np
 
 from ...runs.competitor import NATIVE
 from ...runs.schema import STAMPS
-from ...units import MAX_RANKS, counted, format_ranges, in_ranks, printable, shell_word
+from ...units import MAX_RANKS, counted, format_ranges, in_ranks, shell_word
 from ..common_ends import aligned_by_common_end
 from ..lines import (
     LARGEST,
-    NAME_LETTERS,
     PEEKED_NBYTES,
     US,
     Log,
     LogLine,
+    Place,
     lines_of,
     listed,
     read_text,
     shown,
     shown_value,
+    text_of,
     warn_of_row,
+    whole_of,
 )
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
@@ -356,7 +358,7 @@ def recorded(path: Path, text: str) -> list[Recorded]:
     Lines that are damaged or too long are left out with a warning.
     """
     reader = _Reader(str(path))
-    for line in lines_of(text):
+    for line in lines_of(text, str(path)):
         if line.text.strip():
             reader.take(line)
     reader.tell_damaged()
@@ -378,10 +380,7 @@ class _Reader:
         if record is None:
             self.of_context -= 1
             return
-        try:
-            self._take(record, line.number)
-        except _Damage as damage:
-            raise LogError(f"{self.file}, line {line.number}: {damage}") from damage
+        self._take(record, line)
 
     def _object(self, line: LogLine) -> dict[str, Any] | None:
         """Return the JSON object of a line; None if there is none, with a warning."""
@@ -405,107 +404,83 @@ class _Reader:
             more = counted(self.damaged - MOST_DAMAGED, "further damaged line")
             warn_of_row(self.file, LogLine(1, "", True), f"{more} below")
 
-    def _take(self, record: Mapping[str, Any], number: int) -> None:
+    def _take(self, record: Mapping[str, Any], line: LogLine) -> None:
         own = {name: record[name] for name in ("header", "metadata") if name in record}
         if "dump_stats" in record:
-            part = self._part(own)
-            stats = _mapping(record, "dump_stats")
-            part.lost.append(_whole(stats, "coll_dropped_total", 0))
-            counts = [_whole(stats, f"{kind}_records", 0) for kind in ("coll", "p2p", "proxy")]
+            part = self._part(own, line.place)
+            stats = _object(record, "dump_stats", line.place)
+            part.lost.append(whole_of(stats, "coll_dropped_total", line.place, default=0))
+            counts = [whole_of(stats, f"{kind}_records", line.place, default=0) for kind in ("coll", "p2p", "proxy")]
             is_context = part.version not in ("v4.0", "v4.1", "v4.2")
             self.context, self.of_context = (own, sum(counts)) if is_context else (None, 0)
         elif "header" in own:
             self.context = None
-            self._call(self._part(own), record, number)
+            self._call(self._part(own, line.place), record, line)
         elif self.context is not None and self.of_context > 0:
             self.of_context -= 1
-            self._call(self._part(self.context), record, number)
+            self._call(self._part(self.context, line.place), record, line)
         elif any(kind in record for kind in KINDS):
-            raise _Damage("a call without header, and no dump_stats above it that it belongs to")
+            raise LogError(f"{line.place}: a call without header, and no dump_stats above it that it belongs to")
 
-    def _part(self, context: Mapping[str, Any]) -> Recorded:
+    def _part(self, context: Mapping[str, Any], place: Place) -> Recorded:
         """Return the part of the file that a line with this header belongs to."""
-        header, metadata = _mapping(context, "header"), _mapping(context, "metadata")
-        ranks = _whole(header, "n_ranks", None, 1, MAX_RANKS)
-        rank = _whole(header, "rank", None, 0, ranks - 1)
-        comm = _text(header, "id")
+        header, metadata = _object(context, "header", place), _object(context, "metadata", place)
+        ranks = whole_of(header, "n_ranks", place, 1, MAX_RANKS)
+        rank = whole_of(header, "rank", place, 0, ranks - 1)
+        comm, name = text_of(header, "id"), text_of(header, "comm_name")
         part = self.found.get((comm, rank))
         if part is None:
-            name = _text(header, "comm_name")
             part = self.found[comm, rank] = Recorded(
                 file=self.file,
                 id=comm,
                 name="" if name == "unknown" else name,
                 rank=rank,
                 ranks=ranks,
-                nodes=_whole(header, "nnodes", 0, 0, MAX_RANKS),
-                host=_text(metadata, "hostname"),
-                pid=_whole(metadata, "pid", 0),
-                version=_text(metadata, "inspector_output_format_version"),
+                nodes=whole_of(header, "nnodes", place, 0, MAX_RANKS, 0),
+                host=text_of(metadata, "hostname"),
+                pid=whole_of(metadata, "pid", place, default=0),
+                version=text_of(metadata, "inspector_output_format_version"),
                 calls={},
                 lost=[],
             )
         elif part.ranks != ranks:
-            raise _Damage(f"communicator {comm} has {ranks} ranks, but {part.ranks} above")
+            raise LogError(f"{place}: communicator {comm} has {ranks} ranks, but {part.ranks} above")
         return part
 
-    def _call(self, part: Recorded, record: Mapping[str, Any], number: int) -> None:
+    def _call(self, part: Recorded, record: Mapping[str, Any], line: LogLine) -> None:
         """Add the call of a line, if it is of a collective."""
         if "coll_perf" not in record:
             return
-        perf = _mapping(record, "coll_perf")
-        time_s = _real(perf, "coll_exec_time_us") * US
-        ready_us, end_us = _kernel(perf.get("event_trace_ts"))
-        key = (_text(perf, "coll"), _whole(perf, "coll_sn"))
-        call = InspectorCall(number, _whole(perf, "coll_msg_size_bytes"), _algorithm(perf), time_s, ready_us, end_us)
+        perf = _object(record, "coll_perf", line.place)
+        time_us = perf.get("coll_exec_time_us")
+        if type(time_us) not in (int, float) or not 0 <= time_us < LONGEST_S / US:  # type: ignore[operator]
+            raise LogError(f"{line.place}: coll_exec_time_us is {shown_value(time_us)}, expected microseconds")
+        size_bytes = whole_of(perf, "coll_msg_size_bytes", line.place)
+        key = text_of(perf, "coll"), whole_of(perf, "coll_sn", line.place)
+        call = InspectorCall(line.number, size_bytes, _algorithm(perf), time_us * US, *_kernel(perf))
         before = part.calls.setdefault(key, call)
-        if before._replace(line=number) != call:
-            raise _Damage(f"coll_sn {key[1]} of {key[0]} differs from that in line {before.line}")
+        if before._replace(line=line.number) != call:
+            raise LogError(f"{line.place}: coll_sn {key[1]} of {key[0]} differs from that in line {before.line}")
 
 
-class _Damage(ValueError):
-    """An impossible value."""
-
-
-def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object of an object. Raises _Damage."""
+def _object(content: Mapping[str, Any], name: str, place: Place) -> Mapping[str, Any]:
+    """Return an object of an object. Raises LogError."""
     value = content.get(name)
     if not isinstance(value, dict):
-        raise _Damage(f"no object {name}; expected lines of NCCL Inspector, with header and metadata")
+        raise LogError(f"{place}: no object {name}; expected lines of NCCL Inspector, with header and metadata")
     return value
-
-
-def _text(content: Mapping[str, Any], name: str) -> str:
-    """Return a word in one line; empty: absent."""
-    value = content.get(name, "")
-    return printable(str(value))[:NAME_LETTERS]
-
-
-def _whole(
-    content: Mapping[str, Any], name: str, default: int | None = None, least: int = 0, most: int = LARGEST
-) -> int:
-    value = content.get(name, default)
-    if type(value) is not int or not least <= value <= most:
-        raise _Damage(f"{name} is {shown_value(value)}, expected a whole number from {least} to {most:.15g}")
-    return value
-
-
-def _real(content: Mapping[str, Any], name: str) -> float:
-    value = content.get(name)
-    if type(value) not in (int, float) or not 0 <= value < LONGEST_S / US:  # type: ignore[operator]
-        raise _Damage(f"{name} is {shown_value(value)}, expected microseconds")
-    return float(value)  # type: ignore[arg-type]
 
 
 def _algorithm(perf: Mapping[str, Any]) -> str:
     """Return `ring_ll`; empty if algorithm or protocol is unknown."""
-    words = [_text(perf, name).lower() for name in ("coll_algo", "coll_proto")]
+    words = [text_of(perf, name).lower() for name in ("coll_algo", "coll_proto")]
     known = all(words) and "unknown" not in words
     return "_".join("".join(letter if letter.isalnum() else "_" for letter in word) for word in words) if known else ""
 
 
-def _kernel(trace: Any) -> tuple[int, int]:
+def _kernel(perf: Mapping[str, Any]) -> tuple[int, int]:
     """Return when the first channel started and the last one stopped, microseconds; 0, 0: missing, or no call."""
+    trace = perf.get("event_trace_ts")
     events = trace.get("kernel_events") if isinstance(trace, dict) else None
     if not isinstance(events, list) or not events or not all(isinstance(event, dict) for event in events):
         return 0, 0
