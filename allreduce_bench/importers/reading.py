@@ -58,6 +58,10 @@ TROUBLE = re.compile(  # a line that may explain why a log has no times
     r"(?i)\b(?:error|fail(?:ed|ure)?|unable|could not|cannot|not found|no such|denied|refused|abort|killed)"
 )
 MOST_RUNS = 3  # named of those below a folder
+OWN_RUN = (
+    "printed by allreduce-bench, whose runs need no import; read the run's folder itself: allreduce-bench report RUN, "
+    "or allreduce-bench compare RUN RUN"
+)
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (  # fields of Imported that --where may name
     *("competitor", "ranks", "nodes", "dtype", "op"),
@@ -76,25 +80,17 @@ def read(
     files in `copied`, by digests, are left out so, too; what is read is added there.
     """
     if is_run(path):
-        raise LogError(
-            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
-            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
-        )
+        raise LogError(f"{path}: {OWN_RUN}")
     if path.is_dir() or is_archive(path):
         found = _read_each(path, asked, {} if copied is None else copied)
         count, chosen = found.count, found.chosen
     else:
-        rows = _whole(path, _read(path, asked, more), asked)
+        rows = _whole(path, _read_text(path, read_text(path), asked, more), asked)
         count, chosen = len(rows), _chosen(rows, asked)
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
         raise LogError(f"{path}: none of the {count} rows has {wanted}")
     return chosen
-
-
-def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
-    """Return the rows of a file as the log has them. Raises LogError."""
-    return _read_text(path, read_text(path), asked, more)
 
 
 def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
@@ -111,22 +107,24 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
         return _read_texts(path, texts, asked)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
-        lines = [line for line in lines_of(text) if line.text.strip()]
-        first = lines[0]
-        if other := other_text(text):
-            raise LogError(f"{path}, line {first.number}: found {other}; {_expected()}")
-        if trouble := next((line for line in lines if TROUBLE.search(line.text)), None):
-            raise LogError(
-                f"{path}, line {trouble.number}: no all-reduce in this file, which says {shown(trouble.text, 100)}; "
-                f"{_expected()}"
-            )
-        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
+        raise _unknown(path, text)
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)
     if more and importer.read_together:
         return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
     return _add_library(importer.read(Log(path, text), asked), text)
+
+
+def _unknown(path: Path, text: str) -> LogError:
+    """Return the error of a text that no importer reads: what it is, or its first line that may say why."""
+    lines = [line for line in lines_of(text, str(path)) if line.text.strip()]
+    if other := other_text(text):
+        return LogError(f"{lines[0].place}: found {other}; {_expected()}")
+    if trouble := next((line for line in lines if TROUBLE.search(line.text)), None):
+        said = f"no all-reduce in this file, which says {shown(trouble.text, 100)}"
+        return LogError(f"{trouble.place}: {said}; {_expected()}")
+    return LogError(f"{lines[0].place}: unknown log format; {_expected()}; found {shown(lines[0].text)}")
 
 
 def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> list[Imported]:
@@ -206,9 +204,10 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
                     _read_member(file, asked, copied, found, bool(taken))
             except LogError as error:
                 found.refused.append((file.path, error))
-    if runs := _why_runs_are_left_out(folder):
+    if runs := runs_below(folder):
         found.files += 1
-        found.refused.append((folder, runs))
+        words = f"{folder}: runs of allreduce-bench below it need no import: {few(runs, MOST_RUNS)}"
+        found.refused.append((folder, LogError(words)))
     _refuse_nothing(folder, found)
     for path, refusal in found.refused:
         warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=3)
@@ -240,14 +239,6 @@ def _refuse_nothing(folder: Path, found: _Found) -> None:
         if first == folder:
             raise refusal
         raise LogError(f"{folder}: no file of it could be read, the first of {found.files}: {refusal}")
-
-
-def _why_runs_are_left_out(folder: Path) -> LogError | None:
-    """Return what names the runs of this program below a folder of logs; None: there are none."""
-    runs = runs_below(folder)
-    return (
-        LogError(f"{folder}: runs of allreduce-bench below it need no import: {few(runs, MOST_RUNS)}") if runs else None
-    )
 
 
 def recognise(text: str) -> str | None:
@@ -318,10 +309,7 @@ def _expected() -> str:
 def _refuse_own(path: Path, text: str) -> None:
     """Raise LogError for the output of `run --format`, which holds less than its run."""
     if OWN_BANNER.search(text) or tidy.is_summary(text):
-        raise LogError(
-            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
-            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
-        )
+        raise LogError(f"{path}: {OWN_RUN}")
 
 
 def _refuse_several(path: Path, text: str) -> None:
