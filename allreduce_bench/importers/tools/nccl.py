@@ -7,7 +7,7 @@ all-reduce busbw / algbw is 2(p-1)/p.
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, floor, inf
 from typing import Any, NamedTuple
@@ -543,21 +543,32 @@ def _half_of(row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, An
     if len(row.halves) <= in_place:
         return None
     half, place = row.halves[in_place], row.line.place
-    fields: dict[str, Any] = {
-        "line": row.line.number,
-        "size_bytes": place.whole(row.size_bytes, "the size"),
-        "count": place.whole(row.elements, "the count"),
-        "dtype": dtype_of(row.dtype),
-        "op": op_of(row.op),
-        "in_place": in_place,
-        "time_definition": "nccl_tests_cputime" if columns.cpu else "nccl_tests",
-    }
-    if half.time == "N/A":
-        return fields | {"state": "skipped", "reason": "the log says N/A"}
-    time_s = place.seconds(half.time, columns.unit_s)
-    fields |= time_fields(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
+    printed = {"size": row.size_bytes, "count": row.elements, "type": row.dtype, "redop": row.op}
+    printed["cpu_time" if columns.cpu else "time"] = half.time
+    if columns.counted and re.fullmatch(COUNT, half.wrong):
+        printed["wrong"] = half.wrong
+    fields = fields_of_half(place, printed, in_place, columns.unit_s)
     if is_number(half.p99):
         fields["quantiles_s"] = {99: place.seconds(half.p99, columns.unit_s, "i_p99")}
-    if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
-        fields |= place.wrong(half.wrong)
-    return fields
+    return {"line": row.line.number, **fields}
+
+
+def fields_of_half(
+    place: Place, printed: Mapping[str, str], in_place: bool | None, unit_s: float = US
+) -> dict[str, Any]:
+    """Return the fields of Imported for one half of a row: its size, count, type, redop, time or cpu_time, and wrong."""
+    is_cpu = "cpu_time" in printed
+    fields: dict[str, Any] = {
+        "size_bytes": place.whole(printed["size"], "the size"),
+        "count": place.whole(printed["count"], "the count") if "count" in printed else None,
+        "dtype": dtype_of(printed.get("type", "")),
+        "op": op_of(printed.get("redop", "")),
+        "in_place": in_place,
+        "time_definition": "nccl_tests_cputime" if is_cpu else "nccl_tests",
+    }
+    text = printed.get("cpu_time" if is_cpu else "time", "N/A")
+    if text == "N/A":
+        return fields | {"state": "skipped", "reason": "the log says N/A"}
+    time_s = place.seconds(text, unit_s)
+    fields |= time_fields(time_s, f"{text} us") | {"nccl_tests_s": time_s if time_s and not is_cpu else None}
+    return fields | (place.wrong(printed["wrong"]) if "wrong" in printed else {})

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ..lines import US, Log, LogLine, Place, dtype_of, op_of, time_fields
+from ..lines import US, Log, LogLine, Place
 from ..row import Asked, Imported, LogError
 from . import Importer
-from .nccl import PROGRAM, TOOL, NcclRow, factor_fits, ranks_of_factors, why_rows_are_others
+from .nccl import PROGRAM, TOOL, NcclRow, factor_fits, fields_of_half, ranks_of_factors, why_rows_are_others
 
 KINDS = ('"out_of_place"', '"results"'), ('"oop_time"', '"benchmark"')
 BRACE = re.compile(r"(?m)^\ufeff?[ \t]*\{")  # warnings may stand above
@@ -110,29 +110,17 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
 
 
 def _fields(result: Mapping[str, Any], half: str, place: Place) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "size_bytes": place.whole(str(result["size"]), "size"),
-        "count": place.whole(str(result["count"]), "count"),
-        "dtype": dtype_of(str(result["type"])),
-        "op": op_of(str(result["redop"])),
-        "in_place": half == "in_place",
-        "time_definition": "nccl_tests",
-    }
+    times = result.get(half) or {}
+    printed = {name: str(result[name]) for name in ("size", "count", "type", "redop")}
+    time = "time" if "time" in times or not times else "cpu_time"
+    of_half = {time: times.get(time), "wrong": times.get("nwrong")}
+    printed |= {name: str(value) for name, value in of_half.items() if value is not None}
+    fields = fields_of_half(place, printed, half == "in_place")
     if result.get("actual_iterations") is not None:
         fields["iterations"] = place.whole(str(result["actual_iterations"]), "actual_iterations", 1)
-    times = result.get(half)
-    if times is None:
-        return fields | {"state": "skipped", "reason": "the log has no such time"}
-    cpu = "time" not in times
-    printed = str(times["cpu_time" if cpu else "time"])
-    time_s = place.seconds(printed, US, "time")
-    fields |= time_fields(time_s, f"{printed} us")
-    fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
     if per_iteration := result.get(f"{half}_per_iter"):
         names = {share: f"p{share}_us" for share in (50, 95, 99) if f"p{share}_us" in per_iteration}
         fields["quantiles_s"] = {
             share: place.seconds(str(per_iteration[name]), US, name) for share, name in names.items()
         }
-    if times.get("nwrong") is not None:
-        fields |= place.wrong(str(times["nwrong"]))
     return fields

@@ -7,22 +7,18 @@ from collections.abc import Iterator
 
 from ...runs.competitor import NATIVE
 from ..lines import (
-    US,
     Log,
     LogLine,
     Place,
-    dtype_of,
     is_allreduce,
     is_whole,
-    op_of,
     refuse_nothing,
     shown,
-    time_fields,
     warn_of_row,
 )
 from ..row import Asked, Imported, LogError
 from . import Importer
-from .nccl import refuse_other_factor
+from .nccl import fields_of_half, refuse_other_factor
 
 OBJECT = re.compile(r"\{[^{}]*\}")  # of a list, or a line each, also of a file that is cut off
 HEADER = re.compile(r"(?m)^[ \t]*(?=[^\n]*\bname\b)(?=[^\n]*\binPlace\b)[\"\w]+ *,[^\n]*\balgBw\b[^\n]*$")
@@ -95,24 +91,21 @@ def _record(text: str) -> dict[str, str]:
 
 def _row(line: LogLine, record: dict[str, str], is_chosen: bool) -> Imported:
     """Return a row; in place has a name of its own, unless it is the half that was chosen. Raises LogError."""
-    place, in_place, wrong = line.place, record["inPlace"] == "1", record.get("wrong", "")
+    place, in_place = line.place, record["inPlace"] == "1"
     counts = {name: place.whole(value, name, 1) for name in COUNTS if (value := record.get(name))}
-    time_s = place.seconds(record["time"], US)
+    printed = {name: record[name] for name in ("size", "type", "redop", "time") if name in record}
+    if is_whole(record.get("wrong", "")):
+        printed["wrong"] = record["wrong"]
+    fields = fields_of_half(place, printed, True if is_chosen else None)
     return Imported(
         file=line.file,
         line=line.number,
         tool="rccl-tests",
         launch=line.file,
         competitor=f"{NATIVE} (in place)" if in_place and not is_chosen else NATIVE,
-        in_place=True if is_chosen else None,
-        size_bytes=place.whole(record["size"], "the size"),
-        dtype=dtype_of(record.get("type", "")),
-        op=op_of(record.get("redop", "")),
         ranks=_ranks(counts, [(record["algBw"], record["busBw"])], place),
         nodes=counts.get("nodes"),
-        time_definition="rccl_tests",
-        nccl_tests_s=time_s or None,
-        **time_fields(time_s, f"{record['time']} us") | (place.wrong(wrong) if is_whole(wrong) else {}),
+        **{**fields, "time_definition": "rccl_tests"},
     )
 
 
