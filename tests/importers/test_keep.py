@@ -1,6 +1,5 @@
 """Imported logs as runs: the command, the folder, and all that reads a run."""
 
-import csv
 import json
 import re
 import shlex
@@ -85,15 +84,10 @@ def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
     assert last["time_s"] == last["imb_t_max_s"] == pytest.approx(143391.81e-6)
     assert last["osu_avg_s"] == pytest.approx(142454.70e-6) and last["time_definition"] == "imb_t_max"
     assert last["interval"] == "range" and frame["first_penalty"].isna().all()  # a mean is no repetition
+    assert frame[["nodes", "wrong", "oversubscribed"]].isna().all(axis=None)  # what the log does not say
     calls = frames.read_calls(RunFolder(tmp_path / "run"))
     assert calls["call"].isna().all() and len(calls) == 32
     assert RunFolder(tmp_path / "run").marks()[-1]["iterations"] == "65"
-
-
-def test_what_a_log_does_not_say_is_missing_everywhere(tmp_path):
-    run("import", OSU, "-n", 64, "-o", tmp_path / "run")
-    frame = summary([RunFolder(tmp_path / "run")])
-    assert frame[["dtype", "nodes", "wrong", "oversubscribed"]].isna().all(axis=None)
 
 
 def test_launches_are_files_or_what_a_csv_calls_so(tmp_path):
@@ -142,13 +136,6 @@ def test_a_mixture_is_refused_with_the_option_that_chooses_and_leaves_nothing_be
     assert not (tmp_path / "run").exists()
 
 
-def test_where_chooses_from_a_mixture(tmp_path):
-    path = write(tmp_path / "a.csv", CSV.replace("here,two", "there,two"))
-    run("import", path, "--where", "system=here", "-o", tmp_path / "run")
-    assert {row["competitor"] for row in rows_of(tmp_path / "run")} == {"ring", "tree"}
-    assert RunFolder(tmp_path / "run").imported()["system"] == "here"
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -169,10 +156,6 @@ def test_bad_logs_and_folders_are_one_line(tmp_path):
         assert run("import", path, "-o", tmp_path / "run", status=2).count("\n") == 1
     assert "already exists" in run("import", FLUX, "-o", tmp_path, status=2)
     assert not (tmp_path / "run").exists()
-
-
-def test_two_tools_make_two_runs(tmp_path):
-    assert "tool is" in run("import", FLUX, GOOD, "-o", tmp_path / "run", status=2)
 
 
 def page(path: Path) -> str:
@@ -197,18 +180,11 @@ def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):
     assert "WRONG RESULTS: tree" in text and "16 ranks" in text and "128 B" in text
 
 
-@pytest.mark.parametrize("log, words", [(IMB, ()), (GOOD, ("--in-place",))])
-def test_every_kind_of_import_has_a_report(tmp_path, log, words):
-    run("import", log, *words, "-o", tmp_path / "run")
-    assert ">Models</h2>" in page(tmp_path / "run")
-
-
 def test_imported_runs_are_compared(tmp_path):
     for name, log in (("good", GOOD), ("bad", BAD)):
         run("import", log, "-o", tmp_path / name)
     said = run("compare", tmp_path / "good", tmp_path / "bad", status=1)
     assert "undecided pass" in said and "unfinished" not in said
-    assert "undecided pass" in said
     run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
     said = run("compare", tmp_path / "good", tmp_path / "osu", status=1)
     assert "other definitions of a time, nccl_tests and osu_avg: the ratio alone" in said
@@ -286,17 +262,12 @@ def test_each_file_of_a_folder_is_read_by_its_own_tool(tmp_path):
         assert len(rows_of(tmp_path / tool[:3])) == count and "left out" not in said
 
 
-def test_archives_are_imported_with_their_digests_and_mixed_libraries_are_said(tmp_path):
+def test_archives_are_imported_with_their_digests(tmp_path):
     said = run("import", DATA / "pico", "-o", tmp_path / "run", status=2)
     assert "system is fugaku, lumi" in said and "--where system=fugaku" in said
     run("import", DATA / "pico", "--where", "system=lumi", "-o", tmp_path / "run")
     (file,) = RunFolder(tmp_path / "run").imported()["files"]
     assert Path(file["name"]).name == "2025_03_28___00_20_34.tar.gz" and len(file["sha256"]) == 64
-    text = "ranks,bytes,time_us,mpi,job\n2,8,1,A 1,1\n2,8,2,A 2,2\n"
-    said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
-    words = "A 1 (2 ranks), A 2 (2 ranks)"
-    assert "2 libraries" in said and f"one run: {words}" in said
-    assert "--where 'library=A 1'" in said and "A 1, A 2\n" in said
 
 
 def test_an_imported_run_cannot_be_resumed(tmp_path):
@@ -306,12 +277,6 @@ def test_an_imported_run_cannot_be_resumed(tmp_path):
     assert f"{tmp_path / 'run'}: imported from OSU Micro-Benchmarks" in said
 
 
-def test_a_run_made_here_is_not_imported(tmp_path):
-    folder = build_run(tmp_path / "run", launches=1)
-    assert folder.imported() is None and not isinstance(folder.plan(), ImportedPlan)
-    assert "imported" not in json.loads(folder.run_json.read_text())
-
-
 def test_damaged_words_about_the_origin_are_refused(tmp_path):
     run("import", FLUX, "-o", tmp_path / "run")
     path = tmp_path / "run" / "run.json"
@@ -319,26 +284,16 @@ def test_damaged_words_about_the_origin_are_refused(tmp_path):
     assert "damaged: imported is" in run("report", tmp_path / "run", status=2)
 
 
-@pytest.mark.parametrize("layout", ["nccl", "osu", "csv"])
-def test_what_we_print_needs_no_import(tmp_path, layout):
+@pytest.mark.parametrize("what", ["the run", "calls", *("nccl", "osu", "csv")])
+def test_what_we_print_or_keep_needs_no_import(tmp_path, what):
     folder = build_run(tmp_path / "run")
-    log = write(tmp_path / "a.txt", FORMATS[layout](Result.of(folder, summarise(folder))))
+    if what in FORMATS:
+        log = write(tmp_path / "a.txt", FORMATS[what](Result.of(folder, summarise(folder))))
+    else:
+        log = folder.path if what == "the run" else next(folder.launches.glob("*.calls.csv"))
     said = run("import", log, "-o", tmp_path / "back", status=2)
     assert f"{log}: printed" in said and "report RUN" in said and len(said.splitlines()) == 1
     assert not (tmp_path / "back").exists()
-
-
-def test_a_run_needs_no_import(tmp_path):
-    folder = build_run(tmp_path / "run")
-    said = run("import", folder.path, "-o", tmp_path / "back", status=2)
-    assert f"{folder.path}: printed" in said
-    assert len(said.splitlines()) == 1 and not (tmp_path / "back").exists()
-
-
-def test_the_calls_of_a_launch_need_no_import(tmp_path):
-    folder = build_run(tmp_path / "run")
-    calls = next(path for path in folder.launches.glob("*.csv") if ".cells." not in path.name)
-    assert f"{calls}: printed" in run("import", calls, "-o", tmp_path / "back", status=2)
 
 
 def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
@@ -362,7 +317,7 @@ def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path)
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
     words = "A 1 (2, 4 ranks), A 2 (8, 16 ranks)"
     assert "2 libraries" in said and f"one run: {words}" in said
-    assert "2 ranks, A 1\n" in said and "16 ranks, A 2\n" in said
+    assert "2 ranks, A 1\n" in said and "16 ranks, A 2\n" in said and "--where 'library=A 1'" in said
     for fitted in (tmp_path / "two", tmp_path / "two.csv"):
         said = run("fit", fitted, "--format", "json")
         models = json.loads(said[said.index("{\n") :])["models"]
@@ -428,23 +383,11 @@ def test_a_run_without_any_time_has_a_report(tmp_path):
     assert "No cell was measured" in page(tmp_path / "run")
 
 
-def test_ranks_that_follow_from_the_rates_are_said_to(tmp_path):
-    run("import", LOGS / "nccl_msccl_leaderboard_headerless.txt", "-o", tmp_path / "run")
-    assert "is 2(p-1)/p" in page(tmp_path / "run")
-
-
 def test_the_command_of_the_page_imports_the_same_again(tmp_path, monkeypatch):
     words = ["import", str(write(tmp_path / "a.csv", CSV)), "--where", "job=o*", "-o", str(tmp_path / "run")]
     monkeypatch.setattr("sys.argv", ["allreduce-bench", *words])
     run(*words)
     assert shlex.join(["allreduce-bench", *words]).replace("'", "&#39;") in page(tmp_path / "run")
-
-
-def test_the_summary_is_plain_csv(tmp_path):
-    run("import", FLUX, "-o", tmp_path / "run")
-    with open(tmp_path / "run" / "summary.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert (rows[0]["ranks"], rows[0]["nodes"], rows[0]["time_s"]) == ("24576", "256", "0.00416254")
 
 
 def test_an_import_that_is_ended_leaves_no_run(tmp_path, monkeypatch):

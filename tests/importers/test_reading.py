@@ -286,7 +286,7 @@ def test_numbers_that_only_fill_gaps_contradict_nothing(tmp_path):
 
 
 def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_read", lambda path, asked, more: [])
+    monkeypatch.setattr(reading, "_read_text", lambda *_: [])
     for asked in (Asked(), Asked(where={"system": "*"})):
         with pytest.raises(LogError, match="no whole"):
-            read(tmp_path / "a.log", asked)
+            read(log(tmp_path, OSU), asked)

@@ -556,7 +556,10 @@ def _half_of(row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, An
 def fields_of_half(
     place: Place, printed: Mapping[str, str], in_place: bool | None, unit_s: float = US
 ) -> dict[str, Any]:
-    """Return the fields of Imported for one half of a row: its size, count, type, redop, time or cpu_time, and wrong."""
+    """Return the fields of Imported for one half of a row.
+
+    `printed`: size, count, type, redop, wrong, and time or cpu_time in units of `unit_s`. Raises LogError.
+    """
     is_cpu = "cpu_time" in printed
     fields: dict[str, Any] = {
         "size_bytes": place.whole(printed["size"], "the size"),
