@@ -452,8 +452,8 @@ class _Reader:
         if "coll_perf" not in record:
             return
         perf = _object(record, "coll_perf", line.place)
-        time_us = perf.get("coll_exec_time_us")
-        if type(time_us) not in (int, float) or not 0 <= time_us < LONGEST_S / US:  # type: ignore[operator]
+        time_us: Any = perf.get("coll_exec_time_us")
+        if type(time_us) not in (int, float) or not 0 <= time_us < LONGEST_S / US:
             raise LogError(f"{line.place}: coll_exec_time_us is {shown_value(time_us)}, expected microseconds")
         size_bytes = whole_of(perf, "coll_msg_size_bytes", line.place)
         key = text_of(perf, "coll"), whole_of(perf, "coll_sn", line.place)

@@ -22,6 +22,7 @@ from .nccl import fields_of_half, refuse_other_factor
 
 OBJECT = re.compile(r"\{[^{}]*\}")  # of a list, or a line each, also of a file that is cut off
 HEADER = re.compile(r"(?m)^[ \t]*(?=[^\n]*\bname\b)(?=[^\n]*\binPlace\b)[\"\w]+ *,[^\n]*\balgBw\b[^\n]*$")
+PRINTED = ("size", "type", "redop", "time")
 COUNTS = ("nodes", "ranks", "ranksPerNode", "gpusPerRank", "gpus")
 NEEDED = ("name", "inPlace", "size", "time", "algBw", "busBw")
 
@@ -93,7 +94,7 @@ def _row(line: LogLine, record: dict[str, str], is_chosen: bool) -> Imported:
     """Return a row; in place has a name of its own, unless it is the half that was chosen. Raises LogError."""
     place, in_place = line.place, record["inPlace"] == "1"
     counts = {name: place.whole(value, name, 1) for name in COUNTS if (value := record.get(name))}
-    printed = {name: record[name] for name in ("size", "type", "redop", "time") if name in record}
+    printed: dict[str, str] = {name: record[name] for name in PRINTED if name in record}
     if is_whole(record.get("wrong", "")):
         printed["wrong"] = record["wrong"]
     fields = fields_of_half(place, printed, True if is_chosen else None)
