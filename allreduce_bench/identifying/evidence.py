@@ -13,14 +13,7 @@ from ..machine import OPEN_MPI
 from ..runs.identified import NO, OPEN, YES
 from .known import ANY_TREE, IN_NODE_FIRST, ON_ONE_NODE, Known, known, library_of
 from .look import Traffic
-from .matching import (
-    fits,
-    han_names,
-    is_in_node_first,
-    is_one_tree,
-    may_reduce_and_broadcast,
-    reduces_and_broadcasts,
-)
+from .matching import fits, fits_reduce_and_broadcast, han_names, is_in_node_first
 from .order import Order, Tree, chain_of, depth, formula, leaves
 
 LONGEST_FORMULA = 8  # ranks
@@ -84,11 +77,7 @@ def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, coun
         return Answer((), bool(order), counted is not None, words)
     fitting = [one.name for one in _known(name, ranks, order[-1].stop) if fits(one, order, counted, itemsize)]
     in_node_first = [] if counted and fitting else _in_node_first(name, order, nodes, counted, itemsize)
-    if is_one_tree(order) and (
-        counted is None
-        or reduces_and_broadcasts(order, counted, itemsize)
-        or (not fitting and not in_node_first and may_reduce_and_broadcast(order, counted, itemsize))
-    ):
+    if fits_reduce_and_broadcast(order, counted, itemsize, bool(fitting or in_node_first)):
         fitting += [*ANY_TREE[name], *(ON_ONE_NODE.get(name, ()) if len(nodes) == 1 else ())]
     return Answer(tuple(dict.fromkeys([*fitting, *in_node_first])), True, counted is not None, words)
 

@@ -37,26 +37,23 @@ def fits(one: Known, order: Order, counted: Traffic | None, itemsize: int) -> bo
 # A reduction to rank 0 and a broadcast
 
 
-def is_one_tree(order: Order) -> bool:
-    """Return whether all elements are added alike, on all ranks."""
-    return len(order) == 1 and len(set(order[0].trees)) == 1
+def fits_reduce_and_broadcast(order: Order, counted: Traffic | None, itemsize: int, fits_another: bool) -> bool:
+    """Return whether a reduction and a broadcast fit: all elements are added alike, on all ranks, and messages fit.
 
-
-def reduces_and_broadcasts(order: Order, counted: Traffic, itemsize: int) -> bool:
-    """Return whether messages are those of a reduction and of a broadcast up and down trees, of whole vectors.
-
-    Without those of the broadcast, by any of the trees that Open MPI has, each rank but rank 0 sends one vector.
+    Messages of whole vectors go up a tree and down another; of parts, by whatever way, only the bytes are known, which
+    fit where no other all-reduce does. Without those of the broadcast, by any of the trees that Open MPI has, each rank
+    but rank 0 sends one vector.
     """
-    size_bytes, ranks = order[-1].stop * itemsize, len(counted.size_bytes)
-    if not is_one_tree(order) or any(number % size_bytes for row in counted.size_bytes for number in row):
+    if len(order) > 1 or len(set(order[0].trees)) > 1:
         return False
-    vectors = [[number // size_bytes for number in row] for row in counted.size_bytes]
-    return any(_reduces(order[0].trees[0], _less(vectors, children)) for children in _broadcasts(ranks))
-
-
-def may_reduce_and_broadcast(order: Order, counted: Traffic, itemsize: int) -> bool:
-    """Return whether a reduction and a broadcast, in parts by whatever way, can have sent as many bytes."""
-    return is_one_tree(order) and counted.total >= 2 * (len(counted.size_bytes) - 1) * order[-1].stop * itemsize
+    if counted is None:
+        return True
+    size_bytes, ranks = order[-1].stop * itemsize, len(counted.size_bytes)
+    if not any(number % size_bytes for row in counted.size_bytes for number in row):
+        vectors = [[number // size_bytes for number in row] for row in counted.size_bytes]
+        if any(_reduces(order[0].trees[0], _less(vectors, children)) for children in _broadcasts(ranks)):
+            return True
+    return not fits_another and counted.total >= 2 * (ranks - 1) * size_bytes
 
 
 def _broadcasts(ranks: int) -> Iterator[Children]:
@@ -138,10 +135,4 @@ def _between(above: Order, counted: Traffic | None, itemsize: int) -> list[str]:
     """Return the names of what fits between nodes."""
     ranks = len(above[0].trees)
     names = [one.name for one in known(OPEN_MPI, ranks, above[-1].stop) if fits(one, above, counted, itemsize)]
-    if is_one_tree(above) and (
-        counted is None
-        or reduces_and_broadcasts(above, counted, itemsize)
-        or (not names and may_reduce_and_broadcast(above, counted, itemsize))
-    ):
-        names.append(REDUCE_BCAST)
-    return names
+    return names + [REDUCE_BCAST] * fits_reduce_and_broadcast(above, counted, itemsize, bool(names))
