@@ -182,5 +182,5 @@ def test_a_machine_file_with_an_unknown_grade_or_placement_is_refused(tmp_path):
         content["models"][0][name] = "excellent"
         other = tmp_path / "other.json"
         other.write_text(json.dumps(content))
-        with pytest.raises(ValueError, match=f"damaged: {name}: found 'excellent'"):
+        with pytest.raises(ValueError, match=f"damaged: models: {name}: found 'excellent'"):
             lookup_of(other)
