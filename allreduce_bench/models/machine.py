@@ -75,8 +75,7 @@ def add_algorithms(machine: Machine, names: Iterable[str]) -> Machine:
 
 
 def write_machine(machine: Machine, path: Path) -> None:
-    """Write `machine` as JSON, a line a list of numbers, and make missing parent folders."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write `machine` as JSON, a line a list of numbers. Raises OSError."""
     text = json.dumps(machine.to_json(), indent=1, allow_nan=False)
     write_given(path, NUMBERS.sub(lambda found: f"[{' '.join(found.group()[1:-1].split())}]", text) + "\n")
 

@@ -16,9 +16,9 @@ def test_what_is_written_is_read_again(tmp_path):
     model = hand_model("ring", ranges=(Range(NEAR, 0.8, 1.2, 12),), notes=("short",), run="day", ranks_per_node=1.0)
     unknown = replace(model, parameters=tuple(one._replace(low=None, high=None) for one in model.parameters))
     machine = Machine((model, unknown), "program 1", "today", ({"run": "day"},))
-    write_machine(machine, tmp_path / "new" / "machine.json")
-    assert read_machine(tmp_path / "new" / "machine.json") == machine
-    assert f"[{', '.join(map(str, model.cells[0][:3]))}, " in (tmp_path / "new" / "machine.json").read_text()
+    write_machine(machine, tmp_path / "machine.json")
+    assert read_machine(tmp_path / "machine.json") == machine
+    assert f"[{', '.join(map(str, model.cells[0][:3]))}, " in (tmp_path / "machine.json").read_text()
 
 
 def test_a_bare_machine_costs_what_the_formula_says():
@@ -86,6 +86,12 @@ def test_a_field_of_another_kind_is_refused_in_a_sentence(name, value, tmp_path)
     path.write_text(json.dumps(content))
     with pytest.raises(MachineError, match="machine.json: damaged: "):
         read_machine(path)
+
+
+def test_no_folder_is_made_for_a_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_machine(bare_machine(1e-6, 1e-10), tmp_path / "no" / "such" / "machine.json")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
