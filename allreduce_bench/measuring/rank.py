@@ -121,7 +121,7 @@ def _open_run(comm: MPI.Comm, start: StartedRanks, earlier: list[dict]) -> Opene
     Raises ValueError and OSError as `open_run`, and RunError if this launch does not belong to it.
     """
     folder, plan, launch = start.open_run()
-    earlier += folder.attempts(typed=False)
+    earlier += folder.attempts()
     _refuse_to_mix(comm, folder, plan, launch, earlier)
     return folder, plan, launch
 

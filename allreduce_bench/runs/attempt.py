@@ -3,14 +3,17 @@
 `4r-1.1.calls.csv` has a row a timed call, the rows of a cell one after the other; `4r-1.1.cells.csv` a line a cell, a
 mark, written when all of its rows are on disk. A mark ends with the CRC-32 of its rows and of itself, begun with that
 of run.json, of the name of the attempt and of both header lines. So a changed, moved or lost row is found, and the cell
-counts as missing; what a killed process left half written has no mark, or a torn one, and is no damage.
+counts as missing; what a killed process left half written has no mark, or a torn one, and is no damage. A column
+that was added after an attempt was written reads as empty.
 """
 
 import csv
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -18,10 +21,11 @@ from zlib import crc32
 from .cell import Launch
 from .files import open_kept, read_kept
 from .rows import Row, RunError, checked_row, csv_bytes
-from .schema import CALLS, CELLS, checksum, names
+from .schema import CALLS, CELLS, Column, checksum, names
 
 HEADERS = tuple(csv_bytes([names(columns)]) for columns in (CALLS, CELLS))
 CELL_OF_CALL = 2  # leading columns that say which cell a call is of
+CRC_DIGITS = 8  # at the end of a mark
 
 
 class Damage(NamedTuple):
@@ -51,7 +55,8 @@ class Attempt(NamedTuple):
     facts: dict  # of its JSON file; empty where that is damaged
     cells: list[Row]  # the marks of whole cells
     damages: list[Damage]
-    calls: dict[tuple[str, str], Calls]  # where the calls of these cells lie; empty: not looked at
+    calls: dict[tuple[str, str], Calls] = {}  # where the calls of these cells lie; empty: not looked at
+    columns: Sequence[str] = ()  # of its file of calls
 
     def path(self, ending: str) -> Path:
         """Return the path of its file with this ending."""
@@ -67,9 +72,17 @@ class Attempt(NamedTuple):
         return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
 
 
-def seed_of(run_crc32: str, launch: str, attempt: int) -> int:
+def seed_of(run_crc32: str, launch: str, attempt: int, headers: Sequence[bytes] = HEADERS) -> int:
     """Return the value with which the checksums of an attempt begin."""
-    return crc32(f"{run_crc32} {launch}.{attempt}\n".encode() + b"".join(HEADERS))
+    return crc32(f"{run_crc32} {launch}.{attempt}\n".encode() + b"".join(headers))
+
+
+def columns_in(header: bytes, columns: Sequence[Column], file: str = "") -> list[str]:
+    """Return the columns that a `file` has: all but some that may be empty. Raises RunError for other ones."""
+    found = header.decode(errors="replace").removesuffix("\n").split(",")
+    if found != [column.name for column in columns if column.name in found or not column.may_be_empty]:
+        raise RunError(f"{file}the first line is not the header of this layout")
+    return found
 
 
 def mark_line(mark: Row, seed: int) -> bytes:
@@ -83,54 +96,52 @@ def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
 
     Not `with_calls`: only the marks of cells without calls are verified.
     """
-    path, content = attempt.path(".cells.csv"), b""
-    with suppress(FileNotFoundError):
-        content = read_kept(path)
-    header, newline, body = content.partition(b"\n")
+    path, file = attempt.path(".cells.csv"), attempt.path(".calls.csv")
+    header, newline, body = _content(path).partition(b"\n")
     if not newline:
-        if attempt.is_sealed or _size(attempt.path(".calls.csv")) > len(HEADERS[0]):
-            raise RunError("it is cut off" if content else "it is empty or missing")
+        if attempt.is_sealed or _size(file) > len(HEADERS[0]):
+            raise RunError("it is cut off" if header else "it is empty or missing")
         return attempt  # its ranks were killed before they wrote any
-    if header + newline != HEADERS[1]:
-        raise RunError("the first line is not the header of this layout")
-    seed = seed_of(run_crc32, attempt.launch.name, attempt.number)
-    calls = _calls_by_cell(attempt, seed) if with_calls else {}
-    file = attempt.path(".calls.csv").name
+    columns = columns_in(header, CELLS)
+    calls_header, rows = _header_and_rows(attempt, file, with_calls)
+    columns_of_calls = columns_in(calls_header, CALLS, f"{file.name}: ")
+    seed = seed_of(run_crc32, attempt.launch.name, attempt.number, (calls_header, header + newline))
+    calls = _calls_by_cell(rows, len(calls_header), seed)
     cells: list[Row] = []
     damages: list[Damage] = []
-    lines = body.split(b"\n")
-    torn = lines.pop()
+    *lines, torn = body.split(b"\n")
     for line, copies in Counter(lines).items():
-        mark = _row_of(line)
-        found = "its row is there twice" if copies > 1 else _fault(line, mark, calls, seed, with_calls, file)
+        mark = _row_of(line, columns)
+        if copies > 1:
+            found = "its row is there twice"
+        elif mark is None:
+            found = "a row was changed"
+        elif with_calls or mark["calls"] == "0":
+            found = _fault(line, mark, calls.get(cell_of(mark)), seed, file)
+        else:
+            found = ""
         if found and not (not attempt.is_sealed and b"\0" in line):  # after a power cut
             damages.append(Damage(path, found, attempt.launch, mark))
         elif mark and not found:
             cells.append({"launch": attempt.launch.name, "attempt": str(attempt.number), **mark})
     if attempt.is_sealed and not damages:
+        whole = set(map(cell_of, cells))
         if torn or len(cells) != attempt.facts["cells"]:
             found = f"it has {len(cells)} whole rows of cells, expected {attempt.facts['cells']}"
             damages.append(Damage(path, found, attempt.launch))
-        elif surplus := sum(at.rows for cell, at in calls.items() if cell not in map(cell_of, cells)):
-            damages.append(Damage(attempt.path(".calls.csv"), f"{surplus:,} rows belong to no cell", attempt.launch))
-    return attempt._replace(cells=cells, damages=[*attempt.damages, *damages], calls=calls)
+        elif surplus := sum(at.rows for cell, at in calls.items() if cell not in whole):
+            damages.append(Damage(file, f"{surplus:,} rows belong to no cell", attempt.launch))
+    damages = [*attempt.damages, *damages]
+    return attempt._replace(cells=cells, damages=damages, calls=calls, columns=columns_of_calls)
 
 
-def _fault(line: bytes, mark: Row | None, calls: dict, seed: int, with_calls: bool, file: str) -> str:
-    """Return what is wrong with a mark or the rows of its cell in the calls `file`; empty: nothing."""
-    if mark is None:
-        return "a row was changed"
-    at = calls.get(cell_of(mark)) if mark["calls"] != "0" else None
-    if mark["calls"] != "0" and not with_calls:
-        return ""
-    start = at.crc32 if at else seed
-    if mark["calls"] == (str(at.rows) if at else "0") and line == mark_line(mark, start)[:-1]:
-        return ""
-    return (
-        f"its calls are lost from {file}"
-        if mark["calls"] != "0" and at is None
-        else f"it, or one of its calls in {file}, was changed"
-    )
+def _fault(line: bytes, mark: Row, at: Calls | None, seed: int, file: Path) -> str:
+    """Return what is wrong with a mark or the rows of its cell in the `file` of calls; empty: nothing."""
+    if mark["calls"] != "0" and at is None:
+        return f"its calls are lost from {file.name}"
+    crc = crc32(line[:-CRC_DIGITS], at.crc32 if at and mark["calls"] != "0" else seed)
+    is_whole = mark["calls"] in ("0", str(at and at.rows)) and line.endswith(f",{crc:08x}".encode())
+    return "" if is_whole else f"it, or one of its calls in {file.name}, was changed"
 
 
 def cell_of(mark: Row) -> tuple[str, str]:
@@ -138,19 +149,25 @@ def cell_of(mark: Row) -> tuple[str, str]:
     return mark[CALLS[0].name], mark[CALLS[1].name]
 
 
-def _calls_by_cell(attempt: Attempt, seed: int) -> dict[tuple[str, str], Calls]:
-    """Return the rows of each cell, without a last one that was cut off. Raises RunError, OSError."""
+def _header_and_rows(attempt: Attempt, file: Path, with_rows: bool) -> tuple[bytes, bytes]:
+    """Return the first line of the file of calls, and all of it but a last line that was cut off. Raises OSError.
+
+    The first line is that of this version where there is none yet, or no more.
+    """
+    content = b""
+    with suppress(FileNotFoundError), open_kept(file) as opened:
+        content = opened.read() if with_rows else opened.readline()
+    is_begun = content or attempt.is_sealed and os.path.lexists(file)
+    return content[: content.find(b"\n") + 1] if is_begun else HEADERS[0], content[: content.rfind(b"\n") + 1]
+
+
+def _calls_by_cell(content: bytes, begin: int, seed: int) -> dict[tuple[str, str], Calls]:
+    """Return the rows of each cell in a file of calls, from the offset `begin` on."""
     found: dict[tuple[str, str], Calls] = {}
-    path, content = attempt.path(".calls.csv"), b""
-    with suppress(FileNotFoundError), open_kept(path) as file:
-        content = file.read()
-    if not content.startswith(HEADERS[0]) and (content or attempt.is_sealed) and os.path.lexists(path):
-        raise RunError(f"{path.name}: the first line is not the header of this layout")
-    begin, whole = len(HEADERS[0]), content.rfind(b"\n") + 1
-    while begin < whole:
+    while begin < len(content):
         cell, beginning = _beginning(content[begin : content.index(b"\n", begin) + 1])
         last = re.compile(rb"\n(?!%b)" % re.escape(beginning)).search(content, begin)
-        end = min(last.end() if last else whole, whole)
+        end = last.end() if last else len(content)
         calls = Calls(begin, end - begin, content.count(b"\n", begin, end), crc32(content[begin:end], seed))
         # rows that are apart from the others of their cell make it another one
         found[cell if cell not in found else (*cell[:1], f"{cell[1]} again at {begin}")] = calls
@@ -167,20 +184,31 @@ def _beginning(line: bytes) -> tuple[tuple[str, str], bytes]:
     return ("", f"damaged {line[:40]!r}"), line
 
 
-def _row_of(line: bytes) -> Row | None:
+def _row_of(line: bytes, columns: list[str]) -> Row | None:
     """Return the values of a mark; None if they are none."""
     with suppress(RunError, ValueError, csv.Error):
         (fields,) = csv.reader([line.decode()])
-        return checked_row(names(CELLS), fields)
+        return dict.fromkeys(names(CELLS), "") | checked_row(columns, fields)
     return None
 
 
 def calls_of_cell(attempt: Attempt, mark: Row) -> bytes:
-    """Return the rows of a whole cell in the file of calls. Raises OSError."""
+    """Return the rows of a whole cell, with all columns of CALLS. Raises OSError."""
     calls = attempt.calls[cell_of(mark)]
     with open_kept(attempt.path(".calls.csv")) as file:
         file.seek(calls.begin)
-        return file.read(calls.size_bytes)
+        rows = file.read(calls.size_bytes)
+    if attempt.columns == names(CALLS):
+        return rows
+    found = csv.DictReader(StringIO(rows.decode()), attempt.columns)
+    return csv_bytes([row.get(name, "") for name in names(CALLS)] for row in found)
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file of a run; empty if it does not exist. Raises OSError."""
+    with suppress(FileNotFoundError):
+        return read_kept(path)
+    return b""
 
 
 def with_whole_stamps(attempt: Attempt) -> Attempt:

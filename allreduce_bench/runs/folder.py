@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,8 @@ class RunFolder:
         self._read_attempt: Callable[..., Attempt] = partial(read_attempt, self.launches)
 
     def remember(self) -> "RunFolder":
-        """Read no attempt again while its files stay as they are: for commands that ask for many things of a run."""
-        from .read_once import AttemptsRead  # late: ranks ask once, and each look counts there
-
-        self._read_attempt = AttemptsRead(self.launches).attempt
+        """Read no attempt again: for commands that ask for many things of a run that stays as it is."""
+        self._read_attempt = cache(self._read_attempt)
         return self
 
     def open(self) -> dict:
@@ -123,24 +121,17 @@ class RunFolder:
             return self.path.parent if self.alternated() else self.path
         return self.path
 
-    def kept(
-        self, wanted: Callable[[Launch], bool] = lambda launch: True, with_calls: bool = True, typed: bool = True
-    ) -> list[Attempt]:
+    def kept(self, wanted: Callable[[Launch], bool] = lambda launch: True, with_calls: bool = True) -> list[Attempt]:
         """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
-            self._read_attempt(launch, number, self.run_crc32, with_calls, typed)
-            for launch, number in found
-            if wanted(launch)
+            self._read_attempt(launch, number, self.run_crc32, with_calls) for launch, number in found if wanted(launch)
         ]
 
-    def attempts(self, typed: bool = True) -> list[dict]:
-        """Return the facts of every attempt that finished a cell, in the order in which they started. Raises RunError.
-
-        Not `typed`: skip the type check of facts, for readers of few of them.
-        """
-        facts = [attempt.facts for attempt in self.kept(with_calls=False, typed=typed) if attempt.cells]
+    def attempts(self) -> list[dict]:
+        """Return the facts of every attempt that finished a cell, in the order of their start. Raises RunError."""
+        facts = [attempt.facts for attempt in self.kept(with_calls=False) if attempt.cells]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def damages(self) -> list[Damage]:

@@ -56,6 +56,7 @@ class Column(NamedTuple):
     kind: str = ""  # text, whole, real, or flag: 0 or 1; all but flag follow from the type
     name: str = ""
     never_empty: bool = False
+    may_be_empty: bool = False  # in every row, and so absent from files of an earlier version; follows from the type
 
 
 def _quantile(name: Quantile) -> Column:
@@ -256,7 +257,8 @@ def columns_of(table: type) -> tuple[Column, ...]:
 
 def _column(name: str, kind: Any, column: Column) -> Column:
     scalar, *_ = get_args(kind) or (kind,)
-    return column._replace(name=name, kind=column.kind or {str: "text", int: "whole", float: "real"}[scalar])
+    kinds = {str: "text", int: "whole", float: "real"}
+    return column._replace(name=name, kind=column.kind or kinds[scalar], may_be_empty=bool(get_args(kind)))
 
 
 CALLS = columns_of(CallColumns)

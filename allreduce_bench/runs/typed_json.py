@@ -72,8 +72,8 @@ NotNegative = Annotated[float, at_least(0)]
 def read_as(kind: type[Kind], value: Any, exact: bool = False) -> Kind:
     """Return the parsed JSON `value` as `kind`.
 
-    Objects may lack fields with a default, and unknown fields are ignored; `exact` objects allow neither. Raises
-    JsonError, or the ValueError of the outermost object itself.
+    Objects may lack fields with a default, as those written before a field was added do. Unknown fields are ignored,
+    in `exact` objects refused. Raises JsonError, or the ValueError of the outermost object itself.
     """
     return _read(kind, value, exact)
 
@@ -116,7 +116,7 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
-    if missing := sorted(set(all_names if exact else required_names) - set(value)):
+    if missing := sorted(set(required_names) - set(value)):
         raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
@@ -129,11 +129,11 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _field_names(kind: Any) -> tuple[list[str], list[str]]:
-    """Return all fields of a dataclass or a named tuple, and those without a default."""
+    """Return all fields of a dataclass or a named tuple, and those without a default; what is drawn anew is none."""
     if is_dataclass(kind):
-        all_fields = fields(kind)
-        required = [each.name for each in all_fields if each.default is MISSING and each.default_factory is MISSING]
-        return [each.name for each in all_fields], required
+        without = [each for each in fields(kind) if each.default is MISSING]
+        required = [each.name for each in without if not isinstance(each.default_factory, type)]
+        return [each.name for each in fields(kind)], required
     return list(kind._fields), [name for name in kind._fields if name not in kind._field_defaults]
 
 

@@ -111,7 +111,7 @@ def test_a_file_that_lost_or_gained_a_field_is_refused(tmp_path):
     for change in ({"bogus": 1}, None):
         model = {**content["models"][0], **(change or {})}
         if change is None:
-            del model["cells"]
+            del model["parameters"]
         path.write_text(json.dumps({**content, "models": [model]}))
-        with pytest.raises(MachineError, match="damaged: .*(bogus|cells)"):
+        with pytest.raises(MachineError, match="damaged: .*(bogus|parameters)"):
             read_machine(path)

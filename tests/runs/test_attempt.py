@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from unittest.mock import ANY
 
 import pytest
 from made_runs import build_run
 from read_calls import calls_of
-from rechecked import change_json
+from rechecked import change_json, drop_columns
 
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
@@ -156,6 +157,23 @@ def test_another_header_costs_the_launch(folder):
         assert found(folder) == [(CELLS, f"{words}the first line is not the header of this layout")]
         assert missing(folder) == 6
         path.write_bytes(content)
+
+
+def test_columns_that_an_earlier_version_had_not_are_empty(folder):
+    marks, calls = folder.marks(), list(calls_of(folder))
+    added = {"osu_avg_s": "", "energy_j": "", "segment": ""}
+    drop_columns(folder, *added)
+    assert found(folder) == [] and missing(folder) == 0
+    assert folder.marks() == [{**mark, **{name: "" for name in added if name in mark}, "crc32": ANY} for mark in marks]
+    assert list(calls_of(folder)) == [{**call, "osu_avg_s": ""} for call in calls]
+    change(folder, CALLS, lambda rows: [*rows[:12], other_digit(rows[12]), *rows[13:]])
+    assert found(folder) == [(CELLS, CHANGED)] and missing(folder) == 1
+
+
+@pytest.mark.parametrize("column", ["time_s", "state"])
+def test_columns_that_are_never_empty_are_not_left_out(folder, column):
+    drop_columns(folder, column)
+    assert {words.split(": ")[-1] for _, words in found(folder)} == {"the first line is not the header of this layout"}
 
 
 def test_changed_and_missing_stamps_cost_their_cells(folder):

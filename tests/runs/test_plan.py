@@ -116,9 +116,15 @@ def test_a_plan_with_missing_or_unknown_fields_is_refused():
     values = Plan(**CHOICES).to_json()
     with pytest.raises(PlanError, match="colour"):
         Plan.from_json(values | {"colour": 1})
-    del values["seed"]
-    with pytest.raises(PlanError, match="seed"):
-        Plan.from_json(values)
+    for name in ("seed", "sizes"):
+        with pytest.raises(PlanError, match=f"missing: {name}"):
+            Plan.from_json({field: value for field, value in values.items() if field != name})
+
+
+def test_a_plan_without_a_field_that_was_added_later_has_its_default():
+    values = Plan(**CHOICES).to_json()
+    del values["compute_s"], values["start"]["bind_to"], values["cut_prices"]
+    assert Plan.from_json(values) == Plan(**CHOICES)
 
 
 def test_each_way_is_a_cell_cut_as_planned_or_as_its_name_says():

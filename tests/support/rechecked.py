@@ -10,7 +10,7 @@ from zlib import crc32
 from allreduce_bench.runs.attempt import CELL_OF_CALL, HEADERS, mark_line, seed_of
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.recorder import mark_of
-from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.rows import RunError, csv_bytes
 from allreduce_bench.runs.typed_json import checked_json
 
 
@@ -40,3 +40,23 @@ def _recheck_attempt(folder: RunFolder, path: Path, calls: Path) -> None:
         content += mark_line(mark_of({**mark, "calls": len(own)}), seed)
     path.write_bytes(content)
     change_json(path.with_name(f"{launch}.{attempt}.json"), run_crc32=folder.run_crc32, cells=len(marks))
+
+
+def drop_columns(folder: RunFolder, *dropped: str) -> None:
+    """Write the files of all attempts as a version without these columns did."""
+    for path in folder.launches.glob("*.cells.csv"):
+        calls = path.with_name(path.name.replace(".cells.csv", ".calls.csv"))
+        tables = [list(csv.DictReader(io.StringIO(file.read_text(), newline=""))) for file in (calls, path)]
+        for row in (row for table in tables for row in table):
+            for name in dropped:
+                row.pop(name, None)
+        headers = [csv_bytes([list(table[0])]) for table in tables]
+        launch, attempt, _ = path.name.split(".", 2)
+        seed, content = seed_of(folder.run_crc32, launch, int(attempt), headers), headers[1]
+        rows = [(list(row.values())[:CELL_OF_CALL], csv_bytes([list(row.values())])) for row in tables[0]]
+        for mark in tables[1]:
+            own = b"".join(row for cell, row in rows if cell == [mark["competitor"], mark["size_bytes"]])
+            line = csv_bytes([[*list(mark.values())[:-1], ""]])[:-1]
+            content += line + f"{crc32(line, crc32(own, seed)):08x}\n".encode()
+        calls.write_bytes(headers[0] + b"".join(row for _, row in rows))
+        path.write_bytes(content)
