@@ -5,7 +5,7 @@ here set such a field in other words. A parameter of a command has the name of i
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import click
@@ -33,57 +33,53 @@ def _acceptance(name: str, quantity: str, words: str, help: str) -> Any:
         return parse_limits(quantity, text)
 
     of = Words(words, parse)
-    return field(
-        default=(), metadata=option(name, section=Section.RESULTS, help=help, of=of, repeated=True, decides="limits")
-    )
+    return option(name, section=Section.RESULTS, default=(), help=help, of=of, repeated=True, decides="limits")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherWords:
     """Options that set a field of the plan, its start or its control in other words."""
 
-    minbytes: int = field(
+    minbytes: int = option(
+        "-b",
+        "--minbytes",
+        section=Section.MEASURED,
         default=8,
-        metadata=option(
-            "-b", "--minbytes", section=Section.MEASURED, help="Smallest size.", of=SIZE, after="sizes", decides="sizes"
-        ),
+        help="Smallest size.",
+        of=SIZE,
+        after="sizes",
+        decides="sizes",
     )
-    maxbytes: int = field(
+    maxbytes: int = option(
+        "-e",
+        "--maxbytes",
+        section=Section.MEASURED,
         default=16 << 20,
-        metadata=option(
-            "-e",
-            "--maxbytes",
-            section=Section.MEASURED,
-            help="Largest size.",
-            of=SIZE,
-            after="minbytes",
-            decides="sizes",
-        ),
+        help="Largest size.",
+        of=SIZE,
+        after="minbytes",
+        decides="sizes",
     )
-    stepfactor: float = field(
+    stepfactor: float = option(
+        "-f",
+        "--stepfactor",
+        section=Section.MEASURED,
         default=4.0,
-        metadata=option(
-            "-f",
-            "--stepfactor",
-            section=Section.MEASURED,
-            help="Factor between sizes.",
-            of=float,
-            after="maxbytes",
-            decides="sizes",
-        ),
+        help="Factor between sizes.",
+        of=float,
+        after="maxbytes",
+        decides="sizes",
     )
-    executors: tuple[str, ...] = field(
+    executors: tuple[str, ...] = option(
+        "--executor",
+        section=Section.MEASURED,
         default=(),
-        metadata=option(
-            "--executor",
-            section=Section.MEASURED,
-            help="Ways of names of -a that have none: sendrecv, one blocking MPI_Sendrecv per step; pipelined, steps "
-            "cut into segments, receives posted ahead; compiled and compiled-pipelined, in a compiled kernel; auto, "
-            "compiled where numba is installed [default: sendrecv].",
-            of=EXECUTOR_NAMES,
-            after="competitors",
-            decides="competitors",
-        ),
+        help="Ways of names of -a that have none: sendrecv, one blocking MPI_Sendrecv per step; pipelined, steps "
+        "cut into segments, receives posted ahead; compiled and compiled-pipelined, in a compiled kernel; auto, "
+        "compiled where numba is installed [default: sendrecv].",
+        of=EXECUTOR_NAMES,
+        after="competitors",
+        decides="competitors",
     )
     min_busbw: "tuple[AcceptanceLimit, ...]" = _acceptance(
         "--min-busbw",

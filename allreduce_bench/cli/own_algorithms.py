@@ -15,8 +15,9 @@ from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.compiler import why_not_compiled
 from ..runs.competitor import COMPILED, PIPELINED, WAYS, Competitor
+from ..runs.cuts import NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
 from ..runs.option_values import AUTO
-from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
+from ..runs.plan import DEFAULT_WINDOW, Launch, Plan, PlanError
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..schedule.verify import Case, Refusal, proof_of
 from ..units import shell_word

@@ -28,7 +28,8 @@ from ..runs.dtypes import DTYPES
 from ..runs.injected import TRACE, digest_of_trace
 from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
-from ..runs.plan import Plan, PlanError, geometric_sizes
+from ..runs.plan import Plan, PlanError
+from ..runs.sizes import geometric_sizes
 from ..runs.start import Start
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers

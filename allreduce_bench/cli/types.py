@@ -17,8 +17,8 @@ from ..algorithms import FILES, find
 from ..machine.variables import drop_values, stored_setting
 from ..measuring.startup import rank_of
 from ..runs import option_values
+from ..runs.hosts import parse_hosts
 from ..runs.option import Section, Whole, Words
-from ..runs.start import parse_hosts
 from ..schedule.algorithm import AlgorithmError
 from ..units import escaped, parse_rate, printable
 from ..watching.progress import LateLines, LaunchPosition, ProgressLines

@@ -15,7 +15,8 @@ from ..launching.find import find_launcher, silent_hosts
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.watched_launch import LaunchFailed
 from ..measuring.startup import under_launcher
-from ..runs.start import Start, expand, slots_of
+from ..runs.hosts import expand, slots_of
+from ..runs.start import Start
 from ..units import counted, format_rate, shell_word
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
 from .judgement import Health, PairTable, confirm_suspects, judge_tables, pairs_to_repeat, tables_of_rows

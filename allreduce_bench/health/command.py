@@ -12,7 +12,8 @@ from ..cli.sections import Sectioned, examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
 from ..runs.control import Control
-from ..runs.start import Start, compress
+from ..runs.hosts import compress
+from ..runs.start import Start
 from ..units import parse_share
 from .check import judge_folder, measure_health
 from .judgement import judge_tables

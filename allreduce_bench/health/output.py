@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runs.start import compress
+from ..runs.hosts import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, few, three_digits
 from .failed_pairs import FailingNode

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ..importers.row import LogError
 from ..runs.files import read_given
-from ..runs.start import HOST, compress, expand
+from ..runs.hosts import HOST, compress, expand
 from ..units import counted, printable
 from .judgement import PairTable, SettingColumn, tables_of_rows
 from .pair_folder import PairFolder, PairRow, failed_pairs

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..machine.virtual_hosts import ETHERNET, MTU, bucket_nbytes, describe
-from ..runs.start import SSH, Start, slots_of
+from ..runs.hosts import slots_of
+from ..runs.start import SSH, Start
 from ..units import format_rate, parse_rates, shell_word
 from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent
 

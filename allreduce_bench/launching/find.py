@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ..machine.mpi import WHEELS, library_name
 from ..machine.node import host
-from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
+from ..runs.hosts import slots_of
+from ..runs.start import AUTO, SSH, UNASKED, Start
 from ..units import few
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF

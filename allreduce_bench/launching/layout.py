@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping
 
 from ..machine.node import cores
-from ..runs.start import UNASKED, Start, fill_slots, share_evenly, slots_for
+from ..runs.hosts import fill_slots, share_evenly, slots_for
+from ..runs.start import UNASKED, Start
 
 SCHEDULERS = {  # command -> variable set in its jobs
     "sbatch": "SLURM_JOB_ID",

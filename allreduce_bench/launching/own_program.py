@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..machine.variables import drop_values
-from ..runs.start import Start, without_domain
+from ..runs.hosts import without_domain
+from ..runs.start import Start
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node

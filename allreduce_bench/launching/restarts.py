@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of, without_domain
+from ..runs.hosts import expand, fill_slots, slots_for, slots_of, without_domain
+from ..runs.start import RESTART_VARIABLE, Start
 from .own_program import Ending, Place
 
 ALLOCATION, JOB = "SLURM_JOB_NODELIST", "SLURM_JOB_ID"

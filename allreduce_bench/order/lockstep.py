@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cli.types import OneLineError
-from ..runs.start import HOST
+from ..runs.hosts import HOST
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import messages_of_rounds

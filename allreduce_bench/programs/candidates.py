@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from ..algorithms import find
 from ..executing import native_datatype
 from ..runs.competitor import NATIVE, PIPELINED, WAYS, competitor
+from ..runs.cuts import NOMINAL, chosen_segment_nbytes
 from ..runs.dtypes import DTYPES
-from ..runs.plan import DEFAULT_SEGMENT_NBYTES, DEFAULT_WINDOW, NOMINAL, chosen_segment_nbytes
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES, DEFAULT_WINDOW
 from ..schedule.algorithm import Algorithm, Topology
 from .agreement import Shape
 

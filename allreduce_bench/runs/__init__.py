@@ -1,8 +1,8 @@
 """Plans, run folders and their files: what is planned, and what is kept of it.
 
 In: choices of a user. Out: a run folder, and its rows, read back without pandas. Read in this order: `competitor`,
-`cell`, `option` and `option_values` (how a choice is declared, and typed), `plan` (every choice, launches, cells; sizes
-and cuts), `start` (launcher, hosts), `control` (options beside the plan), `groups`, `injected`, `dtypes`,
+`cell`, `option` and `option_values` (how a choice is declared, and typed), `plan` (every choice, launches, cells),
+`start` (launcher), `control` (options beside the plan), `cuts`, `sizes`, `hosts`, `groups`, `injected`, `dtypes`,
 `launch_choice`, `command_of_plan` (parts of a plan), `conditions` (those that change a time), `schema` (columns,
 checksums), `recorder` (writes), `rows`, `attempt` (calls and cells against their checksums), `kept` (facts), `folder`
 (reads back finished cells and damages), `inventory` (which runs there are); `rank_order` (where ranks sit); `files`,

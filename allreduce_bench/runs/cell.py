@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..machine import PAGE_NBYTES
 from .competitor import Competitor
 from .schema import NUMPY, PAGE
-from .typed_json import Natural, NotNegative, Positive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,25 +77,6 @@ class Launch(NamedTuple):
 def beside(launch: str) -> str:
     """Return the name of the untouched launch that one of this name is compared with: `4r-2` of `4r-2-forced`."""
     return "-".join(launch.split("-")[:2])
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The segment size into which pipelined executors cut steps, at one size and number of ranks."""
-
-    ranks: Positive
-    size_bytes: Natural  # of the vector
-    segment_nbytes: Positive
-
-
-@dataclass(frozen=True)
-class CutPrices:
-    """The prices by which cuts were chosen, and their source."""
-
-    alpha_s: NotNegative
-    beta_s_per_byte: NotNegative
-    gamma_s_per_byte: NotNegative
-    source: str
 
 
 def parse_placement(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Options of `run`, declared as metadata of the fields of a plan, its start or its control.
+"""Options of `run`, declared as the fields of a plan, its start or its control that they set.
 
 The command line, the check of --resume, and the command that repeats a run follow from it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -90,6 +90,8 @@ def option(
     *names: str,
     section: Section,
     help: str,
+    default: Any = MISSING,
+    default_factory: Any = MISSING,
     of: Words | Whole | tuple[str, ...] | type | None = None,
     metavar: str | None = None,
     after: str | None = None,
@@ -98,10 +100,10 @@ def option(
     decides: str | None = None,
     condition: bool = False,
     too_late: str = "",
-) -> dict[str, Any]:
-    """Return the metadata of a field that an option of `run` sets; see `Option`."""
+) -> Any:
+    """Return a field that an option of `run` sets; see `Option`, of the defaults `dataclasses.field`."""
     said = Option(names, section, help, of, metavar, after, repeated, always, decides, condition, too_late)
-    return {OPTION: said}
+    return field(default=default, default_factory=default_factory, metadata={OPTION: said})  # type: ignore[call-overload]
 
 
 def options_of(*kinds: Any) -> dict[str, Option]:

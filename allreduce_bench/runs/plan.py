@@ -1,20 +1,6 @@
-"""The plan of a run: its choices, made once, written to run.json, never changed; sizes of a sweep, and cuts of steps.
-
-A cut is as requested, or by the costs of a message, a byte and its reduction. A message of m bytes is cut into pieces
-of g bytes, so that the next piece is received while the last one is reduced. That takes about max(beta, gamma) m for
-the longer of the two activities, min(beta, gamma) g for the piece that nothing overlaps with, and alpha for each of m /
-g pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the optimum of a pipeline with two stages, as in
-Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience" (2007), for
-pipelined trees. m is the block of a rank, 1/p of the vector.
-
-Over a link whose rate is given a segment is short (OVER_A_LINK_NBYTES): both MPIs send up to 64 KiB over TCP at once,
-but ask the receiver of a longer message first, and the answer waits behind other messages. On four virtual hosts at 100
-Mbit/s, with 8 MiB and Open MPI, ring reached 90 % of the limit with the segment of the formula, 98 % with 60 KiB;
-two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
-"""
+"""The plan of a run: its choices, made once, written to run.json, never changed."""
 
 from dataclasses import asdict, dataclass, field
-from math import inf, log, sqrt
 from typing import Annotated
 from zlib import crc32
 
@@ -23,14 +9,13 @@ from .cell import (
     ALL_FORCED,
     EXPECTED_PLACEMENT,
     Cell,
-    Cut,
-    CutPrices,
     Launch,
     is_placement,
     refuse_odd_difference,
     splitmix64,
 )
 from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor, split_way
+from .cuts import Cut, CutPrices
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, option
 from .option_values import (
@@ -59,7 +44,7 @@ from .schema import (
     UNKNOWN_PLACEMENT,
     WORKS,
 )
-from .start import Start, slots_of
+from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
 # choices
@@ -71,17 +56,8 @@ LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's th
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 10_000
 MOST_NAMED = 8  # hosts in one sentence
-MAX_SIZES = 1000  # of a geometric sweep
 COUNTED_S, IDLE_S = 1.0, 2.0  # of --energy: calls of a cell at least; nodes without work, once a launch
 TIME_USED_UP = "time ran out (--within)"  # the reason of a cell without time left
-
-
-# cuts
-SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
-FEWEST_PIECES = 2  # of a message; with fewer it stays whole
-OVER_A_LINK_NBYTES = 16 * 1024  # of a segment, if the rate of a link is given
-STEP_NBYTES = 1024  # a chosen segment is a multiple, so that it holds whole elements of every type
-NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
 class PlanError(ValueError):
@@ -99,368 +75,364 @@ def random_seed() -> int:
 class Plan:
     """All choices of a measurement; times in seconds, sizes in bytes."""
 
-    competitors: tuple[str, ...] = field(
-        metadata=option(
-            "-a",
-            "--algorithms",
-            section=Section.MEASURED,
-            help="What to measure, as 'list' names it, such as native,ring or ring@pipelined:256K,./mine.py "
-            "[default: native and what 'list' has without +].",
-            of=NAMES,
-            after="ranks",
-        )
+    competitors: tuple[str, ...] = option(
+        "-a",
+        "--algorithms",
+        section=Section.MEASURED,
+        help="What to measure, as 'list' names it, such as native,ring or ring@pipelined:256K,./mine.py "
+        "[default: native and what 'list' has without +].",
+        of=NAMES,
+        after="ranks",
     )
-    sizes: Annotated[tuple[Natural, ...], not_empty] = field(
-        metadata=option(
-            "--sizes",
-            section=Section.MEASURED,
-            help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
-            of=SIZES,
-            after="competitors",
-        )
+    sizes: Annotated[tuple[Natural, ...], not_empty] = option(
+        "--sizes",
+        section=Section.MEASURED,
+        help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
+        of=SIZES,
+        after="competitors",
     )
-    ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty] = field(
-        metadata=option(
-            "-n",
-            "-np",
-            "--ranks",
-            section=Section.MEASURED,
-            help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
-            of=RANKS,
-            too_late="mpirun or srun sets the number of ranks; leave it out",
-        )
+    ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty] = option(
+        "-n",
+        "-np",
+        "--ranks",
+        section=Section.MEASURED,
+        help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
+        of=RANKS,
+        too_late="mpirun or srun sets the number of ranks; leave it out",
     )
-    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = field(  # of an imported run the most of one number of ranks
+    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = option(  # of an imported run the most of one number of ranks
+        "--launches",
+        section=Section.REPEATED,
         default=5,
-        metadata=option(
-            "--launches",
-            section=Section.REPEATED,
-            help="Fresh mpiruns per rank count.",
-            of=Whole(1, MOST_LAUNCHES),
-            always=True,
-        ),
+        help="Fresh mpiruns per rank count.",
+        of=Whole(1, MOST_LAUNCHES),
+        always=True,
     )
-    seed: Natural = field(
+    seed: Natural = option(
+        "--seed",
+        section=Section.REPEATED,
         default_factory=random_seed,
-        metadata=option(
-            "--seed",
-            section=Section.REPEATED,
-            help="Seed of the order of cells [default: random, stored].",
-            of=Whole(0, LARGEST_SEED),
-            after="min_time_s",
-        ),
+        help="Seed of the order of cells [default: random, stored].",
+        of=Whole(0, LARGEST_SEED),
+        after="min_time_s",
     )
     files: tuple[str, ...] = ()  # absolute paths of own algorithm files
     # CRC-32 of each of these files when the run was planned; eight hexadecimal digits
     file_digests: tuple[str, ...] = ()
     # the further launches beside each one, in which the library is told to use algorithms: forced, all of them take
     # turns in one; or their names, one for each; empty: none, they take turns with all others
-    forced_launches: tuple[str, ...] = field(default=())
+    forced_launches: tuple[str, ...] = ()
     segmented: tuple[str, ...] = ()  # those of the algorithms that cut vectors into segments
     bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at 64 ranks
-    segment_nbytes: Positive = field(
+    segment_nbytes: Positive = option(
+        "--segment",
+        section=Section.MEASURED,
         default=DEFAULT_SEGMENT_NBYTES,
-        metadata=option(
-            "--segment",
-            section=Section.MEASURED,
-            condition=True,
-            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
-            "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
-            of=SIZE,
-            after="op",
-            always=True,
-        ),
+        condition=True,
+        help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
+        "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
+        of=SIZE,
+        after="op",
+        always=True,
     )
-    dtype: str = field(  # empty: a log does not say
+    dtype: str = option(  # empty: a log does not say
+        "-d",
+        "--dtype",
+        section=Section.MEASURED,
         default="float32",
-        metadata=option(
-            "-d",
-            "--dtype",
-            section=Section.MEASURED,
-            condition=True,
-            help=f"Element type: {', '.join(DTYPES)}.",
-            of=DTYPE,
-            always=True,
-        ),
+        condition=True,
+        help=f"Element type: {', '.join(DTYPES)}.",
+        of=DTYPE,
+        always=True,
     )
-    op: str = field(  # empty: a log does not say
+    op: str = option(  # empty: a log does not say
+        "--op",
+        section=Section.MEASURED,
         default="sum",
-        metadata=option(
-            "--op",
-            section=Section.MEASURED,
-            condition=True,
-            help=f"Operation: {', '.join(OPS)}.",
-            of=OP,
-            always=True,
-        ),
+        condition=True,
+        help=f"Operation: {', '.join(OPS)}.",
+        of=OP,
+        always=True,
     )
-    iters: Positive | None = field(  # None: until precision or time stop it
+    iters: Positive | None = option(  # None: until precision or time stop it
+        "--iters",
+        section=Section.REPEATED,
         default=None,
-        metadata=option(
-            "--iters",
-            section=Section.REPEATED,
-            help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
-        ),
+        help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
     )
-    warmups: Natural = field(
+    warmups: Natural = option(
+        "-w",
+        "--warmups",
+        section=Section.REPEATED,
         default=3,
-        metadata=option(
-            "-w",
-            "--warmups",
-            section=Section.REPEATED,
-            help="Untimed calls before the timed calls.",
-            after="precision",
-            always=True,
-        ),
+        help="Untimed calls before the timed calls.",
+        after="precision",
+        always=True,
     )
-    precision: NotNegative = field(
+    precision: NotNegative = option(
+        "--precision",
+        section=Section.REPEATED,
         default=0.03,
-        metadata=option(
-            "--precision",
-            section=Section.REPEATED,
-            help="A cell stops when the 95 % interval of its median is within this share of it.",
-            of=SHARE,
-            always=True,
-        ),
+        help="A cell stops when the 95 % interval of its median is within this share of it.",
+        of=SHARE,
+        always=True,
     )
-    cell_time_s: NotNegative = field(
+    cell_time_s: NotNegative = option(
+        "--cell-time",
+        section=Section.REPEATED,
         default=0.5,
-        metadata=option(
-            "--cell-time",
-            section=Section.REPEATED,
-            help="A cell stops after this time at the latest, e.g. 2s; not with --iters.",
-            of=DURATION,
-            always=True,
-        ),
+        help="A cell stops after this time at the latest, e.g. 2s; not with --iters.",
+        of=DURATION,
+        always=True,
     )
-    min_time_s: NotNegative = field(
+    min_time_s: NotNegative = option(
+        "--min-time",
+        section=Section.REPEATED,
         default=0.0,
-        metadata=option(
-            "--min-time",
-            section=Section.REPEATED,
-            help="Repeat each cell at least for this time.",
-            of=DURATION,
-        ),
+        help="Repeat each cell at least for this time.",
+        of=DURATION,
     )
-    pretend_ranks_per_node: Positive | None = field(
+    pretend_ranks_per_node: Positive | None = option(
+        "--pretend-ranks-per-node",
+        section=Section.MEASURED,
         default=None,
-        metadata=option(
-            "--pretend-ranks-per-node",
-            section=Section.MEASURED,
-            condition=True,
-            help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
-            after="window",
-        ),
+        condition=True,
+        help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
+        after="window",
     )
-    thread_level: str = field(
+    thread_level: str = option(
+        "--thread-level",
+        section=Section.STARTED,
         default="auto",
-        metadata=option(
-            "--thread-level",
-            section=Section.STARTED,
-            condition=True,
-            help="MPI thread level.",
-            of=LEVELS,
-            after="interface",
-            always=True,
-        ),
+        condition=True,
+        help="MPI thread level.",
+        of=LEVELS,
+        after="interface",
+        always=True,
     )
-    sync: Annotated[str, one_of("auto", *SYNCS)] = field(
+    sync: Annotated[str, one_of("auto", *SYNCS)] = option(
+        "--sync",
+        section=Section.DEFINED,
         default="auto",
-        metadata=option(
-            "--sync",
-            section=Section.DEFINED,
-            condition=True,
-            help="How ranks enter a call together; auto: round_time where no node has more ranks than usable cores, "
-            "else barrier.",
-            of=("auto", *SYNCS),
-        ),
+        condition=True,
+        help="How ranks enter a call together; auto: round_time where no node has more ranks than usable cores, "
+        "else barrier.",
+        of=("auto", *SYNCS),
     )
-    record: Annotated[str, one_of("summary", "all")] = field(
+    record: Annotated[str, one_of("summary", "all")] = option(
+        "--record",
+        section=Section.DEFINED,
         default="summary",
-        metadata=option(
-            "--record",
-            section=Section.DEFINED,
-            help="Data kept of each call: its summary, or also entry and exit of every rank.",
-        ),
+        help="Data kept of each call: its summary, or also entry and exit of every rank.",
     )
-    back_to_back: Natural = field(
+    back_to_back: Natural = option(
+        "--back-to-back",
+        section=Section.DEFINED,
         default=0,
-        metadata=option(
-            "--back-to-back",
-            section=Section.DEFINED,
-            help="Also time a loop of N calls without a common start, as nccl-tests do.",
-        ),
+        help="Also time a loop of N calls without a common start, as nccl-tests do.",
     )
-    energy: bool = field(
+    energy: bool = option(
+        "--energy",
+        section=Section.DEFINED,
         default=False,
-        metadata=option(
-            "--energy",
-            section=Section.DEFINED,
-            help="Also count the joules of a call, in a loop of 1 s of each cell, where nodes count energy and are "
-            "this job's alone.",
-            condition=True,
-        ),
+        help="Also count the joules of a call, in a loop of 1 s of each cell, where nodes count energy and are "
+        "this job's alone.",
+        condition=True,
     )
-    cache: Annotated[str, one_of(*CACHES)] = field(
+    cache: Annotated[str, one_of(*CACHES)] = option(
+        "--cache",
+        section=Section.DEFINED,
         default="warm",
-        metadata=option(
-            "--cache",
-            section=Section.DEFINED,
-            condition=True,
-            help="warm: the same buffers in every call; cold: other buffers in every call.",
-        ),
+        condition=True,
+        help="warm: the same buffers in every call; cold: other buffers in every call.",
     )
-    placement: str = field(  # "": unknown
+    placement: str = option(  # "": unknown
+        "--placement",
+        section=Section.DEFINED,
         default=PAGE,
-        metadata=option(
-            "--placement",
-            section=Section.DEFINED,
-            condition=True,
-            help="Where vectors lie: page, at pages and staggered; numpy, where numpy puts them, as most programs do; "
-            "DELTA, so many bytes apart modulo 4096.",
-            of=PLACEMENT,
-            metavar="page|numpy|DELTA",
-        ),
+        condition=True,
+        help="Where vectors lie: page, at pages and staggered; numpy, where numpy puts them, as most programs do; "
+        "DELTA, so many bytes apart modulo 4096.",
+        of=PLACEMENT,
+        metavar="page|numpy|DELTA",
     )
-    in_place: bool = field(
+    in_place: bool = option(
+        "--in-place",
+        section=Section.DEFINED,
         default=False,
-        metadata=option(
-            "--in-place",
-            section=Section.DEFINED,
-            help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
-            condition=True,
-        ),
+        help="Input and output are one buffer: MPI_IN_PLACE; the input is set again before each call, untimed.",
+        condition=True,
     )
-    floors: bool = field(
+    floors: bool = option(
+        "--reference-times/--no-reference-times",
+        section=Section.DEFINED,
         default=True,
-        metadata=option(
-            "--reference-times/--no-reference-times",
-            section=Section.DEFINED,
-            help="Also measure an empty call, a local copy and a local reduction.",
-        ),
+        help="Also measure an empty call, a local copy and a local reduction.",
     )
-    check: Annotated[str, one_of("exact", "bits")] = field(
+    check: Annotated[str, one_of("exact", "bits")] = option(
+        "--check",
+        section=Section.DEFINED,
         default="exact",
-        metadata=option(
-            "--check",
-            section=Section.DEFINED,
-            condition=True,
-            help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
-        ),
+        condition=True,
+        help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
     )
-    groups: str = field(  # empty: none
+    groups: str = option(  # empty: none
+        "--groups",
+        section=Section.DEFINED,
         default="",
-        metadata=option(
-            "--groups",
-            section=Section.DEFINED,
-            condition=True,
-            help="All-reduce in groups at the same time: 2 (halves), mod:8, div:8 (consecutive ranks).",
-            of=GROUPS,
-            metavar="N",
-        ),
+        condition=True,
+        help="All-reduce in groups at the same time: 2 (halves), mod:8, div:8 (consecutive ranks).",
+        of=GROUPS,
+        metavar="N",
     )
-    compute_s: NotNegative = field(
+    compute_s: NotNegative = option(
+        "--compute",
+        section=Section.BEFORE_A_CALL,
         default=0.0,
-        metadata=option(
-            "--compute",
-            section=Section.BEFORE_A_CALL,
-            condition=True,
-            help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
-            "[default: none].",
-            of=PHASE,
-        ),
+        condition=True,
+        help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
+        "[default: none].",
+        of=PHASE,
     )
-    work: Annotated[str, one_of(*WORKS)] = field(
+    work: Annotated[str, one_of(*WORKS)] = option(
+        "--work",
+        section=Section.BEFORE_A_CALL,
         default=WORKS[0],
-        metadata=option(
-            "--work",
-            section=Section.BEFORE_A_CALL,
-            condition=True,
-            help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
-            "sleep: no work, for ranks that share cores.",
-        ),
+        condition=True,
+        help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
+        "sleep: no work, for ranks that share cores.",
     )
-    inject_slowdown: tuple[str, ...] = field(
+    inject_slowdown: tuple[str, ...] = option(
+        "--inject-slowdown",
+        section=Section.BEFORE_A_CALL,
         default=(),
-        metadata=option(
-            "--inject-slowdown",
-            section=Section.BEFORE_A_CALL,
-            condition=True,
-            help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
-            of=SLOWDOWN,
-            repeated=True,
-        ),
+        condition=True,
+        help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
+        of=SLOWDOWN,
+        repeated=True,
     )
-    arrival: str = field(  # a name, or the absolute path of a trace
+    arrival: str = option(  # a name, or the absolute path of a trace
+        "--arrival",
+        section=Section.BEFORE_A_CALL,
         default="",
-        metadata=option(
-            "--arrival",
-            section=Section.BEFORE_A_CALL,
-            condition=True,
-            help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
-            "last exit - last entry [default: none].",
-            of=ARRIVAL,
-        ),
+        condition=True,
+        help="Let ranks enter calls late: one-late, ramp, random, half-late, or a trace FILE.csv; a time is then "
+        "last exit - last entry [default: none].",
+        of=ARRIVAL,
     )
-    arrival_digest: str = field(default="")  # SHA-256 of the trace when the run was planned
-    late_by: str = field(
+    arrival_digest: str = ""  # SHA-256 of the trace when the run was planned
+    late_by: str = option(
+        "--late-by",
+        section=Section.BEFORE_A_CALL,
         default="1x",
-        metadata=option(
-            "--late-by",
-            section=Section.BEFORE_A_CALL,
-            condition=True,
-            help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
-            "all-reduce of that size.",
-            of=LATE_BY,
-        ),
+        condition=True,
+        help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
+        "all-reduce of that size.",
+        of=LATE_BY,
     )
-    link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = field(
+    link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = option(
+        "--link-rate",
+        section=Section.RESULTS,
         default=None,
-        metadata=option(
-            "--link-rate",
-            section=Section.RESULTS,
-            help="Rate of a node's link, e.g. 200Gbit, for the efficiency [default: from the system].",
-            of=RATES,
-        ),
+        help="Rate of a node's link, e.g. 200Gbit, for the efficiency [default: from the system].",
+        of=RATES,
     )
     start: Start = field(default_factory=Start)  # how ranks are started, as asked for; empty: left to the launcher
-    window: Positive | None = field(
+    window: Positive | None = option(
+        "--window",
+        section=Section.MEASURED,
         default=None,
-        metadata=option(
-            "--window",
-            section=Section.MEASURED,
-            condition=True,
-            help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
-        ),
+        condition=True,
+        help="Messages that pipelined and compiled-pipelined post ahead [default: 4].",
     )
     # where pipelined competitors cut steps; without an entry messages go whole
-    cuts: tuple[Cut, ...] = field(default=())
+    cuts: tuple[Cut, ...] = ()
     cut_prices: CutPrices | None = None  # by which cuts were chosen; None: they were given, or there are none
-    order: tuple[str, ...] = field(
+    order: tuple[str, ...] = option(
+        "--order",
+        section=Section.STARTED,
         default=(),
-        metadata=option(
-            "--order",
-            section=Section.STARTED,
-            condition=True,
-            help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
-            "'order' [default: the launcher's].",
-            of=ORDER,
-            metavar="FILE",
-            after="hosts",
-        ),
+        condition=True,
+        help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
+        "'order' [default: the launcher's].",
+        of=ORDER,
+        metavar="FILE",
+        after="hosts",
     )
 
     def __post_init__(self) -> None:
-        self._refuse_layout()
-        self._refuse_ways()
-        self._refuse_arithmetic()
-        self._refuse_repeating()
+        try:
+            self._refuse_layout()
+            self._refuse_ways()
+            self._refuse_arithmetic()
+            self._refuse_repeating()
+            self._refuse_before_a_call()
+            self._refuse_placement()
+        except PlanError:
+            raise
+        except ValueError as error:
+            raise PlanError(str(error)) from error
+
+    def _refuse_layout(self) -> None:
+        if self.groups:
+            for size in self.ranks:
+                self.group_size(size)
+        if self.order and (self.groups or self.pretend_ranks_per_node):
+            given = "--groups" if self.groups else "--pretend-ranks-per-node"
+            raise PlanError(f"--order belongs to the hosts of all ranks: leave out {given}, or the order")
+        if self.start.hosts and len(self.order) > 1:
+            from .hosts import slots_of  # late: few runs have an order
+
+            hosts = [slots_of(host)[0] for host in self.start.hosts]
+            if unknown := [host for host in self.order if host not in hosts]:
+                raise PlanError(
+                    f"the order names host {unknown[0]}, on which there is no rank; there are ranks on "
+                    f"{few(hosts, MOST_NAMED)}"
+                )
+        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
+            raise PlanError(f"{self.pretend_ranks_per_node} ranks per node: one node holds all {max(self.ranks)} ranks")
+
+    def _refuse_ways(self) -> None:
+        for name in self.competitors:
+            split_way(name)
+
+    def _refuse_arithmetic(self) -> None:
+        for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
+            if word not in known:
+                raise PlanError(unknown_word(kind, word, known))
+        if self.op == "avg" and not is_float(self.dtype):
+            raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
+        ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
+        if most is not None and ranks > most:
+            reduction = f"{self.op} of {self.dtype} over {ranks} ranks"
+            raise PlanError(
+                f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
+            )
+        segments = [Competitor(name).segment_nbytes or 0 for name in self.competitors]
+        for size_bytes in (*self.sizes, self.segment_nbytes, *segments):
+            if size_bytes % self.itemsize:
+                raise PlanError(
+                    f"{size_bytes} bytes are not a whole number of {self.dtype} elements of {self.itemsize} bytes"
+                )
+
+    def _refuse_repeating(self) -> None:
+        if not 0 < self.precision < 1:
+            raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
+        if self.cell_time_s <= 0:
+            raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
+        if self.segment_nbytes < 1:
+            raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
         if self.window is not None and not any(name.is_pipelined for name in map(Competitor, self.competitors)):
             raise PlanError(f"a window belongs to {' and '.join(PIPELINED)}; name one, such as ring@pipelined")
+
+    def _refuse_before_a_call(self) -> None:
         if self.compute_s or self.inject_slowdown or self.arrival:
-            self._refuse_injected()
-        if self.placement not in (PAGE, UNKNOWN_PLACEMENT):
-            self._refuse_placement()
+            from . import injected  # late: few runs inject anything
+
+            if self.groups:
+                raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
+            injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
+            injected.refuse_arrival(self.compute_s, self.arrival)
         if self.in_place and self.cache != "warm":
             raise PlanError(
                 f"--in-place copies the input before each call, so that no vector is cold: not --cache {self.cache}"
@@ -475,88 +447,12 @@ class Plan:
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
-    def _refuse_ways(self) -> None:
-        for name in self.competitors:
-            try:
-                split_way(name)
-            except ValueError as error:
-                raise PlanError(str(error)) from error
-
-    def _refuse_arithmetic(self) -> None:
-        for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
-            if word not in known:
-                raise PlanError(unknown_word(kind, word, known))
-        if self.op == "avg" and not is_float(self.dtype):
-            raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
-        ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
-        if most is not None and ranks > most:
-            reduction = f"{self.op} of {self.dtype} over {ranks} ranks"
-            raise PlanError(
-                f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
-            )
-        itemsize = self.itemsize
-        for size_bytes in (*self.sizes, self.segment_nbytes, *self._own_segments()):
-            if size_bytes % itemsize:
-                raise PlanError(
-                    f"{size_bytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes"
-                )
-
-    def _own_segments(self) -> list[int]:
-        """Return the bytes of the segments that competitors name."""
-        return [
-            size_bytes
-            for size_bytes in (Competitor(name).segment_nbytes for name in self.competitors)
-            if size_bytes is not None
-        ]
-
-    def _refuse_repeating(self) -> None:
-        if not 0 < self.precision < 1:
-            raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
-        if self.cell_time_s <= 0:
-            raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
-        if self.segment_nbytes < 1:
-            raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
-
-    def _refuse_layout(self) -> None:
-        if self.groups:
-            self._refuse_groups()
-        if self.order and (self.groups or self.pretend_ranks_per_node):
-            given = "--groups" if self.groups else "--pretend-ranks-per-node"
-            raise PlanError(f"--order belongs to the hosts of all ranks: leave out {given}, or the order")
-        hosts = [slots_of(host)[0] for host in self.start.hosts]
-        if hosts and len(self.order) > 1 and (unknown := [host for host in self.order if host not in hosts]):
-            raise PlanError(
-                f"the order names host {unknown[0]}, on which there is no rank; there are ranks on "
-                f"{few(hosts, MOST_NAMED)}"
-            )
-        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
-            raise PlanError(f"{self.pretend_ranks_per_node} ranks per node: one node holds all {max(self.ranks)} ranks")
-
-    def _refuse_groups(self) -> None:
-        for size in self.ranks:
-            try:
-                self.group_size(size)
-            except ValueError as error:
-                raise PlanError(str(error)) from error
-
-    def _refuse_injected(self) -> None:
-        from . import injected  # late: few runs inject anything
-
-        if self.groups:
-            raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
-        try:
-            injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
-            injected.refuse_arrival(self.compute_s, self.arrival)
-        except ValueError as error:
-            raise PlanError(str(error)) from error
-
     def _refuse_placement(self) -> None:
+        if self.placement in (PAGE, UNKNOWN_PLACEMENT):
+            return
         if not is_placement(self.placement):
             raise PlanError(f"the placement '{self.placement}': {EXPECTED_PLACEMENT}")
-        try:
-            refuse_odd_difference(self.placement, self.itemsize)
-        except ValueError as error:
-            raise PlanError(str(error)) from error
+        refuse_odd_difference(self.placement, self.itemsize)
 
     def group_size(self, ranks: int) -> int:
         """Return how many of `ranks` ranks all-reduce together."""
@@ -672,49 +568,3 @@ class ImportedPlan(Plan):
     def cells(self, launch: Launch) -> list[Cell]:
         """Return an empty list: nothing is left to be measured."""
         return []
-
-
-def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
-    """Return sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
-
-    Raises PlanError.
-    """
-    if first > last:
-        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
-    if not 1 < factor < inf:
-        raise PlanError(f"the step factor must be above 1 and finite, found {factor:g}")
-    if first < 1:
-        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
-    if log(last / first) / log(factor) > MAX_SIZES:
-        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
-    exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
-    sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
-    return tuple(dict.fromkeys(sizes))
-
-
-def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
-    """Return the same segment at every size and number of ranks of the plan."""
-    return tuple(Cut(ranks, size_bytes, segment_nbytes) for ranks in plan.ranks for size_bytes in plan.sizes)
-
-
-def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
-    """Return the cuts of every size and number of ranks of the plan by these prices;
-    messages without one stay whole.
-    """
-    cuts = []
-    for ranks in plan.ranks:
-        for size_bytes in plan.sizes:
-            if segment_nbytes := chosen_segment_nbytes(size_bytes / plan.group_size(ranks), prices):
-                cuts.append(Cut(ranks, size_bytes, segment_nbytes))
-    return tuple(cuts)
-
-
-def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | None:
-    """Return the segment size for messages of `message_nbytes`; None if they stay whole: fewer than FEWEST_PIECES are
-    best.
-    """
-    per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
-    best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
-    size_bytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
-    size_bytes -= size_bytes % STEP_NBYTES
-    return size_bytes if message_nbytes >= FEWEST_PIECES * size_bytes else None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..units import counted, few
 from .files import read_given
-from .start import hosts_of
+from .hosts import hosts_of
 
 BLOCK, CYCLIC = "block", "cyclic"
 LONGEST = 16 * 2**20  # bytes of a file

@@ -1,166 +1,127 @@
-"""How the ranks of a run are started, chosen once and kept with the plan; hosts, slots and Slurm's node lists.
-
-Hosts are as users write them on the command line and in host files, with how ranks fill them; Slurm's lists of nodes
-are `n[1-3,7],gpu-[01-02]` and the names that they stand for.
-"""
+"""How the ranks of a run are started, chosen once and kept with the plan."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, product
-from math import prod
-from os.path import exists, isdir
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 from ..machine.variables import drop_values
-from ..units import spans, unknown_word
-from .files import read_given
+from ..units import unknown_word
 from .option import STARTED, Section, Words, option
 from .typed_json import Positive, at_least
 
-# launchers
 AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "intel", "srun")
 FIELDS = ("{ranks}", "{nodes}")  # of a template
 SSH = "ssh"
 CHECKPOINT_VARIABLE = "ALLREDUCE_BENCH_CHECKPOINT"  # tells a program's ranks the folder of its checkpoints
 RESTART_VARIABLE = "ALLREDUCE_BENCH_RESTART"  # tells them which restart this is, from 1
-
-
-# hosts
-HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")  # and slots
-LONGEST_HOSTFILE = 16 * 2**20  # bytes
-
-
-# variables
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # its name
-
-
-# lists of nodes
-MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged or malicious
-LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
-OUTER_COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
-PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
 class StartError(ValueError):
     """An invalid way to start ranks."""
 
 
+def _parse_hosts(text: str) -> tuple[str, ...]:
+    from .hosts import parse_hosts  # late: few ranks are given any
+
+    return parse_hosts(text)
+
+
 @dataclass(frozen=True)
 class Start:
     """Launcher, hosts, mapping and binding as requested; empty: left to the launcher. Raises StartError."""
 
-    launcher: str = field(
+    launcher: str = option(
+        "--launcher",
+        section=Section.STARTED,
         default=AUTO,
-        metadata=option(
-            "--launcher",
-            section=Section.STARTED,
-            condition=True,
-            help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
-            metavar="NAME",
-            too_late=STARTED,
-        ),
+        condition=True,
+        help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
+        metavar="NAME",
+        too_late=STARTED,
     )
-    launcher_args: str = field(
+    launcher_args: str = option(
+        "--launcher-args",
+        section=Section.STARTED,
         default="",
-        metadata=option(
-            "--launcher-args",
-            section=Section.STARTED,
-            condition=True,
-            help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
-            metavar="WORDS",
-            too_late=STARTED,
-        ),
+        condition=True,
+        help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
+        metavar="WORDS",
+        too_late=STARTED,
     )
-    hosts: tuple[str, ...] = field(
+    hosts: tuple[str, ...] = option(
+        "--hosts",
+        section=Section.STARTED,
         default=(),
-        metadata=option(
-            "--hosts",
-            section=Section.STARTED,
-            help="Hosts for the ranks, e.g. n1,n2 or n[1-4]:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
-            of=Words("hosts", lambda text: parse_hosts(text)),
-            too_late=STARTED,
-        ),
+        help="Hosts for the ranks, e.g. n1,n2 or n[1-4]:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
+        of=Words("hosts", _parse_hosts),
+        too_late=STARTED,
     )
-    remote_shell: str = field(
+    remote_shell: str = option(
+        "--remote-shell",
+        section=Section.STARTED,
         default=SSH,
-        metadata=option(
-            "--remote-shell",
-            section=Section.STARTED,
-            help="Program that reaches the hosts, called like ssh.",
-            metavar="PROGRAM",
-            too_late=STARTED,
-        ),
+        help="Program that reaches the hosts, called like ssh.",
+        metavar="PROGRAM",
+        too_late=STARTED,
     )
-    ranks_per_node: Positive | None = field(
+    ranks_per_node: Positive | None = option(
+        "--ranks-per-node",
+        section=Section.STARTED,
         default=None,
-        metadata=option(
-            "--ranks-per-node",
-            section=Section.STARTED,
-            condition=True,
-            help="Ranks on each node [default: the launcher's].",
-            too_late=STARTED,
-        ),
+        condition=True,
+        help="Ranks on each node [default: the launcher's].",
+        too_late=STARTED,
     )
     # The second names: so Open MPI's mpirun rewrites these words, even behind the program that it starts
-    map_by: str = field(
+    map_by: str = option(
+        "--map-by",
+        "--mapby",
+        section=Section.STARTED,
         default="",
-        metadata=option(
-            "--map-by",
-            "--mapby",
-            section=Section.STARTED,
-            condition=True,
-            help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
-            metavar="WORD",
-            too_late=STARTED,
-        ),
+        condition=True,
+        help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
+        metavar="WORD",
+        too_late=STARTED,
     )
-    bind_to: str = field(
+    bind_to: str = option(
+        "--bind-to",
+        "--bindto",
+        section=Section.STARTED,
         default="",
-        metadata=option(
-            "--bind-to",
-            "--bindto",
-            section=Section.STARTED,
-            condition=True,
-            help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
-            metavar="WORD",
-            too_late=STARTED,
-        ),
+        condition=True,
+        help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
+        metavar="WORD",
+        too_late=STARTED,
     )
-    interface: str = field(
+    interface: str = option(
+        "--interface",
+        section=Section.STARTED,
         default="",
-        metadata=option(
-            "--interface",
-            section=Section.STARTED,
-            condition=True,
-            help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
-            metavar="IF",
-        ),
+        condition=True,
+        help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
+        metavar="IF",
     )
-    virtual_rates_bytes_per_s: tuple[Annotated[float, at_least(1)], ...] = field(  # of each host; empty: real hosts
+    virtual_rates_bytes_per_s: tuple[Annotated[float, at_least(1)], ...] = option(  # of each host; empty: real hosts
+        "--virtual-hosts",
+        section=Section.STARTED,
         default=(),
-        metadata=option(
-            "--virtual-hosts",
-            section=Section.STARTED,
-            help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
-            of=int,
-            metavar="N",
-        ),
+        help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
+        of=int,
+        metavar="N",
     )
-    variables: tuple[str, ...] = field(
+    variables: tuple[str, ...] = option(
+        "-x",
+        section=Section.STARTED,
         default=(),
-        metadata=option(
-            "-x",
-            section=Section.STARTED,
-            condition=True,
-            help="Variable that the launcher gives to the ranks, e.g. UCX_TLS=tcp; may be repeated. Values of MPIs, "
-            "their networks and OpenMP are stored, of others the names only.",
-            of=Words("name=value", lambda text: parse_variable(text)),
-            metavar="NAME=VALUE",
-            repeated=True,
-        ),
+        condition=True,
+        help="Variable that the launcher gives to the ranks, e.g. UCX_TLS=tcp; may be repeated. Values of MPIs, "
+        "their networks and OpenMP are stored, of others the names only.",
+        of=Words("name=value", lambda text: parse_variable(text)),
+        metavar="NAME=VALUE",
+        repeated=True,
     )
 
     def __post_init__(self) -> None:
@@ -175,9 +136,11 @@ class Start:
         names = [name for name, _ in split_variables(self.variables)]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise StartError(f"-x {twice}: given twice; a variable has one value in a run")
-        for host in self.hosts:
-            if not HOST.fullmatch(host):  # from a file, it could be an option
-                raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
+        if self.hosts:
+            from .hosts import HOST  # late, as above
+
+            if wrong := next((host for host in self.hosts if not HOST.fullmatch(host)), None):  # it could be an option
+                raise StartError(f"'{wrong}' is not a host; expected for example n1 or n1:8")
 
 
 def parse_variable(text: str) -> str:
@@ -232,154 +195,3 @@ def _check_template(template: str) -> None:
 def _shown(text: str) -> str:
     """Return a user's text without values of variables."""
     return drop_values([text])[0]
-
-
-def parse_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of `n1,n2:8` or `n[1-2]:8`, or of a file, each as `name` or `name:slots`. Raises ValueError."""
-    if exists(text) and not isdir(text):
-        return read_hostfile(Path(text))
-    return _unique_hosts(hosts_of(text, f"'{text:.80}'"))
-
-
-def read_hostfile(path: Path) -> tuple[str, ...]:
-    """Return the hosts of a file with lines `n1`, `n[1-2]:8` or `n1 slots=8`, without empty lines and comments (#).
-
-    Raises ValueError, naming the line.
-    """
-    hosts = []
-    try:
-        text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}; expected a file of hosts") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        entry = line.split("#")[0].strip()
-        if entry:
-            hosts += hosts_of(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}")
-    if not hosts:
-        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
-    return _unique_hosts(hosts)
-
-
-def hosts_of(text: str, source: str) -> list[str]:
-    """Return the hosts of a list such as `n[3-4]:8,b7`, each as `name` or `name:slots`, in order.
-
-    Raises ValueError, naming the source.
-    """
-    hosts: list[str] = []
-    for word in OUTER_COMMA.split(text):
-        nodes, colon, slots = word.strip().partition(":")
-        try:
-            named = [node + colon + slots for node in expand(nodes)]
-        except ValueError:
-            named = []
-        matches = [HOST.fullmatch(host) for host in named]
-        if not matches or not all(match and (match[2] is None or int(match[2])) for match in matches):
-            expected = "expected for example n1, n1:8, n[1-4] or a file of hosts"
-            raise ValueError(f"{source}: '{word.strip():.80}' is not a host; {expected}")
-        hosts += named
-        if len(hosts) > MOST_NODES:
-            raise _refusal(text)
-    return hosts
-
-
-def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
-    """Merge duplicates: batch systems name a host as often as it has slots."""
-    slots: dict[str, int | None] = {}
-    for name, number in map(slots_of, hosts):
-        slots[name] = number if name not in slots else (slots[name] or 1) + (number or 1)
-    return tuple(name if number is None else f"{name}:{number}" for name, number in slots.items())
-
-
-def slots_of(host: str) -> tuple[str, int | None]:
-    """Return (name, slots) of a host of `parse_hosts`; None: not given."""
-    name, _, slots = host.partition(":")
-    return name, int(slots) if slots else None
-
-
-def without_domain(host: str) -> str:
-    """Return `n1` of `n1.cluster.org`: hosts are named both ways; addresses stay as they are."""
-    return host if host.replace(".", "").isdigit() else host.partition(".")[0]
-
-
-def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
-    """Return (name, slots) of every host; those without slots get `ranks_per_node`, or share the rest evenly."""
-    named_slots = [slots_of(host) for host in hosts]
-    without_slots = [name for name, slots in named_slots if slots is None]
-    ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
-    shares = dict(zip(without_slots, share_evenly(ranks_left, len(without_slots))))
-    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in named_slots]
-
-
-def share_evenly(ranks: int, places: int) -> list[int]:
-    """Distribute `ranks` over `places` as evenly as possible, the first ones getting one more."""
-    return [ranks // places + (index < ranks % places) for index in range(places)]
-
-
-def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
-    """Return the ranks on each host when they fill one host's slots after the other; the rest goes round-robin.
-
-    Without hosts: empty.
-    """
-    ranks_left, counts = ranks, []
-    for number in slots:
-        counts.append(min(number, ranks_left))
-        ranks_left -= counts[-1]
-    return [count + extra for count, extra in zip(counts, share_evenly(ranks_left, len(counts)))]
-
-
-def expand(text: str) -> list[str]:
-    """Return the names that a list of nodes stands for, in order. Raises ValueError for an invalid list."""
-    words = filter(None, OUTER_COMMA.split(text.strip()))
-    names = [*islice((name for word in words for name in _of_word(word, text)), MOST_NODES + 1)]
-    if len(names) > MOST_NODES:
-        raise _refusal(text)
-    return names
-
-
-def _of_word(word: str, text: str) -> list[str]:
-    """Return the names that one word of the list `text` stands for. Raises ValueError."""
-    if PART.sub("", word) or not word:
-        raise _refusal(text)
-    choices = [_numbers_of(match[1], text) if match[2] is None else [match[2]] for match in PART.finditer(word)]
-    if prod(map(len, choices)) > MOST_NODES:
-        raise _refusal(text)
-    return ["".join(parts) for parts in product(*choices)]
-
-
-def _numbers_of(inside: str, text: str) -> list[str]:
-    """Return the numbers of `1-3,07`, with as many digits as the first of each span."""
-    numbers: list[str] = []
-    for span in inside.split(","):
-        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span.strip())
-        if not match:
-            raise _refusal(text)
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + MOST_NODES:
-            raise _refusal(text)
-        numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
-    return numbers
-
-
-def _refusal(text: str) -> ValueError:
-    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")
-
-
-def compress(names: Iterable[str]) -> str:
-    """Return a sorted list of nodes; names that differ only in their last number share brackets: `n[01-03,07]`.
-
-    `expand` is the inverse.
-    """
-    numbers_of: dict[tuple[str, int, str], set[int]] = {}  # by number of digits, so that no zero is lost
-    for name in sorted(set(names)):
-        match = LAST_NUMBER.fullmatch(name)
-        stem, digits, tail = match.groups() if match else (name, "", "")
-        numbers_of.setdefault((stem, len(digits), tail), set()).update([int(digits)] if digits else [])
-    return ",".join(_word(*place, numbers) for place, numbers in numbers_of.items())
-
-
-def _word(stem: str, width: int, tail: str, numbers: set[int]) -> str:
-    """Format `n[01-03,07]-ib`, or `n07-ib` of one number, or a name without any."""
-    ends = [(f"{first:0{width}}", f"{last:0{width}}") for first, last in spans(numbers)]
-    words = [first if first == last else f"{first}-{last}" for first, last in ends]
-    inside = ",".join(words)
-    return f"{stem}[{inside}]{tail}" if len(numbers) > 1 else f"{stem}{inside}{tail}"

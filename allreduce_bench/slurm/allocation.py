@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ..runs.hosts import expand
 from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
-from ..runs.start import expand
 from .commands import SlurmError, oversubscribe_of
 
 ALONE = "NO"  # OverSubscribe of a job with --exclusive, or in a partition of whole nodes

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runs.start import expand
+from ..runs.hosts import expand
 from .times import seconds
 
 SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for parse_squeue; no field is free text

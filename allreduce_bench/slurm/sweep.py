@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ..evaluation.missing import MissingCell, group_missing
 from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.hosts import compress
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL
-from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import counted, format_ranges, shell_word, three_digits
 from . import job_states

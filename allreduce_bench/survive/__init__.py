@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ..runs.start import without_domain
+from ..runs.hosts import without_domain
 from ..units import parse_duration
 
 KILL, STOP, HOST, LINK = "kill", "stop", "host", "link"

@@ -29,7 +29,8 @@ from ..launching.tied_process import end_process, how_it_ended, interrupts_put_o
 from ..launching.watched_launch import WatchedLaunch
 from ..machine import OPEN_MPI
 from ..measuring.startup import thread_level
-from ..runs.start import Start, slots_of
+from ..runs.hosts import slots_of
+from ..runs.start import Start
 from ..watching.lifeline import LAB_VARIABLE
 from . import BY_RESTART, BY_ULFM, HOST, LINK, ON_HOSTS, Failure, Request
 from .checkpoint import CheckpointError, newest

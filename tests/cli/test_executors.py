@@ -17,9 +17,10 @@ from allreduce_bench.cli.run import run
 from allreduce_bench.machine.compiler import INSTALL
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.competitor import MOCKUPS, competitor
+from allreduce_bench.runs.cuts import NOMINAL
 from allreduce_bench.runs.library_algorithms import VALUES
 from allreduce_bench.runs.option_values import parse_names
-from allreduce_bench.runs.plan import DEFAULT_WINDOW, NOMINAL, Plan
+from allreduce_bench.runs.plan import DEFAULT_WINDOW, Plan
 
 MIB = 1 << 20
 OWN = Path(naive.__file__).read_text()

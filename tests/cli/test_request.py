@@ -8,7 +8,8 @@ from asked_runs import asked_run
 from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.control import Control
-from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
+from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError
+from allreduce_bench.runs.sizes import geometric_sizes
 from allreduce_bench.runs.start import Start
 
 

@@ -8,7 +8,7 @@ from interpreters import in_turn, interpreters
 from waiting import ended
 
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.start import expand
+from allreduce_bench.runs.hosts import expand
 from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.job_files import read_submissions
 

@@ -10,7 +10,8 @@ from interpreters import in_turn
 from places import ROOT
 from waiting import ended
 
-from allreduce_bench.runs.start import RESTART_VARIABLE, expand
+from allreduce_bench.runs.hosts import expand
+from allreduce_bench.runs.start import RESTART_VARIABLE
 from allreduce_bench.slurm import commands
 
 TRAINED = re.compile(r"training alone gives these losses to (\S+)")

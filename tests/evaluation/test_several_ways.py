@@ -12,7 +12,8 @@ from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.runs.cell import Cut, Launch
+from allreduce_bench.runs.cell import Launch
+from allreduce_bench.runs.cuts import Cut
 from allreduce_bench.runs.rows import RunError
 
 FACTOR = {"sendrecv": 1.0, "pipelined": 0.5, "compiled": 0.7, "compiled-pipelined": 0.25}

@@ -15,7 +15,7 @@ from virtual_hosts import INTERFACE, virtual_hosts
 from allreduce_bench.cli import main
 from allreduce_bench.health.check import nodes_to_check
 from allreduce_bench.health.pair_folder import CheckSettings, PairFolder
-from allreduce_bench.runs.start import expand
+from allreduce_bench.runs.hosts import expand
 
 H100 = DATA / "pairs_h100"
 

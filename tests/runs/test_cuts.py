@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.cell import Cut, CutPrices
-from allreduce_bench.runs.plan import (
+from allreduce_bench.runs.cuts import (
     LONGEST_NBYTES,
     NOMINAL,
     SHORTEST_NBYTES,
-    Plan,
+    Cut,
+    CutPrices,
     chosen_cuts,
     chosen_segment_nbytes,
     given_cuts,
 )
+from allreduce_bench.runs.plan import Plan
 
 MIB = 1 << 20
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.start import fill_slots, parse_hosts, read_hostfile, slots_for
+from allreduce_bench.runs.hosts import fill_slots, parse_hosts, read_hostfile, slots_for
 
 
 def test_hosts_of_the_command_line():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from allreduce_bench.runs.start import compress, expand
+from allreduce_bench.runs.hosts import compress, expand
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.plan import PlanError, geometric_sizes
+from allreduce_bench.runs.plan import PlanError
+from allreduce_bench.runs.sizes import geometric_sizes
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**9), st.sampled_from([1.3, 2, 4, 10]))

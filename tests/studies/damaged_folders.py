@@ -31,8 +31,8 @@ from reading_commands import Reading, read
 
 from allreduce_bench.cli import main as command_line
 from allreduce_bench.runs import kept
-from allreduce_bench.runs.cell import Cut
 from allreduce_bench.runs.competitor import WAYS, competitor
+from allreduce_bench.runs.cuts import Cut
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 

@@ -4,7 +4,8 @@ import os
 import shlex
 
 from ...machine.node import cores
-from ...runs.start import Start, fill_slots, slots_for, split_variables
+from ...runs.hosts import fill_slots, slots_for
+from ...runs.start import Start, split_variables
 from ..launcher import Launcher, interface_variables, refuse, remote_shell
 from ..layout import ranks_on_same_cores
 

@@ -6,7 +6,8 @@ import shlex
 
 from ...machine.node import cores
 from ...machine.variables import allowed_variables
-from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for, split_variables
+from ...runs.hosts import slots_for
+from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, split_variables
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SHARED_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node, ranks_of_tasks

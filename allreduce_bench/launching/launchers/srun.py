@@ -4,7 +4,8 @@ import re
 import shlex
 import subprocess
 
-from ...runs.start import Start, slots_of
+from ...runs.hosts import slots_of
+from ...runs.start import Start
 from ..launcher import Launcher, LaunchError, refuse, with_variables
 from ..layout import nodes_for, ranks_a_node
 
