@@ -7,7 +7,7 @@ rank's stamps need no common clock; comparisons between ranks do.
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -25,16 +25,17 @@ Turn = Callable[[], Callable[[], object]]  # returns the call to time
 TimedLoop = Callable[[int, CommonStart | None, CallNumbers | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 
 
-class Approach(Protocol):
-    """Behaviour of each rank before it enters a call; see `work`."""
+class Approach(NamedTuple):
+    """What a rank does before it enters a call; see `work`."""
 
-    is_completion: bool  # whether the time of a call begins with the last entry
-    late_by_s: float | None  # largest injected delay
+    phase: Callable[[], object] | None = None  # its work, before the common start
+    delay: Callable[[float, Callable[[], float]], object] | None = None  # after it, given its time and the clock
+    late_by_s: float | None = None  # largest delay
 
-    def timed(
-        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None
-    ) -> np.ndarray:
-        """Time calls as `Timing.batch`, [5, call]: the further rows are when the rank began, and when it was ready."""
+    @property
+    def is_completion(self) -> bool:
+        """Whether the time of a call begins with the last entry."""
+        return self.delay is not None
 
 
 class Timing(NamedTuple):
@@ -49,34 +50,46 @@ class Timing(NamedTuple):
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
         """Time `calls` calls; return entry, exit (seconds, own clock) and whether the start was on time: [3, call].
 
-        `loop` reads only the clock of perf_counter.
+        With an approach [5, call]: the further rows are when the rank began, and when it was ready. `loop` reads only
+        the clock of perf_counter.
         """
-        if self.approach is not None:
-            return self.approach.timed(self.turn, sync, self.now, calls, self.numbers)
-        if self.loop is None or self.now is not perf_counter:
-            return timed(self.turn, sync, self.now, calls, self.numbers)
+        if self.approach is not None or self.loop is None or self.now is not perf_counter:
+            return timed(self.turn, sync, self.now, calls, self.numbers, self.approach)
         return self.loop(calls, sync.common_start(), self.numbers)
 
 
 @doing("in the common start of a call", counts="call", times=("entry", "exit"))
 def timed(
-    turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None = None
+    turn: Turn,
+    sync: Sync,
+    now: Callable[[], float],
+    calls: int,
+    numbers: CallNumbers | None = None,
+    approach: Approach | None = None,
 ) -> np.ndarray:
     """Time calls as `Timing.batch`, in Python."""
-    entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
-    begin = sync.begin
+    rows = [(0.0,) * 5] * calls
+    enter, (phase, delay, _) = sync.begin, approach or Approach()
+    begin = ready = 0.0
     for call in range(calls):
         if numbers:
             numbers.write()
         run = turn()
-        on_time = begin()
+        if phase:
+            begin = now()
+            phase()
+            ready = now()
+        on_time = enter()
+        if delay:
+            begin = now()
+            delay(begin, now)
         entry = now()
         run()
         exit = now()
-        entries[call], exits[call], on_times[call] = entry, exit, on_time
+        rows[call] = entry, exit, on_time, begin, entry if delay else ready
         if numbers:
             numbers.look()
-    return np.array([entries, exits, on_times], float)
+    return np.array(rows, float).reshape(calls, 5).T[: 5 if approach else 3].copy()
 
 
 @doing("in the common start of a call", counts="call")

@@ -1,15 +1,14 @@
 """Action of ranks before they enter a call: a phase of work, or an injected delay.
 
-`Work` is a phase of work before each call, as in a program: its end shows which rank is late. Ranks are stamped when
-they begin and when they are ready, before the common start of the call, which hides lateness. Work that spins is the
-same number of operations on every rank, so that a slow core takes longer. `LateEntry` delays each rank after the common
-start of a call. For such calls the completion is compared, last exit - last entry: the work left when the last rank
-arrives.
+A phase of work before each call is as in a program: its end shows which rank is late. Ranks are stamped when they begin
+and when they are ready, before the common start of the call, which hides lateness. Work that spins is the same number
+of operations on every rank, so that a slow core takes longer. A delay comes after the common start of a call. For such
+calls the completion is compared, last exit - last entry: the work left when the last rank arrives.
 """
 
 from collections.abc import Callable
 from functools import partial
-from itertools import repeat
+from itertools import cycle, repeat
 from time import perf_counter, sleep
 from zlib import crc32
 
@@ -17,7 +16,6 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Unsupported, native
-from ..executing.call_numbers import CallNumbers
 from ..executing.memory import PAGES, filled
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import (
@@ -33,9 +31,9 @@ from ..runs.injected import (
 )
 from ..runs.plan import Plan
 from ..watching.whereabouts import doing
-from .calls import Turn
+from .calls import Approach
 from .context import Context
-from .sync import LOOKS, Sync
+from .sync import LOOKS
 
 # Work
 ELEMENTS = 2048  # float64 per operation: two vectors stay in the first cache
@@ -50,48 +48,14 @@ DRAWN = 1000  # calls with random delays before they repeat: as many as an unlim
 _native_s: dict[int, float] = {}  # size_bytes -> median time in this launch
 
 
-class Work:
-    """Phase of work before each call."""
-
-    is_completion = False
-    late_by_s: float | None = None
-
-    def __init__(self, phase: Callable[[], None]):
-        """Take `phase`, the work of this rank."""
-        self._phase = phase
-
-    @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-    def timed(
-        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, numbers: CallNumbers | None = None
-    ) -> np.ndarray:
-        """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, begin of the work, ready."""
-        rows = np.zeros((5, calls))
-        phase, enter = self._phase, sync.begin
-        for call in range(calls):
-            if numbers:
-                numbers.write()
-            run = turn()
-            begin = now()
-            phase()
-            ready = now()
-            on_time = enter()
-            entry = now()
-            run()
-            exit = now()
-            rows[:, call] = entry, exit, on_time, begin, ready
-            if numbers:
-                numbers.look()
-        return rows
-
-
-def work_of(comm: MPI.Comm, plan: Plan) -> Work:
+def work_of(comm: MPI.Comm, plan: Plan) -> Approach:
     """Return the work of this rank before each call; collective."""
     seconds = plan.compute_s * factor_of(plan.inject_slowdown, comm.rank)
     if plan.work == "sleep":
-        return Work(partial(rest, seconds))
+        return Approach(partial(rest, seconds))
     if not _rates:
         _rates.append(_median_rate(comm))
-    return Work(partial(spin, _operation(), max(1, round(seconds * _rates[0]))))
+    return Approach(partial(spin, _operation(), max(1, round(seconds * _rates[0]))))
 
 
 @doing("in its phase of work", polls=True)
@@ -137,40 +101,19 @@ class NoPattern(Unsupported):
     """Error: a cell cannot be delayed; raised on all ranks."""
 
 
-class LateEntry:
-    """Delay of this rank before each call."""
+def late_by_turns(delays_s: np.ndarray) -> Approach:
+    """Return the delays of this rank, float64 [call], one after the other, over and over."""
+    turns = cycle(delays_s.tolist())
 
-    def __init__(self, delays_s: np.ndarray, is_completion: bool, late_by_s: float | None = None):
-        """Take `delays_s` of this rank, float64 [call]; they repeat."""
-        self.is_completion, self.late_by_s = is_completion, late_by_s
-        self._delays_s, self._done = delays_s.tolist(), 0
+    def delay(begin: float, now: Callable[[], float]) -> None:
+        if delay_s := next(turns):
+            _wait(begin + delay_s, delay_s, now)
 
-    @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-    def timed(self, turn: Turn, sync: Sync, now, calls: int, numbers: CallNumbers | None = None) -> np.ndarray:
-        """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, the common start, entry."""
-        rows = np.zeros((5, calls))
-        delays_s, enter = self._delays_s, sync.begin
-        for call in range(calls):
-            delay_s = delays_s[self._done % len(delays_s)]
-            self._done += 1
-            if numbers:
-                numbers.write()
-            run = turn()
-            on_time = enter()
-            begin = now()
-            if delay_s:
-                delay(begin + delay_s, delay_s, now)
-            entry = now()
-            run()
-            exit = now()
-            rows[:, call] = entry, exit, on_time, begin, entry
-            if numbers:
-                numbers.look()
-        return rows
+    return Approach(delay=delay)
 
 
 @doing("in its injected delay", polls=True)
-def delay(until: float, delay_s: float, now) -> None:
+def _wait(until: float, delay_s: float, now: Callable[[], float]) -> None:
     """Wait until the own clock shows `until`."""
     if delay_s > SLEEPS_FROM_S:
         sleep(delay_s - WAKES_BEFORE_S)
@@ -179,7 +122,7 @@ def delay(until: float, delay_s: float, now) -> None:
             return
 
 
-def late_entry(context: Context, cell: Cell) -> LateEntry:
+def late_entry(context: Context, cell: Cell) -> Approach:
     """Return the delays of this rank in the calls of `cell`; collective. Raises NoPattern."""
     comm, plan = context.comm, context.plan
     if comm.size == 1:
@@ -192,7 +135,7 @@ def late_entry(context: Context, cell: Cell) -> LateEntry:
         late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, size_bytes)
         seed = crc32(f"{plan.seed} {context.launch.name} {size_bytes}".encode())
         delays_s = pattern_delays_s(plan.arrival, late_by_s, comm.size, seed)
-    return LateEntry(delays_s[:, comm.rank], is_completion=True, late_by_s=float(delays_s.max()))
+    return late_by_turns(delays_s[:, comm.rank])._replace(late_by_s=float(delays_s.max()))
 
 
 def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np.ndarray:

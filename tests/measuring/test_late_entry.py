@@ -44,16 +44,16 @@ def test_random_delays_are_even_other_in_each_call_and_determined_by_the_seed():
 
 
 def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
-    from allreduce_bench.measuring.work import LateEntry
+    from allreduce_bench.measuring.calls import timed
+    from allreduce_bench.measuring.work import late_by_turns
 
     class Sync:
         def begin(self):
             return True
 
     clock = iter(range(10_000))
-    rows = LateEntry(np.array([0.0, 5e-4]), is_completion=True).timed(
-        lambda: lambda: None, Sync(), lambda: next(clock) * 1e-4, 4
-    )
+    late = late_by_turns(np.array([0.0, 5e-4]))
+    rows = timed(lambda: lambda: None, Sync(), lambda: next(clock) * 1e-4, 4, approach=late)
     entry, _, _, begin, ready = rows
     assert (entry == ready).all()
     late = ready - begin

@@ -34,10 +34,10 @@ class Order:
 
 
 def test_ranks_are_ready_before_the_common_start():
-    from allreduce_bench.measuring.work import Work
+    from allreduce_bench.measuring.calls import Approach, timed
 
     order = Order()
-    rows = Work(order.note("work")).timed(lambda: order.note("call"), order, order.now, 2)
+    rows = timed(lambda: order.note("call"), order, order.now, 2, approach=Approach(order.note("work")))
     assert order.happened == ["clock", "work", "clock", "start", "clock", "call", "clock"] * 2
     assert rows.tolist() == [[5, 12], [7, 14], [1, 1], [1, 8], [3, 10]]  # entry, exit, on time, begin, ready
 
@@ -52,14 +52,13 @@ def test_spinning_is_a_number_of_operations_and_sleeping_is_none():
 
 
 def test_a_rank_in_its_work_is_said_to_be_there():
-    from allreduce_bench.measuring.work import Work
+    from allreduce_bench.measuring.calls import Approach, timed
+    from allreduce_bench.measuring.work import spin
     from allreduce_bench.watching.whereabouts import where
 
     seen, order = [], Order()
-
-    from allreduce_bench.measuring.work import spin
-
-    Work(lambda: spin(lambda: seen.append(where()), 2)).timed(lambda: order.note("call"), order, order.now, 1)
+    work = Approach(lambda: spin(lambda: seen.append(where()), 2))
+    timed(lambda: order.note("call"), order, order.now, 1, approach=work)
     assert [at["doing"] for at in seen] == ["in its phase of work"] * 2
     assert all(at["call"] is None for at in seen)
     assert json.dumps(seen[0]["at"]) == json.dumps(seen[1]["at"])  # its turns are no progress
