@@ -7,7 +7,6 @@ queries while cells make progress. Ranks send JSON of bounded length, authentica
 import contextlib
 import hmac
 import json
-import math
 import os
 import re
 import resource
@@ -25,11 +24,11 @@ from ..watching.lifeline import LAB_VARIABLE
 from .patience import ANSWER_S, Patience, Question, Rank, Trouble
 
 LONGEST_LINE = 1 << 20  # bytes
-SILENT_S = 10.0  # of an unidentified connection; ranks identify themselves at once, and reconnect
 SEGMENT = re.compile(
     r"/dev/shm/(?:mpich_shm_|sm_segment\.|vader_segment\.|Intel_MPI_)\S+$", re.MULTILINE
 )  # as of `maps`
-CROWDED_S, MOST_STRANGERS = 1.0, 256  # the same if there are more such connections, beside one for each rank
+MOST_STRANGERS = 256  # connections of no rank for which there are files
+PAUSE_S = 0.2  # where there are no files for another one
 
 
 class _Peer:
@@ -38,7 +37,6 @@ class _Peer:
     def __init__(self, connection: socket.socket):
         self.connection, self.received = connection, b""
         self.rank: Rank | None = None
-        self.began = time.monotonic()
 
 
 class Supervisor:
@@ -86,14 +84,12 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._peers: list[_Peer] = []  # identified ranks
-        self._strangers: dict[_Peer, None] = {}  # unidentified, in order of arrival
-        self._most_strangers, self._listens, self._deaf_until = size + MOST_STRANGERS, True, 0.0
         self._alive_sent = 0.0  # time of the last keep-alive to the ranks
         self._closing = threading.Event()
         self._waker, self._waked = socket.socketpair()
         self._selector.register(self._waked, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        _allow_files(size + self._most_strangers + 100)
+        _allow_files(2 * size + MOST_STRANGERS + 100)
         self._thread.start()
 
     def address(self, hosts: Sequence[str]) -> str:
@@ -148,8 +144,7 @@ class Supervisor:
     def _serve(self) -> None:
         while not self._closing.is_set():
             asleep_since = time.monotonic()
-            is_calm = self._listens and not self._strangers
-            events = self._selector.select(min(self.patience.pause_s, math.inf if is_calm else CROWDED_S / 2))
+            events = self._selector.select(self.patience.pause_s)
             if self.in_rank_0 and time.monotonic() - asleep_since > self.timeout_s:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 break  # rank 0 was stopped: the others have reported it, and ended
@@ -161,40 +156,19 @@ class Supervisor:
                     self._accept()
                 elif key.data is not None:
                     self._read(key.data)
-            self._turn_away(time.monotonic())
             if self.trouble is None:
                 self._judge(time.monotonic())
-        for end in (*(peer.connection for peer in (*self._peers, *self._strangers)), self._listener):
-            end.close()
+        for key in [*self._selector.get_map().values()]:
+            key.fileobj.close()  # type: ignore[union-attr]
 
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
         except OSError:  # it disconnected, or there are no file descriptors left
-            self._deaf_until = time.monotonic() + CROWDED_S
-            self._listen(False)
+            time.sleep(PAUSE_S)
             return
         connection.settimeout(ANSWER_S)
-        peer = _Peer(connection)
-        self._strangers[peer] = None
-        self._selector.register(connection, selectors.EVENT_READ, peer)
-        self._listen(len(self._strangers) < self._most_strangers)
-
-    def _listen(self, on: bool) -> None:
-        """Accept connections, or leave them to the kernel's backlog;
-        an unserved listener would keep waking the thread.
-        """
-        if on is not self._listens:
-            self._listens = on
-            (self._selector.register if on else self._selector.unregister)(self._listener, *[selectors.EVENT_READ] * on)
-
-    def _turn_away(self, now: float) -> None:
-        """Drop connections that stayed unidentified for too long; messages of ranks were read before."""
-        patience_s = SILENT_S if self._listens else CROWDED_S
-        for peer in [stranger for stranger in self._strangers if now - stranger.began > patience_s]:
-            self._drop(peer)
-        if now >= self._deaf_until:
-            self._listen(len(self._strangers) < self._most_strangers)
+        self._selector.register(connection, selectors.EVENT_READ, _Peer(connection))
 
     def _read(self, peer: _Peer) -> None:
         try:
@@ -225,7 +199,6 @@ class Supervisor:
         if message["kind"] == "hello" and hmac.compare_digest(str(message["token"]), self.token):
             peer.rank = Rank(int(message["rank"]), str(message["host"]), int(message["pid"]))
             self._peers.append(peer)
-            self._strangers.pop(peer, None)
             self.patience.enter(peer.rank, time.monotonic())
             self._tell(peer, kind="welcome", silence_s=2 * self.timeout_s if self.in_rank_0 else None)
             self._tell_warning([peer])
@@ -233,7 +206,6 @@ class Supervisor:
     def _drop(self, peer: _Peer) -> None:
         self._selector.unregister(peer.connection)
         peer.connection.close()
-        self._strangers.pop(peer, None)
         if peer.rank is not None:
             self.patience.lose(peer.rank, time.monotonic())
             if peer.rank.died:

@@ -8,8 +8,8 @@ rewritten whenever that changes.
 import io
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
@@ -51,27 +51,10 @@ def create_run(
         **({"merged": merged} if merged else {}),
         "plan": plan.to_json(),
     }
-    above = [place for place in folder.path.parents if not place.exists()]
-    folder.path.parent.mkdir(parents=True, exist_ok=True)
-    draft = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
-    try:
-        draft.launches.mkdir(parents=True)
-        write_whole(draft.run_json, checked_json(content))
-        if is_taken(folder.path):
-            raise FileExistsError(EEXIST, "exists", str(folder.path))
-        draft.path.rename(folder.path)
-        for place in (folder.path, *above):  # the name of a new folder is on disk once its parent is synced
-            sync_folder(place.parent)
-    except OSError as error:  # a full disk must not leave half a run behind
-        discard_run(draft)
-        error.filename = str(folder.path)  # the name that the user knows
-        if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
-            raise
-        raise RunError(
-            f"{folder.path}: already exists; choose another folder with -o"
-            if imported
-            else f"{folder.path}: already exists; choose another folder with -o, or continue it with --resume"
-        ) from None
+    way = "" if imported else ", or continue it with --resume"
+    with _created_whole(folder.path, way) as draft:
+        RunFolder(draft).launches.mkdir(parents=True)
+        write_whole(RunFolder(draft).run_json, checked_json(content))
 
 
 def create_alternated_runs(path: Path, plans: Mapping[str, Plan], command: Sequence[str]) -> None:
@@ -79,21 +62,34 @@ def create_alternated_runs(path: Path, plans: Mapping[str, Plan], command: Seque
 
     Raises RunError if anything but an empty folder exists there.
     """
-    draft = path.with_name(f".new-{unique_name()}")
-    try:
+    with _created_whole(path, ", or continue it with --resume") as draft:
         for name, plan in plans.items():
             others = [f"../{other}" for other in plans if other != name]
             create_run(RunFolder(draft / name), plan, command, alternated=others)
+
+
+@contextmanager
+def _created_whole(path: Path, way: str) -> Iterator[Path]:
+    """Yield a hidden folder beside `path`, which gets that name at the end; a full disk leaves nothing behind.
+
+    Raises RunError if anything but an empty folder exists there; `way` is a further way out.
+    """
+    above = [place for place in path.parents if not place.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".new-{unique_name()}")
+    try:
+        yield draft
         if is_taken(path):
             raise FileExistsError(EEXIST, "exists", str(path))
         draft.rename(path)
-        sync_folder(path.parent)
+        for place in (path, *above):  # the name of a new folder is on disk once its parent is synced
+            sync_folder(place.parent)
     except OSError as error:
         discard_run(RunFolder(draft))
-        error.filename = str(path)
+        error.filename = str(path)  # the name that the user knows
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
-        raise RunError(f"{path}: already exists; choose another folder with -o, or continue it with --resume") from None
+        raise RunError(f"{path}: already exists; choose another folder with -o{way}") from None
 
 
 def is_taken(path: Path) -> bool:

@@ -13,7 +13,6 @@ import pytest
 from played_ranks import CELL, PATIENCE_S, Rank, enter, until
 
 from allreduce_bench.launching import patience
-from allreduce_bench.launching import supervisor as of_supervisor
 from allreduce_bench.launching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
 BETWEEN_CALLS = "between calls"
@@ -225,22 +224,6 @@ def silent(supervisor, number: int) -> list[socket.socket]:
     return [socket.create_connection((name, int(port)), timeout=PATIENCE_S) for _ in range(number)]
 
 
-def are_dropped(connections) -> bool:
-    """Whether the supervisor has closed all of them; fails where it does not."""
-    return all(connection.recv(1) == b"" for connection in connections)
-
-
-def test_silent_connections_are_dropped_and_ranks_are_not(supervise, monkeypatch):
-    monkeypatch.setattr(of_supervisor, "SILENT_S", 0.3)
-    supervisor = supervise(1, timeout_s=60)
-    rank = enter(supervisor, 0)
-    strangers = silent(supervisor, 20)
-    strangers[0].sendall(b"GET / HTTP")  # no line, and so no word
-    assert are_dropped(strangers) and supervisor.trouble is None
-    rank.say(**CELL)
-    until(lambda: supervisor.patience.cell)
-
-
 @pytest.fixture
 def few_files():
     """Leaves room for so many more files of this process."""
@@ -249,10 +232,7 @@ def few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_more_silent_connections_than_files_neither_blind_the_supervisor_nor_keep_it_busy(
-    supervise, few_files, monkeypatch
-):
-    monkeypatch.setattr(of_supervisor, "CROWDED_S", 0.3)
+def test_more_silent_connections_than_files_do_not_blind_the_supervisor(supervise, few_files):
     supervisor = supervise(2, timeout_s=60)
     first = enter(supervisor, 0)
     few_files(300)  # both ends of each connection are in this process
@@ -260,22 +240,8 @@ def test_more_silent_connections_than_files_neither_blind_the_supervisor_nor_kee
     with contextlib.suppress(OSError):  # as many as there is room for
         while True:
             strangers += silent(supervisor, 1)
-    select, turns = supervisor._selector.select, []
-    monkeypatch.setattr(supervisor._selector, "select", lambda patience_s: turns.append(1) or select(patience_s))
-    assert are_dropped(strangers[:100])
-    assert len(turns) < 20 * len(strangers)  # thousands where a thread is woken all the time
+    first.say(**CELL)
+    until(lambda: supervisor.patience.cell)
     for connection in strangers:
         connection.close()
-    second = enter(supervisor, 1)
-    for rank in (first, second):
-        rank.say(**CELL)
-    assert supervisor.trouble is None
-
-
-def test_there_are_at_most_so_many_silent_connections_at_once(supervise, monkeypatch):
-    monkeypatch.setattr(of_supervisor, "MOST_STRANGERS", 8)
-    monkeypatch.setattr(of_supervisor, "CROWDED_S", 0.2)
-    supervisor = supervise(2, timeout_s=60)
-    strangers = silent(supervisor, 40)
-    assert enter(supervisor, 1)  # waits for its turn, and is heard
-    assert enter(supervisor, 0) and are_dropped(strangers[:30])
+    assert enter(supervisor, 1) and supervisor.trouble is None
