@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import ENOSPC
 from types import FrameType
 from typing import Any
 
@@ -132,7 +133,8 @@ class _Late(click.Group):
                 if interrupts and status is None:  # whoever imported something then has dropped it
                     raise click.Abort
             except Exception as error:  # an interrupted import of C code fails in its own way
-                if not interrupts and not isinstance(error, (click.ClickException, click.Abort)):
+                is_of_stdout = isinstance(error, OSError) and error.errno == ENOSPC
+                if not (interrupts or is_of_stdout or isinstance(error, (click.ClickException, click.Abort))):
                     raise
                 from .refusals import say_refusal  # late: only a mistake needs it
 

@@ -1,6 +1,7 @@
 """`fit`: fit a model to each series of measured times, and write a machine file that `predict` reads."""
 
 from collections.abc import Sequence
+from errno import ENOENT
 from pathlib import Path
 
 import click
@@ -47,6 +48,8 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     """
     if output:
         refuse_given(output)
+        if not output.parent.is_dir():
+            raise FileNotFoundError(ENOENT, "no such folder; make it first", str(output.parent))
     open_runs([path for path in runs if (path / "run.json").exists()])
     logs = [path for path in runs if not (path / "run.json").exists()]
     refuse_absent(logs)

@@ -18,8 +18,11 @@ SURPLUS = re.compile(r"Got unexpected extra arguments? \((\S*).*\)", re.DOTALL)
 def say_refusal(error: Exception, is_interrupted: bool) -> int:
     """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`.
 
-    An error that is none of click's is an interrupt, too, as is one that an interrupted import of C code ended in.
+    An error of the system is that stdout cannot be written. Another one that is none of click's is an interrupt, too,
+    as is one that an interrupted import of C code ended in.
     """
+    if isinstance(error, OSError) and not is_interrupted:
+        error = OneLineError(f"stdout: {(error.strerror or str(error)).lower()}", exit_code=1)
     if not isinstance(error, click.ClickException) or is_interrupted and _came_from_interrupt(error):
         error, is_interrupted = OneLineError("interrupted"), True
     if isinstance(error, click.exceptions.NoArgsIsHelpError):

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from errno import ENOSPC
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,8 @@ def errors_in_one_line(command: Callable) -> Callable:
         except MemoryError as error:
             raise OneLineError("not enough memory; reduce the request", exit_code=1) from error
         except (ValueError, OSError, RuntimeError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == ENOSPC and not error.filename:
+                raise  # of stdout, for whoever called the command
             raise OneLineError(_error_sentence(error), exit_code=getattr(error, "exit_code", 2)) from error
 
     return guarded

@@ -34,6 +34,12 @@ def test_a_command_ends_as_always(streams, command):
     assert result.returncode == status and "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("command", ["list", "run --help"])
+def test_a_full_disk_behind_stdout_is_one_line(command):
+    result = shell(f"exec $python -m allreduce_bench {command} >/dev/full")
+    assert (result.returncode, result.stderr) == (1, "error: stdout: no space left on device\n")
+
+
 CLOSED = """
 import os, subprocess, sys
 import allreduce_bench.__main__
