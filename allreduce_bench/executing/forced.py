@@ -9,8 +9,9 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..runs.competitor import FORCED_DEFAULT
 from ..runs.library_algorithms import NotForced, least_count, settings_of
-from . import Prepared, Unsupported, native
+from . import Prepared, Unsupported
 from .mpi_t import NoControl, forced
+from .native import native
 
 
 @contextmanager

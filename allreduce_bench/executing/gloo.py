@@ -19,7 +19,8 @@ except ImportError:  # said by the ranks together
     distributed = None
 
 from ..machine.interfaces import LOOPBACK, interfaces
-from . import Prepared, Unsupported, division, in_turn
+from . import Prepared, Unsupported
+from .sendrecv import division, in_turn
 
 REDUCTIONS = {"sum": "SUM", "avg": "SUM", "prod": "PRODUCT", "max": "MAX", "min": "MIN"}  # names of torch's ReduceOp
 BITS = {"bfloat16": np.int16}  # types that torch takes from numpy only as their bits

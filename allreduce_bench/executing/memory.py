@@ -6,14 +6,18 @@ happens by chance. Inputs, outputs and scratch whose offsets in a page are a qua
 differences, within a rank or between two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from mpi4py import MPI
 
 from ..machine import PAGE_NBYTES
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT
+from ..watching.whereabouts import doing
+from . import Place, Prepared
 
+VARIES = "varies"  # offsets that differ between calls
 Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not initialised
 
 
@@ -68,3 +72,20 @@ def offset_of(array: np.ndarray) -> int:
 def page_of(dtype: np.dtype) -> int:
     """Return the number of elements of `dtype` in a page."""
     return PAGE_NBYTES // dtype.itemsize
+
+
+@doing("comparing where vectors lie")
+def offsets_of(calls: Sequence[Place], comm: MPI.Comm) -> str:
+    """Return the column `offsets` of CELLS, the same on all ranks of `comm`; collective.
+
+    Of calls in several places, as cold ones are, VARIES where they differ.
+    """
+    offsets = {_of_call(*place, comm) for place in calls}
+    return offsets.pop() if len(offsets) == 1 else VARIES
+
+
+def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> str:
+    """Return offsets, rank by rank if they differ; the same on all ranks."""
+    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in call.buffers or (sendbuf, recvbuf))
+    texts = comm.allgather(own)
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts)

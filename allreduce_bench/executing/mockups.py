@@ -12,8 +12,10 @@ import numpy as np
 from mpi4py import MPI
 
 from ..schedule import split
-from . import OPERATIONS, Prepared, division, in_turn, library_datatype
+from . import OPERATIONS, Prepared
 from .memory import PAGES, Allocate
+from .native import library_datatype
+from .sendrecv import division, in_turn
 
 Calls = list[Callable[[], object]]
 ROOT = 0

@@ -21,7 +21,7 @@ from mpi4py import MPI
 
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
-from . import TAG, Binding, Prepared, division
+from . import TAG, Prepared
 from .memory import PAGES, Allocate, page_of
 from .program import (
     OUTPUT,
@@ -36,6 +36,7 @@ from .program import (
     landing,
     local_part,
 )
+from .sendrecv import Binding, division
 
 NONE = -1  # no step
 

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Unsupported, native
+from ..executing import Unsupported
 from ..executing.forced import forced_to, native_forced
 from ..executing.mpi_t import NoControl, read_back
+from ..executing.native import native
 from ..machine.mpi import library_name
 from ..machine.node import host
 from ..runs.competitor import NATIVE

@@ -12,9 +12,9 @@ import numpy as np
 from mpi4py import MPI
 
 from ..algorithms import is_of_library
-from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..executing.memory import PAGES, Allocate, Memory, filled, memory_of
-from ..executing.places import offsets_of
+from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported
+from ..executing.memory import PAGES, Allocate, Memory, filled, memory_of, offsets_of
+from ..executing.sendrecv import floor
 from ..machine.traffic import format_traffic, per_call, total_traffic
 from ..runs.cell import splitmix64
 from ..runs.competitor import FLOOR_PREFIX, Competitor

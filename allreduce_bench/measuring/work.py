@@ -15,8 +15,9 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Unsupported, native
+from ..executing import Unsupported
 from ..executing.memory import PAGES, filled
+from ..executing.native import native
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import (
     HALF_LATE,

@@ -5,13 +5,16 @@ mark, written when all of its rows are on disk. A mark ends with the CRC-32 of i
 of run.json, of the name of the attempt and of both header lines. So a changed, moved or lost row is found, and the cell
 counts as missing; what a killed process left half written has no mark, or a torn one, and is no damage. A column
 that was added after an attempt was written reads as empty.
+
+The files are read in the order JSON, cells, calls, in which a later one holds at least what an earlier one counts: so
+an attempt in progress is never taken for a damaged one.
 """
 
 import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
@@ -19,9 +22,10 @@ from typing import NamedTuple
 from zlib import crc32
 
 from .cell import Launch
-from .files import open_kept, read_kept
+from .files import open_kept, phrase, read_kept
 from .rows import Row, RunError, checked_row, csv_bytes
 from .schema import CALLS, CELLS, Column, checksum, names
+from .typed_json import read_object
 
 HEADERS = tuple(csv_bytes([names(columns)]) for columns in (CALLS, CELLS))
 CELL_OF_CALL = 2  # leading columns that say which cell a call is of
@@ -72,6 +76,34 @@ class Attempt(NamedTuple):
         return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
 
 
+def read_attempt(launches: Path, launch: Launch, number: int, run_crc32: str, with_calls: bool = True) -> Attempt:
+    """Return the attempt; without `with_calls` calls and stamps are not read, and the marks trusted."""
+    attempt = Attempt(launch, number, launches, {}, [], [])
+    try:
+        attempt = attempt._replace(facts=_facts(attempt, run_crc32))
+    except (RunError, OSError) as error:
+        begun = any(attempt.path(ending).exists() for ending in (".cells.csv", ".calls.csv"))
+        return attempt.without(".json", phrase(error)) if begun else attempt
+    try:
+        attempt = _with_cells(attempt, run_crc32, with_calls)
+    except (RunError, OSError) as error:
+        is_of_calls = getattr(error, "filename", None) == str(attempt.path(".calls.csv"))
+        return attempt.without(".calls.csv" if is_of_calls else ".cells.csv", phrase(error))
+    return _with_whole_stamps(attempt) if with_calls else attempt
+
+
+def _facts(attempt: Attempt, run_crc32: str) -> dict:
+    """Return the content of its JSON file, which its checksum holds together. Raises RunError, OSError."""
+    facts = read_object(attempt.path(".json"))
+    if "crc32" not in facts:
+        raise RunError("its checksum is missing: the file was changed")
+    if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
+        raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
+    if facts["run_crc32"] != run_crc32:
+        raise RunError("it belongs to another run")
+    return facts
+
+
 def seed_of(run_crc32: str, launch: str, attempt: int, headers: Sequence[bytes] = HEADERS) -> int:
     """Return the value with which the checksums of an attempt begin."""
     return crc32(f"{run_crc32} {launch}.{attempt}\n".encode() + b"".join(headers))
@@ -91,7 +123,7 @@ def mark_line(mark: Row, seed: int) -> bytes:
     return content + f"{crc32(content, seed):08x}\n".encode()
 
 
-def with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
+def _with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     """Return the attempt with its whole cells, and what is damaged. Raises RunError, OSError.
 
     Not `with_calls`: only the marks of cells without calls are verified.
@@ -211,7 +243,7 @@ def _content(path: Path) -> bytes:
     return b""
 
 
-def with_whole_stamps(attempt: Attempt) -> Attempt:
+def _with_whole_stamps(attempt: Attempt) -> Attempt:
     """Return the attempt without the cells whose stamps are damaged."""
     cells: list[Row] = []
     damages: list[Damage] = []
@@ -229,16 +261,27 @@ def with_whole_stamps(attempt: Attempt) -> Attempt:
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
 
 
-def phrase(error: Exception) -> str:
-    """Describe an error without the path."""
-    if isinstance(error, FileNotFoundError):
-        return "the file is missing"
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-
-
 def _size(path: Path) -> int:
     """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return os.lstat(path).st_size
     except FileNotFoundError:
         return 0
+
+
+def lost_attempts(
+    launches: Path, attempts_of: Mapping[Launch, Sequence[int]], imported: Sequence[Launch] = ()
+) -> list[Damage]:
+    """Return the damages of launches with a later attempt but no file of an earlier one, or with no files at all.
+
+    `imported`: launches that must be there, since nobody measures them again.
+    """
+    lost = [
+        Damage(launches / f"{launch.name}.1.json", "all files of this launch are lost", launch)
+        for launch in imported
+        if launch not in attempts_of
+    ]
+    for launch, numbers in attempts_of.items():
+        if number := next((number for number in range(1, max(numbers)) if number not in numbers), None):
+            lost.append(Damage(launches / f"{launch.name}.{number}.json", "all files of this attempt are lost", launch))
+    return lost

@@ -12,49 +12,23 @@ Mbit/s, with 8 MiB and Open MPI, ring reached 90 % of the limit with the segment
 two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
 """
 
-from dataclasses import dataclass
 from math import inf, sqrt
-from typing import TYPE_CHECKING
 
-from .typed_json import Natural, NotNegative, Positive
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .plan import Cut, CutPrices, Plan
 
 SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
 FEWEST_PIECES = 2  # of a message; with fewer it stays whole
 OVER_A_LINK_NBYTES = 16 * 1024  # of a segment, if the rate of a link is given
 STEP_NBYTES = 1024  # a chosen segment is a multiple, so that it holds whole elements of every type
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The segment size into which pipelined executors cut steps, at one size and number of ranks."""
-
-    ranks: Positive
-    size_bytes: Natural  # of the vector
-    segment_nbytes: Positive
-
-
-@dataclass(frozen=True)
-class CutPrices:
-    """The prices by which cuts were chosen, and their source."""
-
-    alpha_s: NotNegative
-    beta_s_per_byte: NotNegative
-    gamma_s_per_byte: NotNegative
-    source: str
-
-
 NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
-def given_cuts(plan: "Plan", segment_nbytes: int) -> tuple[Cut, ...]:
+def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
     """Return the same segment at every size and number of ranks of the plan."""
     return tuple(Cut(ranks, size_bytes, segment_nbytes) for ranks in plan.ranks for size_bytes in plan.sizes)
 
 
-def chosen_cuts(plan: "Plan", prices: CutPrices) -> tuple[Cut, ...]:
+def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
     """Return the cuts of every size and number of ranks of the plan by these prices;
     messages without one stay whole.
     """

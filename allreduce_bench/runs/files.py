@@ -172,6 +172,13 @@ def refuse_special(path: Path) -> None:
         raise OSError(number, f"{kind}, which is never replaced; name a new or a regular file", str(path))
 
 
+def phrase(error: Exception) -> str:
+    """Describe an error of reading without the path."""
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
 def unique_name() -> str:
     """Return a name unique among the processes that now write to a shared file system."""
     return f"{os.uname().nodename}-{os.getpid()}"

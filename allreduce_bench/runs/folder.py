@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ..units import printable, shell_word
-from .attempt import Attempt, Damage, calls_of_cell
+from .attempt import Attempt, Damage, calls_of_cell, lost_attempts, read_attempt
 from .files import nearest_name
-from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Row, RunError
 from .schema import LAYOUT, UNFINISHED
+from .typed_json import read_json
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 # columns that identify a cell within its launch
@@ -122,7 +122,7 @@ class RunFolder:
         return self.path
 
     def kept(self, wanted: Callable[[Launch], bool] = lambda launch: True, with_calls: bool = True) -> list[Attempt]:
-        """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
+        """Return every attempt of the wanted launches with its intact cells, see `attempt.read_attempt`."""
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [

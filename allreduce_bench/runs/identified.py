@@ -12,9 +12,8 @@ from typing import Annotated
 
 from .files import write_atomically
 from .folder import RunFolder
-from .kept import read_json
 from .rows import RunError
-from .typed_json import JsonError, Natural, Positive, checked_json, one_of, read_as
+from .typed_json import JsonError, Natural, Positive, checked_json, one_of, read_as, read_json
 
 YES, OPEN, NO = "yes", "open", "no"  # whether it is the algorithm that was asked for
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from .competitor import Competitor
 from .files import read_kept
 from .folder import RunFolder, key_of
-from .kept import read_json
 from .option import options_of
 from .plan import ImportedPlan, Plan
 from .rows import RunError
+from .typed_json import read_json
 
 # fields of plans, as are SHARED; a slow-down that was put in is looked for, not a kind
 SAME_KIND = [name for name, option in options_of(Plan).items() if option.condition and name != "inject_slowdown"]

@@ -15,7 +15,6 @@ from .cell import (
     splitmix64,
 )
 from .competitor import FLOOR_PREFIX, FORCED_PREFIX, PIPELINED, Competitor, split_way
-from .cuts import Cut, CutPrices
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, option
 from .option_values import (
@@ -69,6 +68,25 @@ def random_seed() -> int:
     from random import randrange  # late: no rank needs it
 
     return randrange(LARGEST_SEED)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The segment size into which pipelined executors cut steps, at one size and number of ranks."""
+
+    ranks: Positive
+    size_bytes: Natural  # of the vector
+    segment_nbytes: Positive
+
+
+@dataclass(frozen=True)
+class CutPrices:
+    """The prices by which cuts were chosen, and their source."""
+
+    alpha_s: NotNegative
+    beta_s_per_byte: NotNegative
+    gamma_s_per_byte: NotNegative
+    source: str
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from .schema import KINDS, NEEDED, STATES
-from .typed_json import LARGEST
 
 Row = dict[str, str]
 LONGEST_S = 1e9  # of a time: values computed of it must be finite
+LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 
 
 class RunError(ValueError):

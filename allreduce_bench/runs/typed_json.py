@@ -6,18 +6,23 @@ written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`. A 
 
 import json
 import reprlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from errno import ENOENT, ESTALE
 from functools import cache
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..units import printable
+from .files import phrase, read_kept
+from .rows import LARGEST, RunError
 from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
-LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
+LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # pauses before rereading a replaced file
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")
 _short = reprlib.Repr()  # three levels deep, so that no file makes it recurse
@@ -155,3 +160,37 @@ def is_json_whole(content: bytes) -> bool:
     """Return whether a file is as `checked_json` made it."""
     head, end = content[: -len(JSON_END) - 8], content[-len(JSON_END) - 8 :]
     return head.endswith(b'"crc32": "') and end == f"{checksum(head)}{JSON_END}".encode()
+
+
+def read_json(path: Path) -> dict:
+    """Return the object in a JSON file, verified if it holds a checksum. Raises RunError."""
+    try:
+        return read_object(path)
+    except (OSError, RunError) as error:
+        raise RunError(f"{path}: damaged: {phrase(error)}; restore it or measure again") from error
+
+
+def read_object(path: Path) -> dict:
+    """Return the object, as `read_json`. Raises OSError, and RunError without the path."""
+    content = _read_patiently(path)
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{error if content else 'it is empty'}; expected a JSON object") from error
+    if not isinstance(value, dict):
+        raise RunError(f"not an object, but {type(value).__name__}; expected a JSON object")
+    if "crc32" in value and not is_json_whole(content):
+        raise RunError("its checksum does not match: the file was changed")
+    return value
+
+
+def _read_patiently(path: Path) -> bytes:
+    """Read a whole file, retrying: one replaced by another node may be gone under its old handle."""
+    for pause_s in LOOK_AGAIN_S:
+        try:
+            return read_kept(path)
+        except OSError as error:
+            if error.errno not in (ESTALE, ENOENT):
+                raise
+        time.sleep(pause_s)
+    return read_kept(path)

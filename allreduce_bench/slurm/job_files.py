@@ -14,10 +14,9 @@ from typing import Annotated, Any, TypeVar
 from ..runs.files import read_kept, write_atomically
 from ..runs.folder import RunFolder
 from ..runs.hosts import expand
-from ..runs.kept import read_json
 from ..runs.recorder import now
 from ..runs.rows import RunError
-from ..runs.typed_json import NotNegative, read_as
+from ..runs.typed_json import NotNegative, read_as, read_json
 from ..units import printable
 from .allocation import Allocation
 

@@ -16,12 +16,11 @@ from typing import NamedTuple
 from ..evaluation.missing import MissingCell
 from ..runs.files import write_atomically
 from ..runs.folder import CellKey, key_of
-from ..runs.kept import read_json
 from ..runs.launch_choice import is_launch_chosen
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import FINAL, MISSING, UNFINISHED
-from ..runs.typed_json import JsonError, read_as
+from ..runs.typed_json import JsonError, read_as, read_json
 from . import commands
 from .commands import SlurmJob, split_id
 from .job_files import JOBS, StartRecord, Submission, name_of_job

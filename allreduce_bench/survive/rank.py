@@ -21,9 +21,11 @@ import numpy as np
 from mpi4py import MPI
 
 from ..algorithms import find
-from ..executing import TAG, Prepared, native, sendrecv
+from ..executing import TAG, Prepared
 from ..executing.memory import PAGES
+from ..executing.native import native
 from ..executing.recovery import agreed, shrunk, why_unavailable
+from ..executing.sendrecv import sendrecv
 from ..machine.interfaces import LOOPBACK, interfaces
 from ..machine.mpi import library_name
 from ..machine.shared_memory import drop_names_of_mpich

@@ -13,7 +13,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.cell import Launch
-from allreduce_bench.runs.cuts import Cut
+from allreduce_bench.runs.plan import Cut
 from allreduce_bench.runs.rows import RunError
 
 FACTOR = {"sendrecv": 1.0, "pipelined": 0.5, "compiled": 0.7, "compiled-pipelined": 0.25}

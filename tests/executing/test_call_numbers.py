@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.executing import UFUNCS
 from allreduce_bench.executing.call_numbers import CallNumbers
+from allreduce_bench.executing.sendrecv import UFUNCS
 from allreduce_bench.measuring.vectors import values_of_calls
 
 CALLS = 40

@@ -92,7 +92,7 @@ def test_small_vectors_have_the_cache_filled_before_a_place_comes_again(cold_cal
 
 
 def test_what_the_interpreter_reads_is_touched_but_not_the_vectors(cold_calls):
-    from allreduce_bench.executing import floor
+    from allreduce_bench.executing.sendrecv import floor
 
     send, receive = np.ones(4, "f"), np.ones(4, "f")
     objects = cold_calls._objects_read_by(floor("copy", send, receive, "sum").run)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interpreters import FULL
 
-from allreduce_bench.executing import UFUNCS
+from allreduce_bench.executing.sendrecv import UFUNCS
 from allreduce_bench.measuring import vectors
 from allreduce_bench.measuring.vectors import (
     EXPONENTS,

@@ -20,10 +20,11 @@ from exactness import KINDS, by_hand, cases, in_two_ranges, summed_up
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel, sendrecv
+from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel
 from allreduce_bench.executing.compiled import native, prepare
 from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
+from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.measuring.schedules import compile_in_turns
 from allreduce_bench.measuring.sync import wait_quietly
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison

@@ -16,7 +16,7 @@ from mpi4py import MPI
 from plain_ring import plain_ring
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import sendrecv
+from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step, split

@@ -18,8 +18,9 @@ from unittest.mock import patch
 from mpi4py import MPI
 from wrong_calls import FAULTS, Fault, Run, bounds, faulty, one_call_of, sound, timed_calls_are_known
 
-from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.executing.native import native
+from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.measuring import calls, cell, skipping
 from allreduce_bench.measuring.context import Context, Measured, Party
 from allreduce_bench.measuring.sync import Barrier, Clock
@@ -56,7 +57,6 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
 
 def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str = "warm") -> cell.CellOutcome:
     """A cell of native or of a schedule whose every call has this fault."""
-    native, sendrecv = executing.native, executing.sendrecv
     bounds.clear()
     cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)

@@ -4,7 +4,8 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import Place, sendrecv
+from allreduce_bench.executing import Place
+from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.measuring.repeat import Checks
 from allreduce_bench.schedule.algorithm import Topology
 

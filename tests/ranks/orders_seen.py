@@ -4,7 +4,7 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import find
-from allreduce_bench.executing import sendrecv
+from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.identifying.order import dtype_for, order_of
 from allreduce_bench.identifying.probe import order_seen
 from allreduce_bench.schedule.algorithm import Topology

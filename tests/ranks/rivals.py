@@ -122,7 +122,7 @@ def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
     if algorithm == "gloo":
         return gloo_loop(send, recv, comm)
     is_library, is_told = algorithm.startswith("native"), algorithm.startswith("native:")
-    ways = getattr(executing, "NATIVES", {"native": executing.native}) if is_library else executing.EXECUTORS
+    ways = executing.NATIVES if is_library else executing.EXECUTORS
     ways = {name.removeprefix("native@"): way for name, way in ways.items()}
     if executor not in ways:
         raise Absent(f"there is no executor {executor}")

@@ -35,15 +35,15 @@ def slowed(prepare: Callable, sendbuf_at: int, delays_s: dict[int, float]) -> Ca
 def main() -> None:
     """Slow the executors before anything imports them, then do as the command does."""
     hold_back_mpi()
-    from allreduce_bench import executing
     from allreduce_bench.cli import main as command
+    from allreduce_bench.executing import EXECUTORS, NATIVES
 
     delays: dict[str, dict[int, float]] = {"native": {}, "sendrecv": {}}
     for name, delay_s in json.loads(os.environ[SLOWED_VARIABLE]).items():
         competitor, size_bytes = name.split()
         delays["native" if competitor == "native" else "sendrecv"][int(size_bytes)] = delay_s
-    executing.native = slowed(executing.native, 0, delays["native"])
-    executing.EXECUTORS["sendrecv"] = slowed(executing.sendrecv, 1, delays["sendrecv"])
+    NATIVES["native"] = slowed(NATIVES["native"], 0, delays["native"])
+    EXECUTORS["sendrecv"] = slowed(EXECUTORS["sendrecv"], 1, delays["sendrecv"])
     command()
 
 

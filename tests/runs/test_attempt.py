@@ -12,10 +12,10 @@ from read_calls import calls_of
 from rechecked import change_json, drop_columns
 
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.typed_json import read_json
 
 FIRST = Launch(2, 1)
 CELLS, CALLS = "2r-1.1.cells.csv", "2r-1.1.calls.csv"

@@ -8,13 +8,11 @@ from allreduce_bench.runs.cuts import (
     LONGEST_NBYTES,
     NOMINAL,
     SHORTEST_NBYTES,
-    Cut,
-    CutPrices,
     chosen_cuts,
     chosen_segment_nbytes,
     given_cuts,
 )
-from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.plan import Cut, CutPrices, Plan
 
 MIB = 1 << 20
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 from made_runs import build_run, identified
 
-from allreduce_bench.runs import kept
+from allreduce_bench.runs import typed_json
 from allreduce_bench.runs.identified import Identified, Ran, file_of, identified_of, keep_identified
 
 FOUND = identified(4, {("native", 8): ["recursive_doubling"], ("native:ring", 64): ["ring", "segmented_ring"]}, "open")
@@ -27,7 +27,7 @@ def test_what_is_kept_is_read_back(folder):
 def test_nobody_waits_for_what_was_not_looked_at(tmp_path, monkeypatch):
     """A file that was replaced is waited for; here none ever was, and most runs have none."""
     folder = build_run(tmp_path / "run", sizes=(8,), ranks=(2,))
-    monkeypatch.setattr(kept.time, "sleep", pytest.fail)
+    monkeypatch.setattr(typed_json.time, "sleep", pytest.fail)
     assert identified_of(folder, (2, 4)) == {}
 
 

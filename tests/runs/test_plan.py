@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.cuts import Cut, CutPrices
-from allreduce_bench.runs.plan import Cell, Launch, Plan, PlanError
+from allreduce_bench.runs.plan import Cell, Cut, CutPrices, Launch, Plan, PlanError
 
 CHOICES = {"competitors": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
 

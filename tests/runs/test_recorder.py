@@ -7,7 +7,6 @@ from made_runs import launch_facts
 from read_calls import calls_of
 
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.recorder import (
     Recorder,
@@ -17,6 +16,7 @@ from allreduce_bench.runs.recorder import (
     mark_unfinished_cell,
 )
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.typed_json import read_json
 
 TEXT, EFFECT = "it is crowded", "times are long"
 

@@ -20,13 +20,13 @@ from read_calls import calls_of
 from allreduce_bench.cli import request
 from allreduce_bench.evaluation.frames import medians_of, read_calls
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.runs import kept
+from allreduce_bench.runs import typed_json
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
-from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run, mark_unfinished_cell, write_summary
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
+from allreduce_bench.runs.typed_json import read_json
 
 JOBS, CALLS = 4, 5
 PLAN = Plan(("native", "ring"), (8, 1024), (2, 3, 4, 5), 3, seed=1, floors=False)
@@ -195,14 +195,14 @@ def test_jobs_that_write_the_summary_at_once_leave_a_whole_one_at_any_time(tmp_p
 def test_a_file_that_was_just_replaced_is_read_again(tmp_path, monkeypatch):
     path = tmp_path / "2r-1.1.json"
     path.write_text(json.dumps({"launch": "2r-1"}))
-    real, failures = kept.read_kept, [OSError(ESTALE, "Stale file handle"), FileNotFoundError(2, "gone")]
+    real, failures = typed_json.read_kept, [OSError(ESTALE, "Stale file handle"), FileNotFoundError(2, "gone")]
 
     def read(path):
         if failures:
             raise failures.pop()
         return real(path)
 
-    monkeypatch.setattr(kept, "read_kept", read)
+    monkeypatch.setattr(typed_json, "read_kept", read)
     assert read_json(path) == {"launch": "2r-1"}
     failures[:] = [OSError(EIO, "Input/output error")]
     with pytest.raises(RunError, match="damaged: .*Input/output error"):

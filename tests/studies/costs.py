@@ -39,7 +39,8 @@ def measure_ratios() -> None:
     from plain_ring import plain_ring
 
     from allreduce_bench.algorithms import builtin
-    from allreduce_bench.executing import native, sendrecv
+    from allreduce_bench.executing.native import native
+    from allreduce_bench.executing.sendrecv import sendrecv
     from allreduce_bench.schedule.algorithm import Topology
     from allreduce_bench.watching.lifeline import MONITOR_VARIABLE
     from allreduce_bench.watching.watch import Watch
@@ -78,7 +79,7 @@ def measure_definition() -> None:
     import numpy as np
     from mpi4py import MPI
 
-    from allreduce_bench.executing import native
+    from allreduce_bench.executing.native import native
     from allreduce_bench.measuring.budget import Budget
     from allreduce_bench.measuring.repeat import repeat
     from allreduce_bench.measuring.sync import Barrier, Clock

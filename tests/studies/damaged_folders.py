@@ -30,10 +30,10 @@ from read_calls import calls_of
 from reading_commands import Reading, read
 
 from allreduce_bench.cli import main as command_line
-from allreduce_bench.runs import kept
+from allreduce_bench.runs import typed_json
 from allreduce_bench.runs.competitor import WAYS, competitor
-from allreduce_bench.runs.cuts import Cut
 from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.plan import Cut
 from allreduce_bench.runs.rows import RunError
 
 NOBODY = 65534
@@ -332,7 +332,7 @@ def main() -> None:
     damages = [damage for damage in DAMAGES if not options.damages or damage.__name__ in options.damages]
     of_command: dict[str, Counter[str]] = {name: Counter() for name in COMMANDS}
     faults: Counter[str] = Counter()
-    kept.LOOK_AGAIN_S = ()  # nobody replaces a file here
+    typed_json.LOOK_AGAIN_S = ()  # nobody replaces a file here
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         place.chmod(0o777)

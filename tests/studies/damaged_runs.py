@@ -17,8 +17,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.kept import read_json
-from allreduce_bench.runs.typed_json import checked_json
+from allreduce_bench.runs.typed_json import checked_json, read_json
 
 FILES = {
     "run.json": "run.json",

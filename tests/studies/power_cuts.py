@@ -33,7 +33,7 @@ from recorded_operations import Operation, from_lines
 from struck import finished
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.runs import kept
+from allreduce_bench.runs import typed_json
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 
@@ -150,7 +150,7 @@ def examine(operations: list[Operation], truth: Times, draws: int, seed: int, pl
         build(files, place)
         before = (tally.lost, tally.false, tally.faults.total())
         try:
-            with patch.object(kept, "LOOK_AGAIN_S", ()):  # nobody replaces a file here
+            with patch.object(typed_json, "LOOK_AGAIN_S", ()):  # nobody replaces a file here
                 judge(RunFolder(place / RUN), must, may, truth, tally)
         except Exception as error:  # noqa: BLE001  # what it is, is the finding
             tally.faults[f"{type(error).__name__}: {error}"] += 1

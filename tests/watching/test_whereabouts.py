@@ -24,7 +24,7 @@ class Comm:
 
 
 def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
-    from allreduce_bench.executing import in_turn
+    from allreduce_bench.executing.sendrecv import in_turn
 
     comm = Comm()
     steps = [(1, 2), (1, -2), (3, 2)]  # dest, source; -2 stands for MPI_PROC_NULL

@@ -13,8 +13,9 @@ import numpy as np
 from mpi4py import MPI
 
 from ...algorithms import builtin_of
-from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, division, native_datatype
+from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, native_datatype
 from ...executing.memory import PAGES, filled
+from ...executing.sendrecv import division
 from ...runs.competitor import COMPILED
 from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
