@@ -13,6 +13,7 @@ import pytest
 from played_ranks import CELL, PATIENCE_S, Rank, enter, until
 
 from allreduce_bench.launching import patience
+from allreduce_bench.launching import supervisor as of_supervisor
 from allreduce_bench.launching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
 BETWEEN_CALLS = "between calls"
