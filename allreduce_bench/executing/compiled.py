@@ -250,7 +250,7 @@ def _loop(call: _Call, start: kernel.Start, numbers: int, stamps: np.ndarray) ->
 
 
 def _refuse_above_limit(rows: np.ndarray) -> None:
-    longest = rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max(initial=0)
+    longest = rows[:, [table.LENGTH, table.INTO_LENGTH]].max(initial=0)
     if longest > LARGEST_COUNT:
         raise Unsupported(
             f"a message of {longest} elements; compiled code counts to {LARGEST_COUNT}: use --executor sendrecv"

@@ -20,7 +20,26 @@ from numba.extending import intrinsic, overload
 from . import Unsupported
 from .call_numbers import PARTS, part_of
 from .program import INPUT, OUTPUT
-from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
+from .table import (
+    BUFFER,
+    COLUMNS,
+    COPY,
+    DEST,
+    DIVIDE,
+    EXCHANGE,
+    INTO,
+    INTO_LENGTH,
+    INTO_OFFSET,
+    KIND,
+    LENGTH,
+    OFFSET,
+    POST_RECEIVE,
+    POST_SEND,
+    REDUCE,
+    REQUEST,
+    SOURCE,
+    WAIT,
+)
 
 HALF_INFINITY, HALF_QUIET, HALF_SIGN = np.uint32(0x7C00), np.uint32(0x0200), np.uint32(0x8000)
 BRAIN_INFINITY, BRAIN_NAN = np.uint32(0x7F80), np.uint32(0x7FC0)
@@ -232,8 +251,6 @@ CLOCK_MONOTONIC = 1  # of Linux: what perf_counter reads
 LOOKS = 10_000_000  # most readings of a clock that stands still: less than a second
 TAG = 0
 REQUEST_NBYTES = HANDLE.itemsize
-COLUMNS = len(Row._fields)
-KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(COLUMNS)
 
 
 class Bound(NamedTuple):

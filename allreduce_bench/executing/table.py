@@ -27,9 +27,7 @@ from .program import (
 )
 
 EXCHANGE, COPY, REDUCE, POST_RECEIVE, POST_SEND, WAIT, ALL_REDUCE, DIVIDE = range(8)  # kinds of rows
-KIND, DEST, SOURCE, REQUEST, STEP = 0, 1, 5, 9, 10  # columns of Row
 NOBODY = -1  # instead of a partner: MPI_PROC_NULL, whose value is the library's
-COLUMNS = 11
 
 
 class Row(NamedTuple):
@@ -51,6 +49,10 @@ class Row(NamedTuple):
     into_length: int = 0
     request: int = 0
     step: int = 0  # of a WAIT: that of the message
+
+
+COLUMNS = len(Row._fields)
+KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(COLUMNS)
 
 
 class Table(NamedTuple):

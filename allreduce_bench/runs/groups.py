@@ -10,7 +10,9 @@ Groups = tuple[tuple[int, ...], ...]  # the ranks of each group
 
 
 def parse_groups(text: str) -> str:
-    """Normalise `text` for the plan: `2`, `div:8` or `mod:8`. Raises ValueError."""
+    """Normalise `text` for the plan: `2`, `div:8` or `mod:8`; empty: none. Raises ValueError."""
+    if not text:
+        return ""
     match = re.fullmatch(r"(?:(div|mod):)?0*([1-9]\d{0,6})", text.strip().lower())
     if not match:
         raise ValueError(f"'{text}' is not a grouping; expected a number of groups such as 2, or div:8 or mod:8")

@@ -4,8 +4,9 @@ What few ranks need is imported late: a rank that this program started is given 
 """
 
 import re
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
 
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, short_size, unknown_word
 from .cell import parse_placement
@@ -95,23 +96,9 @@ def _exact_rates(rates_bytes_per_s: tuple[float, ...]) -> str:
     return ",".join(f"{all_digits(rate * 8 / 1e6)}Mbit" for rate in rates_bytes_per_s)
 
 
-def _parse_groups(text: str) -> str:
-    from .groups import parse_groups
-
-    return text and parse_groups(text)
-
-
-def _parse_order(text: str) -> tuple[str, ...]:
-    from .rank_order import parse_order
-
-    return parse_order(text)
-
-
-def _injected() -> ModuleType:
-    """Return the module of what is done to ranks before a call."""
-    from . import injected
-
-    return injected
+def _late(module: str, name: str) -> Callable[[str], Any]:
+    """Return a function of a module of this room that is loaded at first use: few ranks parse such a value."""
+    return lambda text: getattr(import_module(f"{__package__}.{module}"), name)(text)
 
 
 SIZE = Words("size", _parse_size, short=short_size)
@@ -122,10 +109,11 @@ NAMES, EXECUTOR_NAMES = Words("names", parse_names), Words("names", parse_execut
 DURATION = Words("duration", parse_duration, _exact_duration, _short_duration)
 SHARE = Words("share", parse_share, all_digits, lambda share: f"{share:.0%}")
 RATES = Words("rates", parse_rates, _exact_rates)
-GROUPS = Words("groups", _parse_groups)
+GROUPS = Words("groups", _late("groups", "parse_groups"))
+HOSTS = Words("hosts", _late("hosts", "parse_hosts"))
 PLACEMENT = Words("placement", parse_placement)
-ORDER = Words("order", _parse_order)
-PHASE = Words("duration", lambda text: _injected().parse_phase(text), _exact_duration, _short_duration)
-SLOWDOWN = Words("rank:share", lambda text: _injected().parse_slowdown(text))
-ARRIVAL = Words("pattern", lambda text: _injected().parse_arrival(text))
-LATE_BY = Words("lateness", lambda text: _injected().parse_late_by(text))
+ORDER = Words("order", _late("rank_order", "parse_order"))
+PHASE = Words("duration", _late("injected", "parse_phase"), _exact_duration, _short_duration)
+SLOWDOWN = Words("rank:share", _late("injected", "parse_slowdown"))
+ARRIVAL = Words("pattern", _late("injected", "parse_arrival"))
+LATE_BY = Words("lateness", _late("injected", "parse_late_by"))

@@ -8,6 +8,7 @@ from typing import Annotated
 from ..machine.variables import drop_values
 from ..units import unknown_word
 from .option import STARTED, Section, Words, option
+from .option_values import HOSTS
 from .typed_json import Positive, at_least
 
 AUTO = "auto"
@@ -21,12 +22,6 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # its name
 
 class StartError(ValueError):
     """An invalid way to start ranks."""
-
-
-def _parse_hosts(text: str) -> tuple[str, ...]:
-    from .hosts import parse_hosts  # late: few ranks are given any
-
-    return parse_hosts(text)
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Start:
         section=Section.STARTED,
         default=(),
         help="Hosts for the ranks, e.g. n1,n2 or n[1-4]:8, or a file of them: lines n1, n1:8 or n1 slots=8.",
-        of=Words("hosts", _parse_hosts),
+        of=HOSTS,
         too_late=STARTED,
     )
     remote_shell: str = option(
@@ -137,7 +132,7 @@ class Start:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise StartError(f"-x {twice}: given twice; a variable has one value in a run")
         if self.hosts:
-            from .hosts import HOST  # late, as above
+            from .hosts import HOST  # late: few ranks are given any
 
             if wrong := next((host for host in self.hosts if not HOST.fullmatch(host)), None):  # it could be an option
                 raise StartError(f"'{wrong}' is not a host; expected for example n1 or n1:8")

@@ -278,7 +278,7 @@ def test_without_an_mpi_it_says_how_to_install_one(tmp_path):
     (tmp_path / "mpi4py" / "MPI.py").write_text("raise ImportError('cannot load libmpi.so')\n")
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     said = one_line_error(bench(interpreters()[0], "run", "--sizes", 8, "-o", tmp_path / "run", env=environ))
-    assert "no MPI found (ImportError: cannot load libmpi.so); " in said and "pip install" in said
+    assert "no MPI found: ImportError: cannot load libmpi.so; " in said and "pip install" in said
     assert not (tmp_path / "run").exists()
 
 
