@@ -13,7 +13,6 @@ an attempt in progress is never taken for a damaged one.
 import csv
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
@@ -139,41 +138,29 @@ def _with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     columns_of_calls = columns_in(calls_header, CALLS, f"{file.name}: ")
     seed = seed_of(run_crc32, attempt.launch.name, attempt.number, (calls_header, header + newline))
     calls = _calls_by_cell(rows, len(calls_header), seed)
-    cells: list[Row] = []
+    cells: dict[tuple[str, str], Row] = {}
     damages: list[Damage] = []
     *lines, torn = body.split(b"\n")
-    for line, copies in Counter(lines).items():
+    for line in lines:
         mark = _row_of(line, columns)
-        if copies > 1:
-            found = "its row is there twice"
-        elif mark is None:
-            found = "a row was changed"
-        elif with_calls or mark["calls"] == "0":
-            found = _fault(line, mark, calls.get(cell_of(mark)), seed, file)
-        else:
-            found = ""
-        if found and not (not attempt.is_sealed and b"\0" in line):  # after a power cut
+        if mark and (mark["calls"] != "0" and not with_calls or _is_whole(line, mark, calls.get(cell_of(mark)), seed)):
+            cells[cell_of(mark)] = {"launch": attempt.launch.name, "attempt": str(attempt.number), **mark}
+        elif attempt.is_sealed or b"\0" not in line:  # as after a power cut
+            found = f"its row, or one of its calls in {file.name}, was changed or is lost"
             damages.append(Damage(path, found, attempt.launch, mark))
-        elif mark and not found:
-            cells.append({"launch": attempt.launch.name, "attempt": str(attempt.number), **mark})
-    if attempt.is_sealed and not damages:
-        whole = set(map(cell_of, cells))
-        if torn or len(cells) != attempt.facts["cells"]:
-            found = f"it has {len(cells)} whole rows of cells, expected {attempt.facts['cells']}"
-            damages.append(Damage(path, found, attempt.launch))
-        elif surplus := sum(at.rows for cell, at in calls.items() if cell not in whole):
-            damages.append(Damage(file, f"{surplus:,} rows belong to no cell", attempt.launch))
+    if attempt.is_sealed and not damages and (torn or len(cells) != attempt.facts["cells"]):
+        found = f"it has {len(cells)} whole rows of cells, expected {attempt.facts['cells']}"
+        damages.append(Damage(path, found, attempt.launch))
     damages = [*attempt.damages, *damages]
-    return attempt._replace(cells=cells, damages=damages, calls=calls, columns=columns_of_calls)
+    return attempt._replace(cells=[*cells.values()], damages=damages, calls=calls, columns=columns_of_calls)
 
 
-def _fault(line: bytes, mark: Row, at: Calls | None, seed: int, file: Path) -> str:
-    """Return what is wrong with a mark or the rows of its cell in the `file` of calls; empty: nothing."""
-    if mark["calls"] != "0" and at is None:
-        return f"its calls are lost from {file.name}"
-    crc = crc32(line[:-CRC_DIGITS], at.crc32 if at and mark["calls"] != "0" else seed)
-    is_whole = mark["calls"] in ("0", str(at and at.rows)) and line.endswith(f",{crc:08x}".encode())
-    return "" if is_whole else f"it, or one of its calls in {file.name}, was changed"
+def _is_whole(line: bytes, mark: Row, at: Calls | None, seed: int) -> bool:
+    """Return whether a mark, and the rows of its cell, are as they were written."""
+    if mark["calls"] == "0":
+        at = None
+    crc = crc32(line[:-CRC_DIGITS], at.crc32 if at else seed)
+    return mark["calls"] == (str(at.rows) if at else "0") and line.endswith(f",{crc:08x}".encode())
 
 
 def cell_of(mark: Row) -> tuple[str, str]:

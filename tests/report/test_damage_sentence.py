@@ -15,7 +15,7 @@ def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], *lines[4:]]))
     line = (
-        f"{marks}: damaged: native 8 B: it, or one of its calls in 2r-1.1.calls.csv, was changed; "
+        f"{marks}: damaged: native 8 B: its row, or one of its calls in 2r-1.1.calls.csv, was changed or is lost; "
         f"measure it again: allreduce-bench run --resume -o {folder.path}"
     )
     found = damage_report(folder)
