@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from allreduce_bench import executing
+from allreduce_bench.executing import Prepared
+from allreduce_bench.executing.sendrecv import UFUNCS
 from allreduce_bench.measuring import calls
 
 timed = [False]  # whether the call is one of those that are timed, or a warm-up of them
@@ -48,7 +49,7 @@ class Bound:
         inputs = self.comm.allgather(self.sendbuf)
         self.recvbuf[:] = inputs[ranks[0]]
         for rank in ranks[1:]:
-            executing.UFUNCS[self.op](self.recvbuf, inputs[rank], out=self.recvbuf)
+            UFUNCS[self.op](self.recvbuf, inputs[rank], out=self.recvbuf)
         if self.op == "avg":
             np.divide(self.recvbuf, self.comm.size, self.recvbuf)
 
@@ -240,7 +241,7 @@ FAULTS = {
 }
 
 
-def faulty(fault: Run, sound_call: executing.Prepared, *place) -> executing.Prepared:
+def faulty(fault: Run, sound_call: Prepared, *place) -> Prepared:
     """`sound_call` with a fault."""
     bound = Bound(sound_call.run, *place)
     bounds.append(bound)
