@@ -138,13 +138,13 @@ def _with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     columns_of_calls = columns_in(calls_header, CALLS, f"{file.name}: ")
     seed = seed_of(run_crc32, attempt.launch.name, attempt.number, (calls_header, header + newline))
     calls = _calls_by_cell(rows, len(calls_header), seed)
-    cells: dict[tuple[str, str], Row] = {}
+    cells: dict[bytes, Row] = {}  # by their lines: one that is there twice counts once
     damages: list[Damage] = []
     *lines, torn = body.split(b"\n")
     for line in lines:
         mark = _row_of(line, columns)
         if mark and (mark["calls"] != "0" and not with_calls or _is_whole(line, mark, calls.get(cell_of(mark)), seed)):
-            cells[cell_of(mark)] = {"launch": attempt.launch.name, "attempt": str(attempt.number), **mark}
+            cells[line] = {"launch": attempt.launch.name, "attempt": str(attempt.number), **mark}
         elif attempt.is_sealed or b"\0" not in line:  # as after a power cut
             found = f"its row, or one of its calls in {file.name}, was changed or is lost"
             damages.append(Damage(path, found, attempt.launch, mark))
