@@ -36,7 +36,7 @@ ABOUT = {  # library -> its variables that are looked at, unless they are about 
 OF_TUNED = "coll_tuned_"
 DYNAMIC = "coll_tuned_use_dynamic_rules"
 NEED_DYNAMIC = re.compile(r"coll_tuned_(dynamic_rules_filename|\w+_algorithm\w*)")  # are read only with DYNAMIC
-RULES = "coll_tuned_dynamic_rules_filename"
+RULES_FILE = "coll_tuned_dynamic_rules_filename"
 MPICH_RULES = re.compile(r"MPIR_CVAR_(CH4_(POSIX_)?)?COLL_SELECTION_TUNING_JSON_FILE")
 PARAMETER_FILES = ("OMPI_MCA_mca_base_param_files", "OMPI_MCA_mca_param_files")
 WORDS = {INTRA: ("auto", "nb", "smp", "ccl", *dict.fromkeys(VALUES[MPICH].values()))}  # variable -> its values
@@ -291,7 +291,7 @@ def _fits(owner: str, library: str) -> bool:
 def _with_rules(setting: Setting, library: str) -> Setting:
     """Return a setting that names a file of rules with what the file says, or why it is not used."""
     of_mpich = MPICH_RULES.fullmatch(setting.name)
-    if setting.problem or not (of_mpich or setting.name == RULES):
+    if setting.problem or not (of_mpich or setting.name == RULES_FILE):
         return setting
     try:
         if of_mpich:

@@ -21,7 +21,7 @@ from ..runs.folder import RunFolder
 from ..runs.identified import identified_of
 from ..runs.library_algorithms import own_name
 from ..runs.plan import ImportedPlan, Plan
-from ..units import format_ranges, format_size, in_ranks, shell_word, short_size
+from ..units import format_ranges, format_size, in_ranks, shell_word, short_size, significant
 from .settings import DYNAMIC, settings
 
 WRITTEN_FOR = {OPEN_MPI: "5", MPICH: ""}  # library -> major version whose files are written; empty: any
@@ -32,6 +32,11 @@ NOT_EXPRESSED = {"tree": "its kind of tree, which a selection file numbers other
 
 class TuneError(ValueError):
     """A run that no rules can be made from; the message says what to run instead."""
+
+
+def format_span(*factors: float) -> str:
+    """Format `1.2 to 1.4`; `1.2` where the least and the largest factor look alike."""
+    return " to ".join(dict.fromkeys(significant(end(factors), 2) for end in (min, max)))
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,18 @@ class Rule:
     def sizes_words(self) -> str:
         """Format `512 B to 8 KiB`."""
         return f"{format_size(self.low_bytes)} to {format_size(self.high_bytes)}"
+
+    @property
+    def where(self) -> str:
+        """Format `4 ranks, 512 B to 8 KiB`."""
+        return f"{in_ranks([self.ranks])}, {self.sizes_words}"
+
+    @property
+    def words(self) -> str:
+        """Format `4 ranks, 8 B to 1 KiB: ring, 1.2 to 1.4 times as fast as native:default (1.1 in the worst of …)`."""
+        times = f"{format_span(self.least, self.most)} times as fast as {FORCED_DEFAULT}"
+        worst = significant(self.worst, 2)
+        return f"{self.where}: {self.algorithm}, {times} ({worst} in the worst of {self.rounds} rounds)"
 
 
 @dataclass(frozen=True)
@@ -83,10 +100,6 @@ class _Source:
     hosts: tuple[str, ...]
     day: str
     told: str
-
-    def select_ranks(self, ranks: int) -> list[SummaryRow]:
-        """Return the rows of so many ranks."""
-        return [row for row in self.rows if row["ranks"] == ranks]
 
 
 def make_tuning(paths: Sequence[Path]) -> Tuning:
@@ -125,21 +138,22 @@ def make_tuning(paths: Sequence[Path]) -> Tuning:
 
 def _rules_of_ranks(ranks: int, sources: Sequence[_Source]) -> tuple[list[Rule], list[str]]:
     """Return the rules of one number of ranks, and where something is faster without a rule."""
-    found = find_settable([source.select_ranks(ranks) for source in sources])
+    found = find_settable([[row for row in source.rows if row["ranks"] == ranks] for source in sources])
     if found is None:
         return [], []
     rules, left = [], []
     for gain in found.gains:
         name = own_name(gain.name, sources[0].library)
         default = _default_at(gain, ranks, sources)
-        where = f"{in_ranks([ranks])}, {format_size(gain.sizes[0])} to {format_size(gain.sizes[-1])}"
+        rule = Rule(
+            ranks, gain.sizes[0], gain.sizes[-1], name, default, gain.least, gain.most, gain.worst, gain.launches
+        )
         if default == (name,):
-            left.append(f"{where}: {name}, which the default runs already")
+            left.append(f"{rule.where}: {name}, which the default runs already")
         elif sources[0].library.startswith(MPICH) and name in NOT_EXPRESSED:
-            left.append(f"{where}: {name}, of which a rule does not express {NOT_EXPRESSED[name]}")
+            left.append(f"{rule.where}: {name}, of which a rule does not express {NOT_EXPRESSED[name]}")
         else:
-            numbers = gain.least, gain.most, gain.worst, gain.launches
-            rules.append(Rule(ranks, gain.sizes[0], gain.sizes[-1], name, default, *numbers))
+            rules.append(rule)
     for size_bytes, name in found.alone:
         left.append(f"{in_ranks([ranks])}, {format_size(size_bytes)}: {name.partition(':')[2]}, at one size alone")
     return rules, left

@@ -26,9 +26,9 @@ from ..machine import OPEN_MPI
 from ..runs.files import is_stream, read_given_text, refuse_given, refuse_special, write_given, written_together
 from ..runs.library_algorithms import INTRA, SEGMENT_NBYTES, TUNED
 from ..runs.typed_json import JsonError, read_as
-from ..units import escaped, format_ranges, format_size, shell_word, significant
+from ..units import escaped, format_ranges, format_size, shell_word
 from .rules import ALLREDUCE, LONGEST
-from .settings import OF_OPEN_MPI
+from .settings import DYNAMIC, OF_OPEN_MPI, RULES_FILE
 from .tuning import Rule, TuneError, Tuning, rules_at, run_words
 
 MARK = "allreduce-bench tune: "  # of the line with the tuning
@@ -52,24 +52,21 @@ PARAMETERS: dict[
     "recursive_multiplying": {"k=2": {}},
 }
 PATIENCE_S = 20
-
-
 NO_CHOICE = {TUNED: (OF_OPEN_MPI + TUNED, "0"), INTRA: (INTRA, "auto")}  # as settings call it -> how it chooses none
-LOADING = (*RULES_OF, "OMPI_MCA_coll_tuned_dynamic_rules_filename")  # variables that name files
+RULES_VARIABLE = OF_OPEN_MPI + RULES_FILE
+LOADING = (*RULES_OF, RULES_VARIABLE)  # variables that name files
 
 
-def variables_of(path: Path, tuning: Tuning) -> dict[str, str]:
-    """Return the variables of the environment that load the files at a path.
+def variables_of(place: str, tuning: Tuning) -> dict[str, str]:
+    """Return the variables of the environment that load the files at an absolute path.
 
     One that chose an algorithm for the runs' default would win over the files: it chooses none.
     """
-    whole = path.resolve()
     told = {one.partition("=")[0] for one in tuning.told.split()}
     ended = {variable: value for name, (variable, value) in NO_CHOICE.items() if name in told}
     if tuning.library.startswith(OPEN_MPI):
-        name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
-        return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", name: str(whole), **ended}
-    return {variable: str(whole / name) for variable, name in RULES_OF.items()} | ended
+        return {OF_OPEN_MPI + DYNAMIC: "1", RULES_VARIABLE: place, **ended}
+    return {variable: f"{place}/{name}" for variable, name in RULES_OF.items()} | ended
 
 
 def refuse_others_file(path: Path, tuning: Tuning) -> None:
@@ -95,13 +92,12 @@ def refuse_others_file(path: Path, tuning: Tuning) -> None:
 def write_tuning(path: Path, tuning: Tuning, prefix: Path) -> None:
     """Write the files; `prefix`: where the library is installed. Raises TuneError, OSError."""
     refuse_others_file(path, tuning)
-    texts = make_texts(tuning, prefix)
+    texts, head = make_texts(tuning, prefix), _header_lines(tuning)
     if tuning.library.startswith(OPEN_MPI):
-        head = "".join(f"# {line}\n" for line in _header_lines(path, tuning))
-        write_given(path, head + texts[""])
+        write_given(path, "".join(f"# {line}\n" for line in head) + texts[""])
         return
     with written_together(path) as hidden:
-        for name, text in {**texts, README: "\n".join(_header_lines(path, tuning)) + "\n"}.items():
+        for name, text in {**texts, README: "\n".join(head) + "\n"}.items():
             (hidden / path.name / name).write_text(text)
 
 
@@ -155,55 +151,35 @@ def remake_command(path: Path, tuning: Tuning) -> str:
     return f"allreduce-bench tune {run_words(tuning)} -o {shell_word(path)}"
 
 
-def _header_lines(path: Path, tuning: Tuning) -> list[str]:
-    """Return what files say of themselves."""
-    whole = escaped(str(path.resolve()))
-    loads = [f"export {name}={_quote(value)}" for name, value in variables_of(path, tuning).items()]
+def _header_lines(tuning: Tuning) -> list[str]:
+    """Return what files say of themselves, wherever they are moved to."""
     draft = ["DRAFT: made from runs of one day and the same hosts. Add a run of another day or of other hosts."]
-    kept = json.dumps(asdict(tuning))
     return [
         f"All-reduce of {tuning.library} on one node, {format_ranges(tuning.ranks)} ranks; by allreduce-bench tune",
         *(draft if tuning.is_draft else []),
         f"made from {', '.join(map(escaped, tuning.runs))}; measured on {', '.join(tuning.days)}, "
         f"{', '.join(map(escaped, tuning.hosts))}{f'; {escaped(tuning.conditions)}' if tuning.conditions else ''}",
         *([f"the default was what {escaped(tuning.told)} made of it"] if tuning.told else []),
-        *(_rule_line(rule) for rule in tuning.rules),
-        *([] if tuning.rules else ["no rules: the default is shown to be slower nowhere"]),
-        *([f"verified: {tuning.verified}"] if tuning.verified else [f"not verified: tune --verify {_quote(whole)}"]),
+        *([rule.words for rule in tuning.rules] or ["no rules: the default is shown to be slower nowhere"]),
+        f"verified: {tuning.verified}" if tuning.verified else "not verified: allreduce-bench tune --verify PATH",
         "Sums of floats may change in their last bits: another algorithm adds in another order.",
-        OVER_NODES if tuning.library.startswith(OPEN_MPI) else OTHER_COLLECTIVES,
-        "For one job:",
-        *(f"  {line}" for line in loads),
-        *_lines_for_all(path, tuning),
+        *_loading_lines(tuning),
         "Take it back: unset these variables, delete the file.",
-        MARK + kept,
+        MARK + json.dumps(asdict(tuning)),
     ]
 
 
-def _rule_line(rule: Rule) -> str:
-    return f"{rule.ranks} ranks, {rule.sizes_words}: {rule.algorithm}, {factor_words(rule)}"
-
-
-def factor_words(rule: Rule) -> str:
-    """Return `1.2 to 1.4 times as fast as native:default (1.1 in the worst of 10 rounds)`."""
-    least, most, worst = (significant(factor, 2) for factor in (rule.least, rule.most, rule.worst))
-    times = least if least == most else f"{least} to {most}"
-    return f"{times} times as fast as native:default ({worst} in the worst of {rule.rounds} rounds)"
-
-
-def _quote(value: str) -> str:
-    from shlex import quote
-
-    return quote(escaped(value))
-
-
-def _lines_for_all(path: Path, tuning: Tuning) -> list[str]:
-    """Return how all jobs of a site load the files."""
+def _loading_lines(tuning: Tuning) -> list[str]:
+    """Return how a job loads the files, and how all jobs of a site do."""
+    variables = variables_of("PATH", tuning)
+    one_job = ["For one job, where PATH is the absolute path of this file:"]
+    one_job += [f"  export {name}={value}" for name, value in variables.items()]
     if not tuning.library.startswith(OPEN_MPI):
-        return ["For all jobs: the same in the module file of the library."]
-    names = {name.removeprefix(OF_OPEN_MPI): value for name, value in variables_of(path, tuning).items()}
-    settings = [f"  {name} = {escaped(value)}" for name, value in names.items()]
-    return ["For all jobs, in etc/openmpi-mca-params.conf where the library is installed:", *settings]
+        one_job[0] = one_job[0].replace("file", "folder")
+        return [OTHER_COLLECTIVES, *one_job, "For all jobs: the same in the module file of the library."]
+    for_all = [f"  {name.removeprefix(OF_OPEN_MPI)} = {value}" for name, value in variables.items()]
+    where = "For all jobs, in etc/openmpi-mca-params.conf where the library is installed:"
+    return [OVER_NODES, *one_job, where, *for_all]
 
 
 # Open MPI

@@ -1,14 +1,16 @@
-"""Proof of a tuning: what runs with its files and without, and whether it is faster at sizes it was not made from.
+"""Proof of a tuning: what runs with its files and without, and whether it is faster, at sizes it was not made from.
 
 What runs is seen as `which` sees it: at the sizes of each rule and beside them, on its number of ranks, one less, one
 more and twice as many, and with each rank alone on MPI_COMM_SELF. Then the default and the files take turns in launches
-of `run --against`; a rule that is slower in any round by HARMLESS, or not faster in the medians by GAIN, is dropped.
+of `run --against`; a rule that is slower in any round by HARMLESS, not faster in the medians by GAIN, or without times,
+is dropped.
 """
 
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import isqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +38,7 @@ from .tuning_files import LOADING
 GAIN = IN_EACH_ROUND  # how many times as fast as the default the files are in the medians, at the least
 HARMLESS = 1.10  # how many times as long as the default the files may take in any round
 MOST_REASONS = 2  # why times are not reliable
-MOST_HELD_OUT = 3  # sizes of a rule
+MOST_TIMED = 3  # sizes of a rule
 STEP = 8  # bytes: sizes are multiples of it
 TIMEOUT_S = 120.0
 ALONE = (
@@ -79,17 +81,28 @@ class Alternated(NamedTuple):
     ratios: tuple[float, ...]  # default over files, of each round
 
     @property
-    def is_kept(self) -> bool:
-        """Return whether the files were faster by GAIN, and not slower by HARMLESS in any round."""
-        return min(self.ratios) * HARMLESS >= 1 and self.default_s >= GAIN * self.files_s
+    def gain(self) -> float:
+        """How many times as fast the files are in the medians."""
+        return self.default_s / self.files_s
+
+    @property
+    def worst(self) -> float:
+        """How many times as fast they are in the worst round."""
+        return min(self.ratios)
 
 
-def held_out_sizes(rule: Rule, sizes: Sequence[int]) -> list[int]:
-    """Return sizes of a rule, bytes, between those that it was made from."""
-    of_rule = [size for size in sizes if rule.low_bytes <= size <= rule.high_bytes]
-    between = [isqrt(low * high) // STEP * STEP for low, high in zip(of_rule, of_rule[1:])]
-    found = [size for size, low in zip(between, of_rule) if size > low]
-    return found[:: -(-len(found) // MOST_HELD_OUT)] if found else []
+def is_faster(rule: Rule, turns: Sequence[Alternated]) -> bool:
+    """Return whether turns of a rule show the files faster by GAIN, and not slower by HARMLESS in any round."""
+    of_rule = [one for one in turns if one.rule == rule]
+    return bool(of_rule) and all(one.worst * HARMLESS >= 1 and one.gain >= GAIN for one in of_rule)
+
+
+def sizes_to_time(rule: Rule, sizes: Sequence[int]) -> list[int]:
+    """Return sizes of a rule, bytes, between those that it was made from; its own where none lies between."""
+    own = sorted({rule.low_bytes, rule.high_bytes, *(one for one in sizes if rule.low_bytes < one < rule.high_bytes)})
+    between = [isqrt(low * high) // STEP * STEP for low, high in pairwise(own)]
+    found = [size for size, low in zip(between, own) if size > low] or own
+    return found[:: -(-len(found) // MOST_TIMED)]
 
 
 def look_at_rules(
@@ -108,12 +121,12 @@ def look_at_rules(
 
 
 def _sizes_to_look_at(tuning: Tuning, ranks: int) -> list[int]:
-    """Return the sizes of the rules of these ranks, or of all where there are none, those held out included."""
+    """Return the sizes of the rules of these ranks, or of all where there are none, those to be timed included."""
     rules = [*rules_at(tuning, ranks)]
-    held_out = [size for rule in rules for size in held_out_sizes(rule, tuning.sizes)]
+    timed = [size for rule in rules for size in sizes_to_time(rule, tuning.sizes)]
     beside = [size for rule in rules for size in (max(STEP, rule.low_bytes - STEP), rule.high_bytes + STEP)]
     ends = [size for rule in rules or tuning.rules for size in (rule.low_bytes, rule.high_bytes)]
-    return sorted({*ends, *held_out, *beside})
+    return sorted({*ends, *timed, *beside})
 
 
 def _look(launcher: Launcher, ranks: int, sizes: Sequence[int], variables: Mapping[str, str]) -> Findings:
@@ -181,12 +194,9 @@ def alternate(
 ) -> tuple[list[Alternated], str]:
     """Measure default and files in turn on so many ranks, into a new folder of runs; wait for an idle machine before.
 
-    The second value says why the times are not reliable; empty: they are. Raises TuneError, RunError.
+    The second value says why they prove nothing; empty: they do. Raises RunError.
     """
-    rules = [*rules_at(tuning, ranks)]
-    sizes = {size: rule for rule in rules for size in held_out_sizes(rule, tuning.sizes)}
-    if not sizes:
-        return [], ""
+    sizes = {size: rule for rule in rules_at(tuning, ranks) for size in sizes_to_time(rule, tuning.sizes)}
     against = " ".join(f"-x {shlex.quote(setting)}" for setting in _settings(variables))
     words = ["run", "-n", str(ranks), "-a", NATIVE, "--sizes", ",".join(map(str, sizes))]
     words += ["--launches", str(FEWEST_ROUNDS), "--identify", "never", "-o", str(folder), "--against", against]
@@ -194,7 +204,7 @@ def alternate(
     program = [sys.executable, "-m", "allreduce_bench", *words]
     ended = subprocess.run(program, stdout=subprocess.DEVNULL, env=_bare_environ(), check=False)
     if ended.returncode:
-        raise TuneError(f"the launches of default and files failed: allreduce-bench {shlex.join(words)}")
+        return [], f"the launches of default and files failed: allreduce-bench {shlex.join(words)}"
     of_runs = [[row for row in summarise(RunFolder(folder / name)) if row["time_s"]] for name in "ab"]
     doubtful = [row["grading"] for rows in of_runs for row in rows if row["grade"] == NOT_RELIABLE]
     default, files = ({row["size_bytes"]: row for row in rows} for rows in of_runs)
@@ -209,4 +219,7 @@ def alternate(
         for size, rule in sizes.items()
         if size in default and size in files
     ]
-    return turns, reasons_words(doubtful[0], MOST_REASONS) if doubtful else ""
+    if doubtful:
+        reasons = reasons_words(doubtful[0], MOST_REASONS)
+        return turns, f"these times are not reliable: {reasons}; --wait-idle 10m waits for a quiet machine"
+    return turns, ""

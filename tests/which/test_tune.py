@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from interpreters import interpreters
-from made_tunings import OTHER_HOST, TUNING, halved, tuned_run
+from made_tunings import OTHER_HOST, RULES, TUNING, halved, tuned_run
 
 from allreduce_bench.cli import main
 from allreduce_bench.launching.find import find_launcher
 from allreduce_bench.runs.start import Start
-from allreduce_bench.which.tuning_files import write_tuning
+from allreduce_bench.which import tune as command
+from allreduce_bench.which.tuning_files import read_tuning, write_tuning
+from allreduce_bench.which.tuning_proof import DOES_NOT_ACT, Alternated, Seen
 
 PROOF = """
 import sys
@@ -30,7 +32,7 @@ tuning = Tuning(launcher.library, ("run",), ("day",), ("host",), "", (4,), (64, 
 write_tuning(path, tuning, _prefix(launcher))
 tuning = read_tuning(path)
 refuse_changed(path, tuning, _prefix(launcher))
-for one in look_at_rules(tuning, variables_of(path, tuning), launcher, lambda words: None):
+for one in look_at_rules(tuning, variables_of(str(path), tuning), launcher, lambda words: None):
     print(one.ranks, one.size_bytes, one.words)
 """
 
@@ -90,6 +92,44 @@ def test_what_is_no_proof_is_said(tmp_path, changed, status, said):
     path.write_text(changed(path.read_text()))
     found, words = tune("--verify", path)
     assert found == status and said in words and "Traceback" not in words
+
+
+def turn(rule, gain, worst, size_bytes=1024):
+    return Alternated(rule, size_bytes, gain * 1e-6, 1e-6, (gain, worst))
+
+
+TURNS = {
+    "proved": ([turn(one, 1.2, 1.1) for one in RULES], "", 0, "verified: 1.2 times", RULES),
+    "slower in a round": (
+        [turn(RULES[0], 1.2, 0.8), *(turn(one, 1.2, 1.1) for one in RULES[1:])],
+        "",
+        1,
+        "failed: 4 ranks, 512 B to 8 KiB",
+        RULES[1:],
+    ),
+    "without times": ([turn(RULES[0], 1.2, 1.1)], "", 1, "no times in turn", RULES[:1]),
+    "noise": ([turn(RULES[0], 1.2, 0.8)], "these times are not reliable", 1, "not verified: these times", RULES),
+}
+
+
+@pytest.mark.parametrize("turns, doubt, status, said, left", TURNS.values(), ids=TURNS)
+def test_no_rule_stays_that_is_not_proved(tmp_path, monkeypatch, turns, doubt, status, said, left):
+    path = made_by_hand(tmp_path / "rules", TUNING)
+    monkeypatch.setattr(command, "look_at_rules", lambda *_: [])
+    monkeypatch.setattr(
+        command, "alternate", lambda tuning, ranks, *_: ([one for one in turns if one.rule.ranks == ranks], doubt)
+    )
+    found, words = tune("--verify", path)
+    assert found == status and said in " ".join(words.split())
+    tuning = read_tuning(path)
+    assert tuning.rules == tuple(left) and bool(tuning.verified) == (not doubt)
+
+
+def test_a_rule_that_does_not_act_is_no_matter_of_noise(tmp_path, monkeypatch):
+    wrong = Seen(4, 512, "recursive_doubling", ("ring",), ("ring",), DOES_NOT_ACT)
+    monkeypatch.setattr(command, "look_at_rules", lambda *_: [wrong])
+    status, said = tune("--verify", made_by_hand(tmp_path / "rules", TUNING))
+    assert status == 1 and f"failed: {DOES_NOT_ACT} at 1 of 1" in said
 
 
 @pytest.mark.parametrize("words", [(), ("nowhere",), ("--verify", "nowhere"), ("run", "--verify", "file")])

@@ -66,6 +66,11 @@ def test_a_tuning_is_read_from_its_file(tmp_path):
     assert read_tuning(path) == TUNING and not is_changed(path, TUNING)
 
 
+def test_what_a_file_says_of_itself_holds_wherever_it_is_moved(tmp_path):
+    path = written(tmp_path / "rules", TUNING)
+    assert str(tmp_path) not in path.read_text() and "filename=PATH" in path.read_text()
+
+
 def test_a_segmented_ring_gets_the_segment_it_was_measured_with(tmp_path):
     path = written(tmp_path / "rules", replace(TUNING, rules=(rule(4, 8, 64, "segmented_ring"),)))
     assert [one.segment_nbytes for one in open_mpi_rules(path, 5) if one.algorithm == 5] == [1 << 20]
@@ -139,10 +144,10 @@ def test_the_folder_of_another_is_never_replaced(tmp_path):
         ("MPICH 5.0.2", f"{INTRA}=ring", INTRA, "auto"),
     ],
 )
-def test_a_variable_that_would_win_over_the_file_chooses_none(tmp_path, library, told, variable, value):
+def test_a_variable_that_would_win_over_the_file_chooses_none(library, told, variable, value):
     plain, ended = (replace(TUNING, library=library, told=words) for words in ("", told))
-    assert variable not in variables_of(tmp_path, plain)
-    assert variables_of(tmp_path, ended)[variable] == value
+    assert variable not in variables_of("/rules", plain)
+    assert variables_of("/rules", ended)[variable] == value
 
 
 # MPICH

@@ -8,7 +8,7 @@ from made_tunings import TUNING
 from allreduce_bench.identifying.evidence import Answer
 from allreduce_bench.identifying.launch import Findings
 from allreduce_bench.which.tuning import Rule, TuneError
-from allreduce_bench.which.tuning_proof import Alternated, Seen, compare_places, held_out_sizes, refuse_told
+from allreduce_bench.which.tuning_proof import Alternated, Seen, compare_places, is_faster, refuse_told, sizes_to_time
 
 RULE = Rule(4, 64, 1 << 20, "ring", (), 1.3, 1.4, 1.2, 10)
 
@@ -16,16 +16,19 @@ RULE = Rule(4, 64, 1 << 20, "ring", (), 1.3, 1.4, 1.2, 10)
 @pytest.mark.parametrize(
     "sizes, expected",
     [
-        ((8, 64, 1024), [256]),
+        ((8, 64, 1024, 1 << 20), [256, 32768]),
         ((64, 128, 1 << 20, 1 << 24), [88, 11584]),
         ((64, 256, 1024, 4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20), [128, 1 << 13, 1 << 19]),
-        ((64, 72), []),
     ],
 )
-def test_held_out_sizes_lie_between_those_of_the_rule(sizes, expected):
-    found = held_out_sizes(RULE, sizes)
+def test_a_rule_is_timed_between_the_sizes_that_it_was_made_from(sizes, expected):
+    found = sizes_to_time(RULE, sizes)
     assert not {*found} & {*sizes} and all(size % 8 == 0 for size in found)
     assert found == expected
+
+
+def test_a_rule_without_a_size_between_is_timed_at_its_own():
+    assert sizes_to_time(replace(RULE, high_bytes=72), (8, 64, 72, 1 << 20)) == [64, 72]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ def test_held_out_sizes_lie_between_those_of_the_rule(sizes, expected):
     [(1e-6, (1.2, 1.3), True), (1e-6, (1.2, 0.92), True), (1e-6, (1.2, 0.90), False), (1.95e-6, (1.2, 1.0), False)],
 )
 def test_a_rule_is_kept_that_is_faster_and_in_no_round_slower_by_ten_per_cent(files_s, ratios, is_kept):
-    assert Alternated(RULE, 256, 2e-6, files_s, ratios).is_kept is is_kept
+    assert is_faster(RULE, [Alternated(RULE, 256, 2e-6, files_s, ratios)]) is is_kept
 
 
 @pytest.mark.parametrize("words, wrong", [("acts", False), ("cannot tell", False), ("CHANGED", True)])
