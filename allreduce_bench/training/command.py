@@ -16,26 +16,11 @@ from ..units import in_ranks, parse_duration
 from .architectures import ARCHITECTURES
 from .input_files import Recording
 from .measuring.request import BLOCKING, IALLREDUCE, THREAD
-from .replay import replay_calls, replay_step
-from .result import document, replay_document, trace
+from .replay import replay_calls, replay_document, replay_step
+from .result import document, trace
 from .tables import bucket_text, measured_text, result_text
 from .time_line import BACKWARD_SHARE
 
-INSTEAD = {  # of options that there were once
-    "--shapes": "name the file in place of MODEL",
-    "--calls": "name the file in place of MODEL",
-    "--buckets": "leave out --compute",
-    "--backward": "give both passes: --compute 35ms+65ms",
-    "--blocking": "a step is then its computation and its all-reduces; measure it with --measure blocking",
-    "--overlap": "give --measure thread, iallreduce or blocking",
-    "--work": "ranks spin, and sleep where they share cores",
-    "--steps": "the medians are of 5 steps",
-    "--log": "give -m FILE",
-    "--gamma": "see predict, or give -m FILE",
-    "--alpha-within": "see predict, or give -m FILE",
-    "--bandwidth-within": "see predict, or give -m FILE",
-    "--ranks-per-node": "see predict, or give -m FILE",
-}
 OVERLAPS = (THREAD, IALLREDUCE, BLOCKING)
 PATH = click.Path(path_type=Path)
 
@@ -63,7 +48,6 @@ def passes_of(text: str) -> tuple[float, float]:
 
 @click.command(
     cls=Sectioned,
-    instead=INSTEAD,
     epilog=examples(
         "workload resnet50",
         "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit,25Gbit",
@@ -141,21 +125,15 @@ def workload(layout, outputs, bandwidth, **options) -> None:
         click.echo(comparison_text(results, bandwidth, screen()))
     else:
         result = request.result()
+        titled = {f"{result.title}, {in_ranks([one.ranks])}, modelled": one.time_line for one in result.outcomes}
+        drawn = {name: line for name, line in titled.items() if line.communication_s} or titled
         for path in outputs:
-            _write(path, result)
+            _write(path, titled, drawn, {"kind": "modelled", "all-reduces": result.source})
         click.echo(json.dumps(document(result), indent=1) if layout == "json" else result_text(result, screen()))
 
 
-def _write(path: Path, result) -> None:
-    """Write the trace or the figure, by the suffix of the path."""
-    titles = {one.ranks: f"{result.title}, {in_ranks([one.ranks])}" for one in result.outcomes}
-    lines = {f"{titles[one.ranks]}, modelled": one.time_line for one in result.outcomes}
-    drawn = {name: line for name, line in lines.items() if line.communication_s} or lines
-    write_lines(path, lines, drawn, {"kind": "modelled", "all-reduces": result.source})
-
-
-def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
-    """Write all time lines as a trace, or draw them as a figure, by the suffix of the path."""
+def _write(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
+    """Write all time lines as a trace, or draw some as a figure, by the suffix of the path."""
     if path.suffix == ".png":
         from .step_picture import step_picture
 
@@ -168,13 +146,12 @@ def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
     """Measure the step, or recorded calls, and print it beside its model."""
     subject, options = request.subject, request.options
     is_recorded = isinstance(subject, Recording)
-    found = replay_calls(subject, options) if is_recorded else replay_step(request.setup(), options)
-    measured, modelled = found.measured, found.modelled
+    modelled, measured = replay_calls(subject, options) if is_recorded else replay_step(request.setup(), options)
     title = f"{modelled.title}, {measured.ranks} ranks"
     lines = {f"{title}, modelled": modelled.outcomes[0].time_line, f"{title}, measured": measured.time_line}
     for path in outputs:
-        write_lines(path, lines, lines, {"kind": "modelled and measured", "algorithm": measured.algorithm})
+        _write(path, lines, lines, {"kind": "modelled and measured", "algorithm": measured.algorithm})
     if layout == "json":
-        click.echo(json.dumps(replay_document(modelled, measured, found.how), indent=1))
-        return
-    click.echo(measured_text(modelled, measured, found.how, screen()))
+        click.echo(json.dumps(replay_document(modelled, measured), indent=1))
+    else:
+        click.echo(measured_text(modelled, measured, screen()))

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..algorithms import USUAL
 from ..models.intervals import FAR, distance
@@ -27,29 +27,36 @@ class CostError(ValueError):
     """An all-reduce of unknown time, in words."""
 
 
-class Costs(Protocol):
-    """The times of all-reduces by algorithm."""
+class Costs:
+    """The times of all-reduces by algorithm, and where they are from."""
 
-    @property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms."""
+    algorithms: tuple[str, ...]  # names
+    ranks: Sequence[int] = (2, 4, 8)  # that are shown unless others are asked for
+    source = network = ""  # of the times, in a sentence; the same as a phrase: `10 Gbit/s`
+    grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
+    placement: str | None = None  # of the vectors of these times
 
     def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: see `cannot`. Raises CostError, MachineError if unknown."""
-
-    def fastest(self, ranks: int, size_bytes: int) -> str:
-        """Return the algorithm that is named the fastest; empty: the least time counts."""
+        raise NotImplementedError
 
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return why there is no time, to follow the name of the algorithm."""
-
-    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
-        """Return whether the time is only a lower bound."""
+        raise NotImplementedError
 
     def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return why the time is speculative, to follow `are`; empty: near the measurements, or nothing was
         measured.
         """
+        raise NotImplementedError
+
+    def fastest(self, ranks: int, size_bytes: int) -> str:
+        """Return the algorithm that is named the fastest; empty: the least time counts."""
+        return ""
+
+    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
+        """Return whether the time is only a lower bound."""
+        return False
 
 
 class Choice(NamedTuple):
@@ -76,16 +83,12 @@ def choose(costs: Costs, ranks: int, size_bytes: int, algorithm: str = FASTEST) 
     return min(equal, key=lambda choice: (choice.algorithm not in USUAL, choice.time_s))
 
 
-class ModelledCosts:
+class ModelledCosts(Costs):
     """Costs by fitted models, or by alpha and beta alone. One rank needs no all-reduce."""
 
     def __init__(self, models: CompetingModels):
-        self.models = models
-
-    @property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms in the models."""
-        return tuple(self.models.models)
+        self.models, self.algorithms = models, tuple(models.models)
+        self.grade, self.placement = models.grade or None, models.placement or None
 
     def time_s(self, algorithm: str, ranks: int, size_bytes: int) -> float | None:
         """Return seconds; None: the algorithm cannot run on so many ranks, or its model lacks a price. Raises
@@ -155,47 +158,31 @@ class Timed(NamedTuple):
     time_s: float
 
 
-class LoggedCosts:
+class LoggedCosts(Costs):
     """Costs by timed all-reduces: the median of each size, linear interpolation between sizes.
 
     Below the smallest size its time is constant; above the largest its rate.
     """
 
-    def __init__(self, points: Iterable[Timed], source: str):
-        """Return `source` names the log in errors. Raises CostError: there is no point."""
+    def __init__(self, points: Iterable[Timed], file: str):
+        """`file` names the log in errors. Raises CostError: there is no point."""
         times: dict[tuple[str, int], dict[int, list[float]]] = {}
         for point in points:
             cells = times.setdefault((point.algorithm, point.ranks), {})
             cells.setdefault(point.size_bytes, []).append(point.time_s)
         if not times:
-            raise CostError(f"{source}: contains no all-reduce with a time and a number of ranks; add -n to the import")
-        self.source = source
+            raise CostError(f"{file}: contains no all-reduce with a time and a number of ranks; add -n to the import")
+        self.file = file
         self._lines = {
             key: [(size_bytes, median(cells[size_bytes])) for size_bytes in sorted(cells)]
             for key, cells in times.items()
         }
-
-    @property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms in the log."""
-        return tuple(dict.fromkeys(algorithm for algorithm, _ in self._lines))
-
-    @property
-    def ranks(self) -> list[int]:
-        """The numbers of ranks that were measured."""
-        return sorted({ranks for _, ranks in self._lines})
-
-    def fastest(self, ranks: int, size_bytes: int) -> str:
-        """Return nothing: the least timed one."""
-        return ""
+        self.algorithms = tuple(dict.fromkeys(algorithm for algorithm, _ in self._lines))
+        self.ranks = sorted({ranks for _, ranks in self._lines})
 
     def cannot(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return that it was not timed on so many ranks."""
         return f"{algorithm}: not timed on {ranks} ranks"
-
-    def is_lower_bound(self, algorithm: str, ranks: int, size_bytes: int) -> bool:
-        """Return False: it was timed."""
-        return False
 
     def doubt(self, algorithm: str, ranks: int, size_bytes: int) -> str:
         """Return the doubt if it is much longer than what was timed."""
@@ -207,7 +194,7 @@ class LoggedCosts:
             return 0.0
         if ranks not in self.ranks:
             measured = ", ".join(map(str, self.ranks))
-            raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
+            raise CostError(f"{self.file}: contains no all-reduce of {ranks} ranks; it has {measured}")
         line = self._lines.get((algorithm, ranks))
         return interpolate(line, size_bytes) if line else None
 

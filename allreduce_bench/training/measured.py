@@ -5,12 +5,14 @@ from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
 
+from ..runs.competitor import NATIVE, competitor
 from ..runs.dtypes import DTYPES
 from .buckets import Bucket
-from .cost import LoggedCosts, Timed, choose
-from .input_files import Call, CallError, replay_line
+from .cost import LoggedCosts, Timed
+from .input_files import Call, CallError, Recording
 from .measuring.request import BUCKET
-from .step import Outcome, Setup, buckets_of, outcome
+from .result import Result
+from .step import Setup, buckets_of, outcome, outcome_of_calls
 from .time_line import COMPUTE, Phase, TimeLine, Transfer, phases_of, ready_shares
 
 ALONE_SOURCE = "the all-reduces alone"  # the source of the model's times, in words
@@ -82,6 +84,8 @@ class Measured(NamedTuple):
     alone_s: tuple[float, ...]
     steps: int
     time_line: TimeLine  # of the step whose time is the median, of the rank that took longest
+    work: str  # how it computed: SPIN or SLEEP
+    overlap: str  # where all-reduces ran: BLOCKING, THREAD, IALLREDUCE or BETWEEN
 
     @property
     def exposed_s(self) -> float:
@@ -109,69 +113,51 @@ def overlap_share(compute_s: float, communication_s: float, step_s: float) -> fl
     return min(1.0, max(0.0, (compute_s + communication_s - step_s) / shorter)) if shorter else None
 
 
-class Part(NamedTuple):
-    """A unit of handover: its length, and its number of gradients."""
+def measured_of(
+    found: Mapping[str, Any], parts: Sequence[tuple[int, int]], asked: Mapping[str, Any], ranks: int
+) -> Measured:
+    """Return the output of rank 0 about what it was asked for; `parts`: bytes and gradients of each all-reduce.
 
-    size_bytes: int
-    tensors: int = 1
-
-
-def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: str) -> Measured:
-    """Parse the output of rank 0 about a training step."""
-    parts = [Part(bucket.size_bytes, len(bucket.gradients)) for bucket in buckets_of(setup)]
-    return _measured(found, parts, (ranks, algorithm))
-
-
-def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, algorithm: str) -> Measured:
-    """Parse the output of rank 0 about recorded calls. Without gaps there is no computation."""
-    one = _measured(found, [Part(call.size_bytes) for call in calls], (ranks, algorithm))
-    return one if any(call.gap_s for call in calls) else one._replace(compute_alone_s=0.0)
-
-
-def _measured(found: Mapping[str, Any], parts: Sequence[Part], whose: tuple[int, str]) -> Measured:
-    """Return the measured steps."""
+    Recorded calls without gaps have no computation.
+    """
     steps = sorted(found["steps"], key=lambda step: step["step_s"])
+    middle = steps[(len(steps) - 1) // 2]
+    phases = tuple(Phase(kind, start, end) for kind, start, end in middle["phases"])
+    name = asked["algorithm"] if asked["executor"] == NATIVE else competitor(asked["algorithm"], asked["executor"])
+    transfers = tuple(
+        Transfer(size_bytes, ready, start, end, tensors, name)
+        for (ready, start, end), (size_bytes, tensors) in zip(middle["transfers"], parts)
+    )
     return Measured(
-        *whose,
+        ranks,
+        name,
         step_s=median(step["step_s"] for step in steps),
-        compute_alone_s=median(found["compute_alone_s"]),
+        compute_alone_s=median(found["compute_alone_s"]) if phases else 0.0,
         compute_beside_s=median(step["compute_s"] for step in steps),
         communication_alone_s=median(sum(times) for times in found["alone_s"]),
-        alone_nbytes=tuple(part.size_bytes for part in parts),
+        alone_nbytes=tuple(size_bytes for size_bytes, _ in parts),
         alone_s=tuple(median(times) for times in zip(*found["alone_s"])),
         steps=len(steps),
-        time_line=_time_line(steps[(len(steps) - 1) // 2], parts, whose[1]),
+        time_line=TimeLine(phases, transfers),
+        work=asked["work"],
+        overlap=asked["overlap"],
     )
 
 
-def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str) -> TimeLine:
-    """Return the events of a step; each all-reduce takes the next of `parts`."""
-    phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
-    transfers = tuple(
-        Transfer(own.size_bytes, ready, start, end, own.tensors, algorithm)
-        for (ready, start, end), own in zip(step["transfers"], parts)
-    )
-    return TimeLine(phases, transfers)
-
-
-def modelled_of(measured: Measured, setup: Setup) -> Outcome:
+def modelled_of(measured: Measured, setup: Setup) -> Result:
     """Return the model of a measured step, from its computation alone and its all-reduces alone."""
     as_computed = setup._replace(compute_s=measured.compute_alone_s)
-    return outcome(as_computed, _costs(measured), measured.ranks)
+    modelled = outcome(as_computed, _costs(measured), measured.ranks)
+    return Result(setup.model.label, ALONE_SOURCE, "", (modelled,), setup)
 
 
-def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
-    """Model recorded calls: each gap has its share of the computation alone."""
-    gaps_s, costs = sum(call.gap_s for call in calls), _costs(measured)
+def modelled_calls(measured: Measured, recording: Recording) -> Result:
+    """Return the model of recorded calls: each gap has its share of the computation alone."""
+    gaps_s = sum(call.gap_s for call in recording.calls)
     factor = measured.compute_alone_s / gaps_s if gaps_s else 0.0
-    computed = [call._replace(gap_s=call.gap_s * factor) for call in calls]
-    known = {
-        size_bytes: choose(costs, measured.ranks, size_bytes).time_s
-        for size_bytes in {call.size_bytes for call in calls}
-    }
-    line = replay_line(computed, known.__getitem__)
-    named = line._replace(transfers=tuple(one._replace(algorithm=measured.algorithm) for one in line.transfers))
-    return Outcome(measured.ranks, named, (measured.algorithm,), measured.compute_alone_s)
+    computed = [call._replace(gap_s=call.gap_s * factor) for call in recording.calls]
+    modelled = outcome_of_calls(computed, _costs(measured), measured.ranks)
+    return Result(recording.title, ALONE_SOURCE, "", (modelled,))
 
 
 def _costs(measured: Measured) -> LoggedCosts:

@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from subprocess import DEVNULL
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..algorithms import is_builtin, why_unknown
 from ..cli.plan_of_options import place_on_hosts
@@ -16,81 +17,90 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import cores, free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..runs.competitor import COMPILED, WAYS, competitor, split_way
+from ..runs.competitor import COMPILED, WAYS, split_way
 from ..runs.dtypes import DTYPES
 from ..runs.start import UNASKED
 from ..units import format_size, format_time, unknown_word
 from .input_files import Recording
-from .measured import Measured, calls_request, measured_calls, measured_of, modelled_calls, modelled_of, step_request
+from .measured import Measured, calls_request, measured_of, modelled_calls, modelled_of, step_request
 from .measuring.request import BETWEEN, IALLREDUCE, NATIVE, SLEEP, SPIN, THREAD
-from .result import Result, measured_result
-from .step import Setup
+from .result import Result, document
+from .step import Setup, buckets_of
 
 STEPS = 5  # measured ones
 PATIENCE_S = 600.0  # until the ranks have ended
 MOST_CALLS = 100_000  # whose events are kept for the time line
 
 
-class Replay(NamedTuple):
-    """A measurement, and its model from computation alone and all-reduces alone."""
+def replay_step(setup: Setup, options: dict[str, Any]) -> tuple[Result, Measured]:
+    """Measure a step on the ranks of `options`; return it behind its model from computation and all-reduces alone.
 
-    modelled: Result
-    measured: Measured
-    how: tuple[str, str]  # the kind of computation, and where all-reduces run
-
-
-def replay_step(setup: Setup, options: dict[str, Any]) -> Replay:
-    """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
-    measuring = _measuring(options, options["measure"])
+    Raises OneLineError, LaunchError, ValueError.
+    """
     if setup.compute_s <= 0:
         raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
-    asked = {**step_request(setup), **measuring.request}
-    _refuse_too_large(sum(asked["counts"]), asked["dtype"], measuring.on_node, "add --scale 1/64")
-    _refuse_long_computation(asked, "use a shorter --compute")
-    measured = measured_of(run_ranks(measuring.ranks, asked), setup, measuring.ranks, measuring.name)
-    result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
-    return Replay(result, measured, measuring.how)
+    parts = [(bucket.size_bytes, len(bucket.gradients)) for bucket in buckets_of(setup)]
+    advice = "add --scale 1/64", "use a shorter --compute"
+    measured = _measure(step_request(setup), parts, options, options["measure"], advice)
+    return modelled_of(measured, setup), measured
 
 
-def replay_calls(recording: Recording, options: dict[str, Any]) -> Replay:
-    """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
-    measuring, (path, calls) = _measuring(options, BETWEEN), recording
+def replay_calls(recording: Recording, options: dict[str, Any]) -> tuple[Result, Measured]:
+    """Measure recorded calls; return them behind their model. Raises OneLineError, LaunchError, ValueError."""
+    path, calls = recording
     if len(calls) > MOST_CALLS:
         raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
     try:
-        asked = {**calls_request(calls, options["dtype"]), **measuring.request}
+        asked = calls_request(calls, options["dtype"])
     except ValueError as error:
         raise OneLineError(f"{path}: {error}") from error
-    _refuse_too_large(sum({*asked["counts"]}), asked["dtype"], measuring.on_node, "leave out the longest calls")
-    _refuse_long_computation(asked, "cut the file")
-    measured = measured_calls(run_ranks(measuring.ranks, asked), calls, measuring.ranks, measuring.name)
-    return Replay(measured_result(recording.title, modelled_calls(measured, calls)), measured, measuring.how)
+    parts, advice = [(call.size_bytes, 1) for call in calls], ("leave out the longest calls", "cut the file")
+    measured = _measure(asked, parts, options, BETWEEN, advice)
+    return modelled_calls(measured, recording), measured
 
 
-class _Measuring(NamedTuple):
-    """Checked options: the ranks, how they measure, and the algorithm with its way."""
-
-    ranks: int
-    request: dict[str, Any]
-    name: str
-    on_node: int  # ranks that share a node's cores and memory
-
-    @property
-    def how(self) -> tuple[str, str]:
-        return self.request["work"], self.request["overlap"]
+def replay_document(modelled: Result, measured: Measured) -> dict[str, Any]:
+    """Return the values of a measured step beside its model."""
+    names = "step_s compute_alone_s compute_beside_s communication_alone_s exposed_s overlap_share slowdown steps ranks"
+    names += " algorithm alone_s alone_nbytes work overlap"
+    facts = {name: getattr(measured, name) for name in names.split()}
+    line_overlap_share = measured.time_line.overlap_share
+    return {**document(modelled), "kind": "measured", "measured": {**facts, "line_overlap_share": line_overlap_share}}
 
 
-def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
-    """Return the checked options. Raises OneLineError."""
+def _measure(
+    asked: dict[str, Any],
+    parts: Sequence[tuple[int, int]],
+    options: dict[str, Any],
+    overlap: str,
+    advice: tuple[str, str],
+) -> Measured:
+    """Have ranks measure what is asked; `advice`: what to do where it needs too much memory, or time.
+
+    Raises OneLineError.
+    """
     ranks, (algorithm, executor) = _ranks(options), _algorithm_and_way(options)
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
         raise OneLineError("--measure iallreduce is the library's own MPI_Iallreduce; use -a native")
     start = place_on_hosts(UNASKED)
     on_node = ranks_on_same_cores(ranks, start)
-    is_crowded = bool(start.virtual_rates_bytes_per_s) or on_node > cores()
-    name = algorithm if executor == NATIVE else competitor(algorithm, executor)
-    own = {"algorithm": algorithm, "executor": executor, "work": SLEEP if is_crowded else SPIN, "steps": STEPS}
-    return _Measuring(ranks, {**own, "overlap": overlap}, name, on_node)
+    work = SLEEP if start.virtual_rates_bytes_per_s or on_node > cores() else SPIN
+    own = {"algorithm": algorithm, "executor": executor, "work": work, "steps": STEPS, "overlap": overlap}
+    asked = {**asked, **own}
+    counts = {*asked["counts"]} if overlap == BETWEEN else asked["counts"]  # calls of one length share their vectors
+    size_bytes, free = 2 * sum(counts) * DTYPES[asked["dtype"]] * on_node, free_memory()
+    if free is not None and size_bytes > free:
+        raise OneLineError(
+            f"the vectors need {format_size(size_bytes)} of this node's memory, {format_size(free)} are free; "
+            f"{advice[0]}"
+        )
+    once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + STEPS
+    if (computed_s := 2 * turns * once_s) > PATIENCE_S:
+        raise OneLineError(
+            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
+            f"is {PATIENCE_S:.0f} s; {advice[1]}"
+        )
+    return measured_of(run_ranks(ranks, asked), parts, asked, ranks)
 
 
 def _ranks(options: dict[str, Any]) -> int:
@@ -115,25 +125,6 @@ def _algorithm_and_way(options: dict[str, Any]) -> tuple[str, str]:
     return algorithm, way or known[0]
 
 
-def _refuse_too_large(elements: int, dtype: str, ranks: int, less: str) -> None:
-    """Raise OneLineError for vectors, an input and an output of each of a node's ranks, that exceed its memory."""
-    size_bytes, free = 2 * elements * DTYPES[dtype] * ranks, free_memory()
-    if free is not None and size_bytes > free:
-        raise OneLineError(
-            f"the vectors need {format_size(size_bytes)} of this node's memory, {format_size(free)} are free; {less}"
-        )
-
-
-def _refuse_long_computation(asked: dict[str, Any], shorter: str) -> None:
-    """Raise OneLineError for what takes longer than PATIENCE_S by its computation alone."""
-    once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
-    if (computed_s := 2 * turns * once_s) > PATIENCE_S:
-        raise OneLineError(
-            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
-            f"is {PATIENCE_S:.0f} s; {shorter}"
-        )
-
-
 def run_ranks(ranks: int, request: dict[str, Any]) -> dict[str, Any]:
     """Start ranks for a `measuring.request.Request` and return what rank 0 prints.
 
@@ -151,7 +142,13 @@ def run_ranks(ranks: int, request: dict[str, Any]) -> dict[str, Any]:
         json.dump(request, file)
         file.flush()
         command = mpirun_command(find_launcher(start), ranks, start, [*program, file.name])
-        done = _run_to_end(command, environ)
+        try:
+            done = subprocess.run(
+                command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
+            )
+        except subprocess.TimeoutExpired as error:
+            end = f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once"
+            raise OneLineError(end, exit_code=1) from error
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         raise OneLineError(f"workload --measure: the ranks failed: {_reason_of_failure(done)}", exit_code=1)
@@ -159,18 +156,6 @@ def run_ranks(ranks: int, request: dict[str, Any]) -> dict[str, Any]:
     if refused := found.get("refused"):
         raise OneLineError(f"workload --measure: {refused}", exit_code=1)
     return found
-
-
-def _run_to_end(command: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. Raises OneLineError after PATIENCE_S."""
-    try:
-        return subprocess.run(
-            command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OneLineError(
-            f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", exit_code=1
-        ) from error
 
 
 def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:

@@ -17,15 +17,14 @@ from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
 from ..units import format_rate, format_size, unknown_word
 from .buckets import BY_DEFAULT, Caps
-from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
-from .input_files import Recording, find_subject, replay_line
+from .cost import Costs, LoggedCosts, Timed, modelled_costs
+from .input_files import Recording, find_subject
 from .measuring.request import BLOCKING, THREAD
 from .result import Result
-from .step import Outcome, Setup, outcome, tried_caps, variants
+from .step import Setup, outcome, outcome_of_calls, tried_caps, variants
 from .tensors import DEFAULT_DTYPE, Model
 
 # Defaults and limits
-DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 
 # Options by what they are for
@@ -33,19 +32,6 @@ COST_OPTIONS = ("alpha", "bandwidth", "machine")
 BUCKET_OPTIONS = ("model", "scale", "bucket_cap", "dtype")
 STEP_OPTIONS = ("compute", "scale", "bucket_cap")
 PRICES = ("alpha", "bandwidth", "gamma", "beta", "alpha_within", "bandwidth_within", "beta_within")  # of `predict`
-
-
-class SourcedCosts(NamedTuple):
-    """The costs of all-reduces and their source: a sentence, and a phrase.
-
-    `grade` and `placement` of the times that models were fitted to; None: no models of measured times.
-    """
-
-    costs: Costs
-    source: str
-    network: str
-    grade: str | None = None
-    placement: str | None = None
 
 
 class Request(NamedTuple):
@@ -60,28 +46,30 @@ class Request(NamedTuple):
         asked, model = self.options, self.subject
         assert isinstance(model, Model)
         compute_s, backward_share = asked["compute"] or (0.0, 0.0)
-        return Setup(
-            model.scaled(asked["scale"]),
-            compute_s,
-            _packing(asked),
-            asked["dtype"],
-            backward_share,
-            asked["measure"] != BLOCKING,
-        )
+        caps = (asked["bucket_cap"], asked["bucket_cap"]) if asked["bucket_cap"] else BY_DEFAULT
+        packing = Caps(*(max(1, int(size_bytes * asked["scale"])) for size_bytes in caps))
+        overlaps = asked["measure"] != BLOCKING
+        return Setup(model.scaled(asked["scale"]), compute_s, packing, asked["dtype"], backward_share, overlaps)
 
     def result(self) -> Result:
         """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
-        sourced = find_costs(self.options)
-        ranks = _ranks(self.options, sourced.costs)
+        costs = find_costs(self.options)
+        ranks = tuple(self.options["ranks"] or costs.ranks)
+        if ranks[-1] > MOST_RANKS:
+            raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
+        told: dict[str, Any] = {
+            "source": costs.source,
+            "network": costs.network,
+            "grade": costs.grade,
+            "placement": costs.placement,
+        }
         if isinstance(self.subject, Recording):
-            outcomes = tuple(_replay(self.subject, sourced.costs, number) for number in ranks)
-            result = Result(self.subject.title, sourced.source, sourced.network, outcomes)
-        else:
-            setup, costs = self.setup(), sourced.costs
-            outcomes = tuple(outcome(setup, costs, number) for number in ranks)
-            tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
-            result = Result(setup.model.label, sourced.source, sourced.network, outcomes, setup, tried)
-        return result._replace(grade=sourced.grade, placement=sourced.placement)
+            outcomes = tuple(outcome_of_calls(self.subject.calls, costs, number) for number in ranks)
+            return Result(self.subject.title, outcomes=outcomes, **told)
+        setup = self.setup()
+        outcomes = tuple(outcome(setup, costs, number) for number in ranks)
+        tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
+        return Result(setup.model.label, outcomes=outcomes, setup=setup, variants=tried, **told)
 
 
 def make_request(options: dict[str, Any], given: Collection[str]) -> Request:
@@ -126,34 +114,7 @@ def _refuse_packing(options: dict[str, Any]) -> None:
         raise OneLineError(f"--bucket-cap {size_bytes}: {size_bytes} bytes; is the unit missing, as in {size_bytes}M?")
 
 
-def _packing(options: dict[str, Any]) -> Caps:
-    """Return the caps of buckets, which shrink with the scale."""
-    cap = options["bucket_cap"]
-    return Caps(*(max(1, int(size_bytes * options["scale"])) for size_bytes in ((cap, cap) if cap else BY_DEFAULT)))
-
-
-def _ranks(options: dict[str, Any], costs: Costs) -> tuple[int, ...]:
-    measured = costs.ranks if isinstance(costs, LoggedCosts) else DEFAULT_RANKS
-    ranks = tuple(options["ranks"] or measured)
-    if ranks[-1] > MOST_RANKS:
-        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
-    return ranks
-
-
-def _replay(recording: Recording, costs: Costs, ranks: int) -> Outcome:
-    """Return the recorded calls on so many ranks."""
-    sizes = {call.size_bytes for call in recording.calls}
-    chosen = {size_bytes: choose(costs, ranks, size_bytes) for size_bytes in sizes}
-    line = replay_line(
-        recording.calls, {size_bytes: choice.time_s for size_bytes, choice in chosen.items()}.__getitem__
-    )
-    names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if ranks > 1 else ()
-    named = tuple(one._replace(algorithm=chosen[one.size_bytes].algorithm * (ranks > 1)) for one in line.transfers)
-    doubts, is_lower_bound = doubts_of(costs, ranks, named), any_lower_bound(costs, ranks, named)
-    return Outcome(ranks, line._replace(transfers=named), names, line.compute_s, doubts, is_lower_bound)
-
-
-def find_costs(options: dict[str, Any]) -> SourcedCosts:
+def find_costs(options: dict[str, Any]) -> Costs:
     """Return the costs by prices, a machine file, a run or a log.
 
     Raises OneLineError for no source and for several, and what reading them raises.
@@ -172,11 +133,11 @@ def find_costs(options: dict[str, Any]) -> SourcedCosts:
     machine, source = machine_of_file(path, prices) if path else machine_of_prices(prices, None)
     names = options["algorithms"] or (() if path else SHOWN)
     costs = modelled_costs(machine, names, DTYPES[options["dtype"]])
-    network = f"the models of {path}" if path else format_rate(prices["bandwidth"])
-    return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
+    costs.source, costs.network = source, f"the models of {path}" if path else format_rate(prices["bandwidth"])
+    return costs
 
 
-def _timed_costs(options: dict[str, Any]) -> SourcedCosts:
+def _timed_costs(options: dict[str, Any]) -> LoggedCosts:
     """Return the costs by a run or a log."""
     path: Path = options["machine"]
     points = [*(_points_of_run(path) if (path / "run.json").exists() else _points_of_log(path, options["ranks"]))]
@@ -191,7 +152,8 @@ def _timed_costs(options: dict[str, Any]) -> SourcedCosts:
     costs = LoggedCosts(chosen, str(path))
     smallest, largest = (format_size(end([point.size_bytes for point in chosen])) for end in (min, max))
     beyond = "straight lines between them, and the rate of the largest above it"
-    return SourcedCosts(costs, f"timed in {path} from {smallest} to {largest}; {beyond}", f"the times of {path}")
+    costs.source, costs.network = f"timed in {path} from {smallest} to {largest}; {beyond}", f"the times of {path}"
+    return costs
 
 
 def _points_of_run(path: Path) -> Iterator[Timed]:

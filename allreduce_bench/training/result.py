@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 from ..units import format_size
 from .buckets import TORCH, Bucket
-from .measured import ALONE_SOURCE, Measured
 from .step import Outcome, Setup, Variant, buckets_of
-from .time_line import TimeLine, Transfer
+from .time_line import TimeLine
 
 # JSON
 SCHEMA = "urn:allreduce-bench:workload:3"
-MODELLED, MEASURED = "modelled", "measured"
 
 # Trace: threads; Perfetto takes one with the number of its process as the main one
 COMPUTATION_THREAD, COMMUNICATION_THREAD = 1001, 1002
@@ -36,39 +34,22 @@ class Result(NamedTuple):
 def document(result: Result) -> dict[str, Any]:
     """Return the values of a result."""
     setup = result.setup
-    own: dict[str, Any] = {"model": None, "packing": None, "buckets": []}
-    if setup:
-        own = {"model": model_facts(setup), "packing": packing_facts(setup)}
-        own["buckets"] = [bucket_facts(setup, bucket) for bucket in buckets_of(setup)]
     return {
         "schema": SCHEMA,
-        "kind": MODELLED,
+        "kind": "modelled",
         "title": result.title,
         "source": result.source,
         "grade": result.grade,
         "placement": result.placement,
-        **own,
-        "steps": [step_facts(result, outcome) for outcome in result.outcomes],
+        "model": _model_facts(setup) if setup else None,
+        "packing": _packing_facts(setup) if setup else None,
+        "buckets": [_bucket_facts(setup, bucket) for bucket in buckets_of(setup)] if setup else [],
+        "steps": [_step_facts(outcome) for outcome in result.outcomes],
         "variants": [variant._asdict() for variant in result.variants],
     }
 
 
-def measured_result(title: str, modelled: Outcome, setup: Setup | None = None) -> Result:
-    """Return the model of what was measured; `setup` None: recorded calls."""
-    return Result(title, ALONE_SOURCE, "", (modelled,), setup)
-
-
-def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) -> dict[str, Any]:
-    """Return the values of a measured step beside its model; `how` is the kind of computation, and of overlap."""
-    own = ("step_s", "compute_alone_s", "compute_beside_s", "communication_alone_s", "exposed_s", "overlap_share")
-    facts: dict[str, Any] = {name: getattr(measured, name) for name in (*own, "slowdown", "steps", "ranks")}
-    facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
-    facts |= {"alone_nbytes": list(measured.alone_nbytes)}
-    facts |= {"work": how[0], "overlap": how[1], "line_overlap_share": measured.time_line.overlap_share}
-    return {**document(modelled), "kind": MEASURED, "measured": facts}
-
-
-def model_facts(setup: Setup) -> dict[str, Any]:
+def _model_facts(setup: Setup) -> dict[str, Any]:
     """Return the model of a step."""
     model = setup.model
     return {
@@ -81,34 +62,34 @@ def model_facts(setup: Setup) -> dict[str, Any]:
     }
 
 
-def packing_facts(setup: Setup) -> dict[str, Any]:
+def _packing_facts(setup: Setup) -> dict[str, Any]:
     """Return how gradients are packed, and when they are ready."""
     facts = {"overlapped": setup.overlapped, "ready_by": setup.proxy_used, "backward_share": setup.backward_share}
     first, cap = setup.packing
     return {**facts, "torch": TORCH, "first_cap_nbytes": first, "cap_nbytes": cap}
 
 
-def bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
+def _bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
     """Return a bucket with the names of its first and last gradient."""
-    names = [setup.model.gradients[index].name for index in (bucket.gradients[0], bucket.gradients[-1])]
+    first, last = (setup.model.gradients[bucket.gradients[place]].name for place in (0, -1))
     numbers = {"size_bytes": bucket.size_bytes, "dtype": bucket.dtype, "tensors": len(bucket.gradients)}
-    return {**numbers, "first": names[0], "last": names[1]}
+    return {**numbers, "first": first, "last": last}
 
 
-def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
+def _step_facts(outcome: Outcome) -> dict[str, Any]:
     """Return the times of a step on so many ranks."""
     line = outcome.time_line
-    facts: dict[str, Any] = {"ranks": outcome.ranks, "algorithms": list(outcome.algorithms)}
-    for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
-        facts[name] = getattr(line, name)
-    facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
-    facts["is_lower_bound"] = outcome.is_lower_bound
-    return {**facts, "transfers": _transfers(line.transfers)}
-
-
-def _transfers(transfers: Iterable[Transfer]) -> list[dict[str, Any]]:
-    names = ("size_bytes", "algorithm", "ready_s", "start_s", "end_s")
-    return [{name: getattr(one, name) for name in names} for one in transfers]
+    times = ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share")
+    events = ("size_bytes", "algorithm", "ready_s", "start_s", "end_s")
+    return {
+        "ranks": outcome.ranks,
+        "algorithms": list(outcome.algorithms),
+        **{name: getattr(line, name) for name in times},
+        "efficiency": outcome.efficiency,
+        "doubts": list(outcome.doubts),
+        "is_lower_bound": outcome.is_lower_bound,
+        "transfers": [{name: getattr(one, name) for name in events} for one in line.transfers],
+    }
 
 
 def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, Any]:
@@ -130,18 +111,15 @@ def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     for phase in line.phases:
         yield _complete(phase.kind, "compute", pid, COMPUTATION_THREAD, (phase.start_s, phase.end_s), {})
     for index, transfer in enumerate(line.transfers):
-        yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {index}", pid, COMMUNICATION_THREAD)
-
-
-def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:
-    details = {
-        "size_bytes": transfer.size_bytes,
-        "tensors": transfer.tensors,
-        "ready_us": transfer.ready_s * US,
-        "algorithm": transfer.algorithm,
-    }
-    words = f"{what}: {format_size(transfer.size_bytes)}"
-    return _complete(words, "all-reduce", pid, tid, (transfer.start_s, transfer.end_s), details)
+        words = f"{'call' if line.blocks else 'bucket'} {index}: {format_size(transfer.size_bytes)}"
+        details = {
+            "size_bytes": transfer.size_bytes,
+            "tensors": transfer.tensors,
+            "ready_us": transfer.ready_s * US,
+            "algorithm": transfer.algorithm,
+        }
+        span_s = transfer.start_s, transfer.end_s
+        yield _complete(words, "all-reduce", pid, COMMUNICATION_THREAD, span_s, details)
 
 
 def _metadata(kind: str, pid: int, tid: int, name: str) -> Event:

@@ -1,10 +1,13 @@
 """A training step on ranks: its buckets, its time line on each number of ranks, and variants."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, Bucket, Caps, ddp_buckets
-from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
+from .cost import FASTEST, CostError, Costs, any_lower_bound, choose, doubts_of
+from .input_files import Call, replay_line
 from .tensors import DEFAULT_DTYPE, Model
 from .time_line import BACKWARD_SHARE, BYTES, FLOPS, TimeLine, line_up, phases_of, ready_shares, ready_times
 
@@ -72,21 +75,30 @@ def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
 
 def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) -> Outcome:
     """Return the step on `ranks`. Raises CostError, MachineError if an all-reduce has no time."""
-    known: dict[int, Choice] = {}
+    return _price(partial(time_line, setup), setup.compute_s, costs, ranks, algorithm)
 
-    def cost(size_bytes: int) -> float:
-        if size_bytes not in known:
-            known[size_bytes] = choose(costs, ranks, size_bytes, algorithm)
-        return known[size_bytes].time_s
 
-    line = time_line(setup, cost)
-    named = tuple(
-        one._replace(algorithm=known[one.size_bytes].algorithm if ranks > 1 else "") for one in line.transfers
-    )
-    frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
+def outcome_of_calls(calls: Sequence[Call], costs: Costs, ranks: int) -> Outcome:
+    """Return recorded calls on `ranks`. Raises as `outcome`."""
+    return _price(partial(replay_line, calls), sum(call.gap_s for call in calls), costs, ranks)
+
+
+def _price(
+    line_of: Callable[[Callable[[int], float]], TimeLine],
+    compute_s: float,
+    costs: Costs,
+    ranks: int,
+    algorithm: str = FASTEST,
+) -> Outcome:
+    """Return the events that `line_of` makes of the costs on `ranks`, and what is to be said of these costs."""
+    choice_of = cache(partial(choose, costs, ranks, algorithm=algorithm))
+    line = line_of(lambda size_bytes: choice_of(size_bytes).time_s)
+    names = [choice_of(one.size_bytes).algorithm if ranks > 1 else "" for one in line.transfers]
+    named = tuple(one._replace(algorithm=name) for one, name in zip(line.transfers, names))
+    frequent = sorted({*names}, key=names.count, reverse=True)
     doubts, is_lower_bound = doubts_of(costs, ranks, named), any_lower_bound(costs, ranks, named)
     line = line._replace(transfers=named)
-    return Outcome(ranks, line, tuple(filter(None, frequent)), setup.compute_s, doubts, is_lower_bound)
+    return Outcome(ranks, line, tuple(filter(None, frequent)), compute_s, doubts, is_lower_bound)
 
 
 def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int]) -> Iterable[Variant]:
@@ -94,20 +106,11 @@ def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int])
     for algorithm in (FASTEST, *costs.algorithms) if len(costs.algorithms) > 1 else costs.algorithms:
         for cap in caps_nbytes:
             changed = setup._replace(packing=_cap_packing(setup, cap))
-            found = _outcome_of(changed, costs, ranks, algorithm)
-            if found is None:
-                yield Variant(algorithm, cap, len(buckets_of(changed)), None)
-                continue
-            line = found.time_line
-            yield Variant(algorithm, cap, len(line.transfers), line.step_s, found.is_lower_bound)
-
-
-def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str) -> Outcome | None:
-    """Return the outcome; None: the algorithm cannot run, or its time is unknown."""
-    try:
-        return outcome(setup, costs, ranks, algorithm)
-    except CostError:
-        return None
+            step_s, is_lower_bound = None, False
+            with suppress(CostError):  # it cannot run, or nothing tells its time
+                found = outcome(changed, costs, ranks, algorithm)
+                step_s, is_lower_bound = found.time_line.step_s, found.is_lower_bound
+            yield Variant(algorithm, cap, len(buckets_of(changed)), step_s, is_lower_bound)
 
 
 def _cap_packing(setup: Setup, cap_nbytes: int) -> Caps:

@@ -160,9 +160,9 @@ def answer(result: Result, outcome: Outcome) -> str:
     return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 
 
-def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
-    """Return the whole answer about a step, or recorded calls; `how` is the kind of computation, and of overlap."""
-    (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
+def measured_text(modelled: Result, measured: Measured, screen: Screen = UNBOUNDED) -> str:
+    """Return the whole answer about a step, or recorded calls."""
+    work, overlap, (outcome,), setup = measured.work, measured.overlap, modelled.outcomes, modelled.setup
     what = "step" if setup else "replay"
     head = [f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, what)}"]
     if setup:
@@ -171,7 +171,7 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
     else:
         ways = f"gaps by {WORK[work]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each"
         head += [sizes_sentence(measured), ways]
-    table = fitted(columns_of(_measured_rows(measured, outcome, overlap), left={0}), screen, WHOLE_TABLE)
+    table = fitted(columns_of(_measured_rows(measured, outcome), left={0}), screen, WHOLE_TABLE)
     where = {BLOCKING: "before", BETWEEN: "between"}.get(overlap, "beside")
     told = [slowdown_sentence(measured, where), line_sentence(measured) if setup else beside_sentence(measured)]
     told.append(difference_sentence(measured, outcome, what))
@@ -184,9 +184,9 @@ def repetitions(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
-def _measured_rows(measured: Measured, modelled: Outcome, overlap: str) -> list[list[str]]:
+def _measured_rows(measured: Measured, modelled: Outcome) -> list[list[str]]:
     """Return what was measured above its model; recorded calls have no overlap, nor has what blocks."""
-    line = modelled.time_line
+    line, overlap = modelled.time_line, measured.overlap
     own = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
     rows = [["", "total" if overlap == BETWEEN else "step", "compute", *HEADS]]

@@ -1,21 +1,22 @@
 """The words about recorded calls that were replayed."""
 
+from pathlib import Path
+
 from allreduce_bench.tables import UNBOUNDED, Screen
-from allreduce_bench.training.input_files import Call
+from allreduce_bench.training.input_files import Call, Recording
 from allreduce_bench.training.measured import Measured, modelled_calls
-from allreduce_bench.training.result import measured_result
 from allreduce_bench.training.tables import beside_sentence, measured_text, sizes_sentence
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]
 SENT = tuple(Transfer(size_bytes, at, at, at + 0.001) for size_bytes, at in ((400, 0.002), (1200, 0.007), (400, 0.008)))
 LINE = TimeLine((Phase("compute", 0, 0.002), Phase("compute", 0.003, 0.007)), SENT)
-MEASURED = Measured(3, "ring@pipelined", 0.009, 0.006, 0.0063, 0.0025, (400, 1200, 400), (1e-3, 5e-4, 1e-3), 4, LINE)
+ALONE = (400, 1200, 400), (1e-3, 5e-4, 1e-3)
+MEASURED = Measured(3, "ring@pipelined", 0.009, 0.006, 0.0063, 0.0025, *ALONE, 4, LINE, "spin", "between")
 
 
 def text_of(measured: Measured, calls: list[Call], screen: Screen = UNBOUNDED) -> str:
-    modelled = measured_result("x.csv, 3 calls", modelled_calls(measured, calls))
-    return measured_text(modelled, measured, ("spin", "between"), screen)
+    return measured_text(modelled_calls(measured, Recording(Path("x.csv"), calls)), measured, screen)
 
 
 def test_the_replay_stands_beside_its_model():

@@ -2,7 +2,6 @@
 
 from allreduce_bench.training.buckets import Caps
 from allreduce_bench.training.measured import Measured, modelled_of
-from allreduce_bench.training.result import measured_result
 from allreduce_bench.training.step import Setup
 from allreduce_bench.training.tables import measured_text, slowdown_sentence
 from allreduce_bench.training.tensors import Gradient, Model
@@ -13,11 +12,11 @@ LINE = TimeLine(
     (Phase("forward", 0, 0.002), Phase("backward", 0.002, 0.0066)),
     (Transfer(400, 0.003, 0.003, 0.0045), Transfer(1200, 0.0066, 0.0066, 0.0086)),
 )
-MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (400, 1200), (0.001, 0.003), 5, LINE)
+MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (400, 1200), (0.001, 0.003), 5, LINE, "sleep", "thread")
 
 
 def text_of(measured: Measured) -> str:
-    return measured_text(measured_result("M", modelled_of(measured, SETUP), SETUP), measured, ("sleep", "thread"))
+    return measured_text(modelled_of(measured, SETUP), measured)
 
 
 def test_the_measured_step_stands_beside_its_model():

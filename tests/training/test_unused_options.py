@@ -1,10 +1,9 @@
-"""Options of `workload` that would change nothing are refused, defaults are not; what is gone names what to do."""
+"""Options of `workload` that would change nothing are refused, defaults are not."""
 
 import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.training.command import INSTEAD
 
 
 def bench(*words: str):
@@ -46,9 +45,3 @@ def test_a_step_without_its_computation_is_no_list_of_buckets():
     for words in (("-n", "2"), ("--alpha", "1us"), ("--measure",), ("-o", "x.json"), ("--format", "json")):
         found = bench("resnet50", *words)
         assert found.exit_code == 2 and "add --compute" in found.stderr, found.output
-
-
-@pytest.mark.parametrize("name", INSTEAD)
-def test_an_option_that_is_gone_says_what_to_do(name):
-    found = bench("resnet50", name, "1")
-    assert found.exit_code == 2 and found.stderr == f"error: workload: no such option: {name}; {INSTEAD[name]}\n"

@@ -4,7 +4,7 @@ their vectors.
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, native_datat
 from ...executing.memory import PAGES, filled
 from ...executing.sendrecv import division
 from ...runs.competitor import COMPILED
+from ...schedule import Step
 from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
 from .request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD, Request, result_of_ranks
@@ -32,30 +33,54 @@ class Span(NamedTuple):
     bucket: int
 
 
-class Bound(NamedTuple):
-    """The all-reduce of a bucket; `begin` posts it by MPI_Iallreduce (None: it cannot be posted), `finish` follows."""
+class Bucket:
+    """A vector of `count` elements, to which rank r contributes r + 1, and its all-reduce."""
 
-    call: Prepared
-    begin: Callable[[], MPI.Request] | None
-    finish: Sequence[Callable[[], object]] = ()
+    def __init__(self, request: Request, count: int, comm: MPI.Comm):
+        """Bind the all-reduce. Raises Unsupported, AlgorithmError."""
+        self.recvbuf = filled(PAGES.recvbuf, count, request.dtype, 0)
+        self.expected = result_of_ranks(request.op, comm.size)
+        sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
+        self.call = bind(request, sendbuf, self.recvbuf, comm)
+        if request.overlap == IALLREDUCE:
+            datatype = native_datatype(request.dtype)
+            send, recv = ([MPI.buffer(array), count, datatype] for array in (sendbuf, self.recvbuf))
+            self.begin = partial(comm.Iallreduce, send, recv, MPI.SUM)
+            self.finish = division(self.recvbuf, comm, request.op)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the result is wrong."""
+        return bool(np.any(self.recvbuf != self.expected))
+
+
+def make_buckets(request: Request, comm: MPI.Comm) -> list[Bucket]:
+    """Return the bucket of each all-reduce of a step; recorded calls of one length share one.
+
+    Raises Unsupported, AlgorithmError.
+    """
+    if request.overlap != BETWEEN:
+        return [Bucket(request, count, comm) for count in request.counts]
+    shared = {count: Bucket(request, count, comm) for count in dict.fromkeys(request.counts)}
+    return [shared[count] for count in request.counts]
 
 
 class Stream:
-    """All-reduces of bound buckets that run one by one; `spans` has each of them, in order of execution."""
+    """All-reduces that run one by one, each when it is posted; `spans` has each of them, in order of execution."""
 
-    def __init__(self, bound: Sequence[Bound]):
-        self.bound = bound
+    def __init__(self, buckets: Sequence[Bucket]):
+        self.buckets = buckets
         self.spans: list[Span] = []
 
     def run(self, number: int) -> None:
         """Run one all-reduce in this thread."""
         begun = perf_counter()
-        self.bound[number].call.run()
+        self.buckets[number].call.run()
         self.spans.append(Span(begun, perf_counter(), number))
 
     def post(self, number: int) -> None:
-        """Note that the gradients of a bucket are ready."""
-        raise NotImplementedError
+        """Note that the gradients of a bucket are ready: here the computation stops for them."""
+        self.run(number)
 
     def poke(self) -> None:
         """Make progress from within the computation."""
@@ -64,19 +89,11 @@ class Stream:
         """Return when all posted all-reduces have ended."""
 
 
-class BetweenStream(Stream):
-    """All-reduces that interrupt the computation."""
-
-    def post(self, number: int) -> None:
-        """Run it."""
-        self.run(number)
-
-
 class BlockingStream(Stream):
     """All-reduces after the computation."""
 
-    def __init__(self, bound: Sequence[Bound]):
-        super().__init__(bound)
+    def __init__(self, buckets: Sequence[Bucket]):
+        super().__init__(buckets)
         self.posted: list[int] = []
 
     def post(self, number: int) -> None:
@@ -92,8 +109,8 @@ class BlockingStream(Stream):
 class ThreadStream(Stream):
     """All-reduces in a separate thread."""
 
-    def __init__(self, bound: Sequence[Bound]):
-        super().__init__(bound)
+    def __init__(self, buckets: Sequence[Bucket]):
+        super().__init__(buckets)
         self.posted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
@@ -112,36 +129,29 @@ class ThreadStream(Stream):
         self.thread.join()
 
 
-class IallreduceStream(Stream):
+class IallreduceStream(BlockingStream):
     """All-reduces posted by MPI_Iallreduce, one at a time; only MPI_Test and the library make progress."""
 
-    def __init__(self, bound: Sequence[Bound]):
-        super().__init__(bound)
-        self.posted: list[int] = []
+    def __init__(self, buckets: Sequence[Bucket]):
+        super().__init__(buckets)
         self.active: MPI.Request | None = None
         self.begun = 0.0
 
     def post(self, number: int) -> None:
         """Post it, or keep it until the previous one has ended."""
-        self.posted.append(number)
+        super().post(number)
         self.poke()
 
     def poke(self) -> None:
         """Test the active one; when it has ended, post the next."""
         if self.active is not None and self.active.Test():
-            self._end()
+            number, self.active = self.posted.pop(0), None
+            for call in self.buckets[number].finish:
+                call()
+            self.spans.append(Span(self.begun, perf_counter(), number))
         if self.active is None and self.posted:
             self.begun = perf_counter()
-            begin = self.bound[self.posted[0]].begin
-            assert begin is not None
-            self.active = begin()
-
-    def _end(self) -> None:
-        number = self.posted.pop(0)
-        for call in self.bound[number].finish:
-            call()
-        self.spans.append(Span(self.begun, perf_counter(), number))
-        self.active = None
+            self.active = self.buckets[self.posted[0]].begin()
 
     def wait(self) -> None:
         """Wait for them one by one."""
@@ -149,15 +159,12 @@ class IallreduceStream(Stream):
             self.poke()
 
 
-STREAMS: dict[str, Callable[[Sequence[Bound]], Stream]] = {
+STREAMS: dict[str, type[Stream]] = {
     BLOCKING: BlockingStream,
     THREAD: ThreadStream,
     IALLREDUCE: IallreduceStream,
-    BETWEEN: BetweenStream,
+    BETWEEN: Stream,
 }
-
-
-# The vectors of the all-reduces of a training step on a rank
 
 
 def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> Prepared:
@@ -169,14 +176,13 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
     if request.algorithm == NATIVE:
         way = NATIVE if request.executor == NATIVE else f"{NATIVE}@{request.executor}"
         return NATIVES[way](sendbuf, recvbuf, comm, request.op)
-    algorithm, topology = builtin_of(request.algorithm), Topology.one_node(comm.size)
-    if not request.executor.endswith("pipelined") or algorithm.segmented:
-        steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, SEGMENT)
-        window = [WINDOW] if request.executor.endswith("pipelined") else []
-        return EXECUTORS[request.executor](steps, sendbuf, recvbuf, comm, request.op, *window)
-    whole = algorithm.schedules(comm.size, topology, sendbuf.size, SEGMENT)
-    schedules, why_uncut, _ = cut_schedules(whole, sendbuf.size, SEGMENT)
-    window = [1 if why_uncut else WINDOW]  # whole messages posted ahead would take as many vectors of scratch
+    algorithm, topology, window = builtin_of(request.algorithm), Topology.one_node(comm.size), list[int]()
+    schedules: Sequence[list[Step]] = algorithm.schedules(comm.size, topology, sendbuf.size, SEGMENT)
+    if request.executor.endswith("pipelined"):
+        window = [WINDOW]
+        if not algorithm.segmented:
+            schedules, why_uncut, _ = cut_schedules(schedules, sendbuf.size, SEGMENT)
+            window = [1] if why_uncut else window  # whole messages ahead would take as many vectors of scratch
     return EXECUTORS[request.executor](schedules[comm.rank], sendbuf, recvbuf, comm, request.op, *window)
 
 
@@ -187,61 +193,3 @@ def make_ready(request: Request, comm: MPI.Comm) -> None:
 
         if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):
             raise Unsupported(reason)
-
-
-class Bucket:
-    """A vector of `count` elements, to which rank r contributes r + 1, and its all-reduce."""
-
-    def __init__(self, request: Request, count: int, comm: MPI.Comm):
-        """Bind the all-reduce. Raises Unsupported, AlgorithmError."""
-        self.recvbuf = filled(PAGES.recvbuf, count, request.dtype, 0)
-        self.expected = result_of_ranks(request.op, comm.size)
-        sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
-        self.bound = Bound(bind(request, sendbuf, self.recvbuf, comm), None)
-        if request.algorithm == NATIVE:
-            datatype = native_datatype(request.dtype)
-            send, recv = ([MPI.buffer(array), count, datatype] for array in (sendbuf, self.recvbuf))
-            begin, finish = partial(comm.Iallreduce, send, recv, MPI.SUM), division(self.recvbuf, comm, request.op)
-            self.bound = self.bound._replace(begin=begin, finish=finish)
-
-    @property
-    def call(self) -> Prepared:
-        """Blocking all-reduce."""
-        return self.bound.call
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the result is wrong."""
-        return bool(np.any(self.recvbuf != self.expected))
-
-
-class Buckets:
-    """The buckets of a step. Each has vectors of its own; recorded calls of one length share them."""
-
-    def __init__(self, request: Request, comm: MPI.Comm):
-        """Bind the buckets. Raises Unsupported, AlgorithmError."""
-        shared = request.overlap == BETWEEN
-        keys = request.counts if shared else [*range(len(request.counts))]
-        self.stream_type = STREAMS[request.overlap]
-        self.buckets = {key: Bucket(request, n, comm) for key, n in dict(zip(keys, request.counts)).items()}
-        self.bound = [self.buckets[key].bound for key in keys]
-        self.alone = [one.call.run for one in self.bound]
-
-    def prepare(self) -> None:
-        """Clear the results of the former step."""
-        for bucket in self.buckets.values():
-            bucket.recvbuf.fill(0)
-
-    def stream(self) -> Stream:
-        """Return the stream that a step hands its buckets to."""
-        return self.stream_type(self.bound)
-
-    @property
-    def wrong(self) -> int:
-        """Return the number of wrong results of the last step."""
-        return sum(bucket.is_wrong for bucket in self.buckets.values())
-
-    def close(self) -> None:
-        """Free what MPI holds."""
-        for bucket in self.buckets.values():
-            bucket.call.close()

@@ -21,7 +21,7 @@ from mpi4py import MPI
 from ...executing import Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
 from ...schedule.algorithm import AlgorithmError
-from .gradients import Buckets, Stream, make_ready
+from .gradients import STREAMS, Bucket, Stream, make_buckets, make_ready
 from .request import BUCKET, SLEEP, Request
 
 # Units of computation, and how long one takes
@@ -106,12 +106,12 @@ def one_step(actions: Sequence[tuple[str, float]], work: Work, stream: Stream | 
     return Step(step_s, phases, sent)
 
 
-def time_alone(calls: Iterable[Callable[[], object]]) -> list[float]:
+def time_alone(buckets: Iterable[Bucket]) -> list[float]:
     """Return the times of the all-reduces without any computation, one by one."""
     times_s = []
-    for call in calls:
+    for bucket in buckets:
         begun = perf_counter()
-        call()
+        bucket.call.run()
         times_s.append(perf_counter() - begun)
     return times_s
 
@@ -148,20 +148,24 @@ def measure_steps(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     """Return the steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
     teach_numpy(request.dtype)
     make_ready(request, comm)
-    buckets = Buckets(request, comm)
-    work = Work(request.work, comm)
+    buckets = make_buckets(request, comm)
+    vectors, work = {*buckets}, Work(request.work, comm)
     kept: dict[str, Any] = {"compute_alone_s": [], "alone_s": [], "steps": []}
     for number in range(1 + request.steps):  # the first one warms up
         computed = _act_together(comm, lambda: one_step(request.actions, work))
-        times_s = _act_together(comm, lambda: time_alone(buckets.alone))
-        buckets.prepare()
-        steps = _act_together(comm, lambda: one_step(request.actions, work, buckets.stream()))
-        _refuse_wrong(comm, buckets.wrong)
+        times_s = _act_together(comm, lambda: time_alone(buckets))
+        for bucket in vectors:
+            bucket.recvbuf.fill(0)
+        steps = _act_together(comm, lambda: one_step(request.actions, work, STREAMS[request.overlap](buckets)))
+        if wrong := comm.allreduce(sum(bucket.is_wrong for bucket in vectors)):
+            raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
         if number and comm.rank == 0:
             kept["compute_alone_s"].append(max(step.step_s for step in computed))
             kept["alone_s"].append([max(times) for times in zip(*times_s)])
-            kept["steps"].append(_slowest(steps))
-    buckets.close()
+            slowest = max(steps, key=lambda step: step.step_s)
+            kept["steps"].append({**slowest._asdict(), "compute_s": max(step.compute_s for step in steps)})
+    for bucket in vectors:
+        bucket.call.close()
     return kept
 
 
@@ -169,18 +173,6 @@ def _act_together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
     """Run `act` on all ranks after a barrier, and gather its results on rank 0; elsewhere empty."""
     comm.Barrier()
     return comm.gather(act()) or []
-
-
-def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
-    """Raise Unsupported on all ranks if any has wrong results."""
-    if wrong := comm.allreduce(wrong):
-        raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
-
-
-def _slowest(steps: list[Step]) -> dict[str, Any]:
-    """Return the step of the rank that took longest, with the maximum of the computation over ranks."""
-    slowest = max(steps, key=lambda step: step.step_s)
-    return {**slowest._asdict(), "compute_s": max(step.compute_s for step in steps)}
 
 
 def main() -> None:
