@@ -8,9 +8,10 @@ programs), `section` (of the report's page), `command`.
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..runs.hosts import without_domain
+from ..runs.typed_json import read_as
 from ..units import parse_duration
 
 KILL, STOP, HOST, LINK = "kill", "stop", "host", "link"
@@ -89,7 +90,4 @@ class Request(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> "Request":
         """Read what `to_json` wrote."""
-        values: dict[str, Any] = dict(zip(cls._fields, json.loads(text)))
-        failures = tuple(Failure(*one) for one in values.pop("failures"))
-        links = values.pop("links")
-        return cls(**values, failures=failures, links=None if links is None else tuple(links))
+        return read_as(cls, json.loads(text))

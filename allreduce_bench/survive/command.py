@@ -39,7 +39,7 @@ def _failures(kind: str) -> click.ParamType:
 
 @click.command(
     cls=Sectioned,
-    first="ranks algorithms sizes kill kill_host way calls launches mttf format_ hosts",
+    first="ranks algorithms sizes kill kill_host way calls launches mttf_s format_ hosts",
     epilog=examples(
         "survive -n 4 --kill 3@20",
         "survive -n 4 -a ring,native --stop 2@20 --sizes 64K --notice-within 4s",
@@ -67,16 +67,29 @@ def _failures(kind: str) -> click.ParamType:
     "--checkpoint-every", "every", type=click.IntRange(1), default=8, show_default=True, help="Calls between them."
 )
 @click.option(
-    "--checkpoints", type=click.Path(path_type=Path), help="A folder that all hosts see [default: for temporary files]."
+    "--checkpoints",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="A folder that all hosts see [default: for temporary files].",
 )
 @click.option(
-    "--notice-within", type=DURATION, default="10s", show_default=True, help="What takes longer is started again."
+    "--notice-within",
+    "notice_s",
+    type=DURATION,
+    default="10s",
+    show_default=True,
+    help="What takes longer is started again.",
 )
 @click.option(
-    "--timeout", type=DURATION, default="60s", show_default=True, help="Of a start, and of a recovery: then it failed."
+    "--timeout",
+    "timeout_s",
+    type=DURATION,
+    default="60s",
+    show_default=True,
+    help="Of a start, and of a recovery: then it failed.",
 )
-@click.option("--mttf", type=DURATION, help="Mean time between losses: says how often to write checkpoints.")
-@click.option("--checkpoint-takes", "takes", type=DURATION, help="With --mttf: what one takes, in your program.")
+@click.option("--mttf", "mttf_s", type=DURATION, help="Mean time between losses: says how often to write checkpoints.")
+@click.option("--checkpoint-takes", "takes_s", type=DURATION, help="With --mttf: what one takes, in your program.")
 @click.option(
     "--format",
     "format_",
@@ -88,26 +101,7 @@ def _failures(kind: str) -> click.ParamType:
 @start_options
 @errors_in_one_line
 def survive(
-    ranks,
-    algorithms,
-    sizes,
-    kill,
-    stop,
-    kill_host,
-    link_down,
-    way,
-    calls,
-    repetitions,
-    launches,
-    every,
-    checkpoints,
-    notice_within,
-    timeout,
-    mttf,
-    takes,
-    format_,
-    hosts,
-    **start_choices,
+    ranks, algorithms, sizes, kill, stop, kill_host, link_down, way, launches, format_, hosts, **others
 ) -> None:
     """Measure what the loss of a rank costs.
 
@@ -119,36 +113,24 @@ def survive(
     """
     if under_launcher(os.environ):
         raise OneLineError("survive starts the ranks itself; run it without mpirun or srun")
-    start = place_on_hosts(Start(hosts=hosts or (), **start_choices))
+    own = {name: others.pop(name) for name in Settings._fields if name in others}
+    start = place_on_hosts(Start(hosts=hosts or (), **others))
     failures = (*kill, *stop, *kill_host, *link_down)
-    _refuse(failures, ranks, calls, start)
-    _refuse_times(failures, notice_within, timeout)
+    _refuse(failures, ranks, own["calls"], start)
+    _refuse_times(failures, own["notice_s"], own["timeout_s"])
     refuse_many_ranks(ranks)
-    if (mttf, takes) != (None, None) and not (mttf and takes):
+    if bool(own["mttf_s"]) != bool(own["takes_s"]) or 0 in (own["mttf_s"], own["takes_s"]):
         raise OneLineError("--mttf and --checkpoint-takes belong together: name both, above 0")
     asked_sizes = sizes or DEFAULT_SIZES
     if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
         raise OneLineError(f"--sizes: a vector of {odd[0]} bytes; expected a multiple of 4, at least 8")
     names = algorithms or DEFAULT_ALGORITHMS
     find([name for name in names if name != NATIVE], [NATIVE])
-    if checkpoints is not None:
-        _make_folder(checkpoints)
+    if own["folder"] is not None:
+        _make_folder(own["folder"])
     interrupt_when_asked_to_end()
-    settings = Settings(
-        launcher=find_launcher(start),
-        ranks=ranks,
-        start=start,
-        failures=failures,
-        calls=calls,
-        repetitions=repetitions,
-        every=every,
-        notice_s=notice_within,
-        timeout_s=timeout,
-        folder=checkpoints,
-        program=(sys.executable, "-m", PROGRAM),
-        mttf_s=mttf,
-        takes_s=takes or 0.0,
-    )
+    program = (sys.executable, "-m", PROGRAM)
+    settings = Settings(find_launcher(start), ranks, start, failures, program, **own)
     outcomes: list[Outcome] = []
     try:
         for one in _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches):

@@ -4,8 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from ..medians import median
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
@@ -19,10 +18,6 @@ PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in
 NONE = "-"
 RIGHT = {RECOVERED: "yes", RESTARTED: "yes", WRONG: "no", FAILED: "no result", UNAVAILABLE: NONE}  # by the state
 
-One = TypeVar("One")  # an Outcome, or what was read of one
-Group = tuple[str, int, str, str]
-group_of = attrgetter("algorithm", "size_bytes", "way", "state")
-
 
 def result_lines(
     settings: Settings, outcomes: Sequence[Outcome], screen: Screen = UNBOUNDED
@@ -33,19 +28,11 @@ def result_lines(
     if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
         lines.append(f"detector of ULFM: {words}; what is not noticed within {settings.notice_s:g} s is started again")
-    lines += ["", *fitted(_columns(settings, group_outcomes(outcomes)), screen)]
+    lines += ["", *fitted(_columns(settings, outcomes), screen)]
     return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
 
 
-def group_outcomes(outcomes: Iterable[One]) -> dict[Group, list[One]]:
-    """Return the outcomes of repeated launches together."""
-    groups: dict[Group, list[One]] = {}
-    for one in outcomes:
-        groups.setdefault(group_of(one), []).append(one)
-    return groups
-
-
-def middle(values: Iterable[float | None]) -> float | None:
+def _middle(values: Iterable[float | None]) -> float | None:
     """Return the median of those that are known; None: none is."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
@@ -61,12 +48,16 @@ def reasons_of(outcomes: Iterable[Any]) -> list[str]:
     return [*reasons]
 
 
-def _columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
+def _columns(settings: Settings, outcomes: Sequence[Outcome]):
+    """Return a row for each kind of outcome, with medians over its launches."""
+    groups: dict[tuple[str, int, str, str], list[Outcome]] = {}
+    for one in outcomes:
+        groups.setdefault((one.algorithm, one.size_bytes, one.way, one.state), []).append(one)
     rows = [["algorithm", "size", "way", "noticed", "total", "before", "after", "right"]]
     for (algorithm, size_bytes, way, state), of in groups.items():
         left = next((one.left for one in of if one.left), None)
-        before = middle(_median_s(one.call_s, settings.ranks) for one in of)
-        after = middle(_median_s(one.call_s, left) for one in of)
+        before = _middle(_median_s(one.call_s, settings.ranks) for one in of)
+        after = _middle(_median_s(one.call_s, left) for one in of)
         rows.append(
             [
                 algorithm,
@@ -87,11 +78,6 @@ def _median_s(times_s: Mapping[int, list[float]], ranks: int | None) -> float | 
     return times[0] if times else None
 
 
-def format_known(value: float | None, form: str) -> str:
-    """Format a number; NONE where it is unknown."""
-    return NONE if value is None else format(value, form)
-
-
 def _spread(times_s: Iterable[float | None]) -> str:
     """Format the median with the least and largest of several times."""
     if not (known := [time_s for time_s in times_s if time_s is not None]):
@@ -102,13 +88,13 @@ def _spread(times_s: Iterable[float | None]) -> str:
 
 def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
     """Return how often to write checkpoints, and what a loss then costs in each way."""
-    if settings.mttf_s is None:
+    if settings.mttf_s is None or settings.takes_s is None:
         return []
     costs = settings.takes_s, settings.mttf_s
     takes, mttf, young, daly = map(format_long_time, (*costs, young_s(*costs), daly_s(*costs)))
     lines = [f"checkpoints of {takes}, a loss every {mttf}: write one every {young} (Young), {daly} (Daly)"]
     for way, state in ((ULFM, RECOVERED), (RESTART, RESTARTED)):
-        recovery_s = middle(one.total_s for one in outcomes if (one.way, one.state) == (way, state))
+        recovery_s = _middle(one.total_s for one in outcomes if (one.way, one.state) == (way, state))
         if recovery_s is not None:
             every_s = daly_s(*costs)
             # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives

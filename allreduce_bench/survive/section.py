@@ -4,7 +4,7 @@ It is read from what `survive --format json` printed.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ..medians import median
 from ..report.figure import GRID, PANELS_WIDTH
 from ..report.pictures import Picture, Sketch
 from ..runs.files import read_given
@@ -22,13 +21,16 @@ from ..runs.rows import RunError
 from ..runs.typed_json import Natural, NotNegative, read_as
 from ..units import format_size, format_time, in_ranks, printable
 from . import Failure
-from .output import NONE, PHASES, Group, format_known, group_outcomes, middle, reasons_of
+from .output import NONE, PHASES, reasons_of
 from .ways import RESTART, ULFM
 
 MOST_NBYTES = 16 * 2**20
 STEM = "losses"  # of the names of the figure's files
 INKS = ("#0072B2", "#56B4E9", "#009E73", "#F0E442", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#222222")
 COLOURS = dict(zip(PHASES, INKS, strict=True))
+KIND = ("algorithm", "size_bytes", "way", "state")
+FORMS = {"steps_lost": "g", "ratio": ".2f", "predicted_ratio": ".2f"}
+NUMBERS = (*PHASES, "total_s", *FORMS)
 HEAD = ("algorithm", "size", "way", *PHASES, "total", "launches", "steps lost", "after/before", "predicted", "ended")
 BAR_INCHES, LEAST_INCHES = 0.32, 2.2
 MOST_BARS, LONGEST_NAME = 60, 40  # more would fill pages, and longer ones leave no room for bars
@@ -59,21 +61,6 @@ class Losses(NamedTuple):
     outcomes: tuple[Loss, ...]
 
 
-class Line(NamedTuple):
-    """Outcomes of the same kind: medians over launches."""
-
-    algorithm: str
-    size_bytes: int
-    way: str
-    state: str
-    launches: int
-    phases_s: Mapping[str, float]
-    totals_s: tuple[float, ...]
-    steps_lost: float | None
-    ratio: float | None
-    predicted_ratio: float | None
-
-
 def read_losses(path: Path) -> Losses:
     """Return what a file holds. Raises RunError."""
     try:
@@ -87,51 +74,43 @@ def read_losses(path: Path) -> Losses:
 def losses_section(path: Path) -> dict[str, Any]:
     """Return the page's values: a lead, the table, sentences on what failed, and the figure. Raises RunError."""
     found = read_losses(path)
-    lines = [_line(key, of) for key, of in group_outcomes(found.outcomes).items()]
+    lines = _medians(found.outcomes)
     lost = ", ".join(one.words for one in found.failures)
     return {
         "lead": f"{found.library}, {in_ranks([found.ranks])}; lost: {lost}",
         "head": HEAD,
-        "rows": [_row(line) for line in lines],
+        "rows": [_row(line) for _, line in lines.iterrows()],
         "sentences": reasons_of(found.outcomes),
         "pictures": [Sketch(STEM, partial(_picture, lines, lost))],
     }
 
 
-def _line(key: Group, of: Sequence[Loss]) -> Line:
-    phases = {name: middle(one.phases_s.get(name) for one in of) for name in PHASES}
-    return Line(
-        *key,
-        len(of),
-        {name: value for name, value in phases.items() if value is not None},
-        tuple(sorted(one.total_s for one in of if one.total_s is not None)),
-        middle(one.steps_lost for one in of),
-        middle(one.ratio for one in of),
-        middle(one.predicted_ratio for one in of),
-    )
+def _medians(outcomes: Sequence[Loss]) -> pd.DataFrame:
+    """Return a row for each kind of outcome, with medians over its launches."""
+    calls = pd.DataFrame([{**one._asdict(), **one.phases_s} for one in outcomes], columns=[*KIND, *NUMBERS])
+    groups = calls.astype(dict.fromkeys(NUMBERS, float)).groupby([*KIND], sort=False)
+    spread = groups["total_s"].agg(low_s="min", high_s="max", launches="size")
+    return groups[[*NUMBERS]].median().join(spread).reset_index()
 
 
-def _row(line: Line) -> list[str]:
-    totals_s = line.totals_s
-    spread = f" ({format_time(totals_s[0])} to {format_time(totals_s[-1])})" if len(totals_s) > 1 else ""
+def _row(line: pd.Series) -> list[str]:
+    spread = f" ({format_time(line.low_s)} to {format_time(line.high_s)})" if line.low_s < line.high_s else ""
     return [
         line.algorithm,
         format_size(line.size_bytes),
         line.way,
-        *(format_time(line.phases_s[name]) if name in line.phases_s else "" for name in PHASES),
-        f"{format_time(median(totals_s))}{spread}" if totals_s else NONE,
+        *("" if pd.isna(line[name]) else format_time(line[name]) for name in PHASES),
+        NONE if pd.isna(line.total_s) else f"{format_time(line.total_s)}{spread}",
         str(line.launches),
-        format_known(line.steps_lost, "g"),
-        format_known(line.ratio, ".2f"),
-        format_known(line.predicted_ratio, ".2f"),
+        *(NONE if pd.isna(line[name]) else format(line[name], form) for name, form in FORMS.items()),
         line.state,
     ]
 
 
-def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
+def _picture(lines: pd.DataFrame, lost: str) -> Picture | str:
     """Draw bars of phases, a panel for each way: the ways differ by orders of magnitude."""
-    panels = {way: [line for line in lines if line.way == way and line.phases_s] for way in (ULFM, RESTART)}
-    panels = {way: of for way, of in panels.items() if of}
+    drawn = lines.dropna(subset=[*PHASES], how="all")
+    panels = {way: drawn[drawn.way == way] for way in (ULFM, RESTART) if way in {*drawn.way}}
     if not panels:
         return "no way was gone to its end"
     if (most := max(map(len, panels.values()))) > MOST_BARS:
@@ -143,29 +122,24 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
     figure = Figure(figsize=(PANELS_WIDTH, height), layout="constrained")
     for axes, (way, of) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
         _draw_bars(axes, way, of)
-    used = [name for name in PHASES if any(name in line.phases_s for of in panels.values() for line in of)]
+    used = [name for name in PHASES if any(of[name].notna().any() for of in panels.values())]
     handles = [Patch(color=COLOURS[name]) for name in used]
     figure.legend(handles, used, loc="outside lower center", ncols=len(used), frameon=False, fontsize=8.5)
-    return Picture(
-        STEM,
-        (
-            f"Phases from the loss to the first right result of those left, medians over launches. Lost: {lost}. The "
-            "two ways have axes of their own."
-        ),
-        figure,
-        _numbers(lines),
+    caption = (
+        f"Phases from the loss to the first right result of those left, medians over launches. Lost: {lost}. The two "
+        "ways have axes of their own."
     )
+    numbers = drawn.melt([*KIND, "launches"], [*PHASES], "phase", "time_s", ignore_index=False)
+    return Picture(STEM, caption, figure, numbers.dropna().sort_index(kind="stable"))
 
 
-def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
-    names = [_label(line) for line in lines]
-    factor, unit = (1.0, "s") if max(sum(line.phases_s.values()) for line in lines) >= 1 else (1e3, "ms")
-    for place, line in enumerate(lines):
-        begin = 0.0
-        for phase in PHASES:
-            width = factor * line.phases_s.get(phase, 0.0)
-            axes.barh(place, width, left=begin, color=COLOURS[phase], height=0.7)
-            begin += width
+def _draw_bars(axes: Axes, way: str, lines: pd.DataFrame) -> None:
+    names = [_label(*one) for one in zip(lines.algorithm, lines.size_bytes)]
+    ends_s = lines[[*PHASES]].fillna(0).cumsum(axis=1)
+    factor, unit = (1.0, "s") if ends_s.iloc[:, -1].max() >= 1 else (1e3, "ms")
+    for phase in PHASES:
+        widths = factor * lines[phase].fillna(0)
+        axes.barh(range(len(lines)), widths, left=factor * ends_s[phase] - widths, color=COLOURS[phase], height=0.7)
     axes.set_yticks(range(len(lines)), names, fontsize=8.5)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
@@ -177,20 +151,8 @@ def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _label(line: Line) -> str:
+def _label(algorithm: str, size_bytes: int) -> str:
     """Return algorithm and size, which are no formula."""
-    name = printable(line.algorithm)
+    name = printable(algorithm)
     shown = name if len(name) <= LONGEST_NAME else f"…{name[-LONGEST_NAME:]}"  # of a path the file
-    return f"{shown}, {format_size(line.size_bytes)}".replace("$", r"\$")
-
-
-def _numbers(lines: Sequence[Line]) -> pd.DataFrame:
-    """Return a row for each phase of each line."""
-    return pd.DataFrame(
-        [
-            {**line._asdict(), "phase": phase, "time_s": time_s}
-            for line in lines
-            for phase, time_s in line.phases_s.items()
-        ],
-        columns=["algorithm", "size_bytes", "way", "state", "launches", "phase", "time_s"],
-    )
+    return f"{shown}, {format_size(size_bytes)}".replace("$", r"\$")

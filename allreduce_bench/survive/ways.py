@@ -52,15 +52,15 @@ class Settings(NamedTuple):
     ranks: int
     start: Start
     failures: tuple[Failure, ...]
+    program: Sequence[str]  # starts a rank
     calls: int
     repetitions: int
     every: int
     notice_s: float  # what is not noticed within it takes the second way
     timeout_s: float  # of a start, of a recovery, and of each measurement
     folder: Path | None  # in which each launch has a temporary one for its checkpoints; None: that of the system
-    program: Sequence[str]  # starts a rank
     mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
-    takes_s: float = 0.0  # a checkpoint
+    takes_s: float | None = None  # a checkpoint
 
     @property
     def detector(self) -> dict[str, str]:
@@ -257,13 +257,12 @@ def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Ou
     if way == ULFM and not library.startswith(OPEN_MPI):
         outcome.state, outcome.reason = UNAVAILABLE, f"{library} has no ULFM; --way restart goes without"
         return outcome
-    with contextlib.ExitStack() as stack:
-        folder = settings.folder or _folder_for_all(settings)
-        remove_ended(folder or Path(tempfile.gettempdir()), FOLDER)
-        own = tempfile.TemporaryDirectory(
-            prefix=f"{FOLDER}{mark_process(os.getpid())}-", dir=folder, ignore_cleanup_errors=True
-        )
-        kept = Path(stack.enter_context(own)).absolute()
+    is_local = on_one_node(settings.launcher, settings.ranks, settings.start, os.environ)
+    folder = settings.folder or (None if is_local else Path.cwd())  # that all ranks see, as they see the program
+    remove_ended(folder or Path(tempfile.gettempdir()), FOLDER)
+    prefix = f"{FOLDER}{mark_process(os.getpid())}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
+        kept = Path(name).absolute()
         request = Request(
             algorithm=algorithm,
             elements=size_bytes // 4,
@@ -276,14 +275,11 @@ def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Ou
             by_ulfm=way == ULFM,
             failures=settings.failures,
         )
-        stack.callback(_bring_links_up, settings.failures)
-        _Way(settings, request, outcome, kept).go()
+        try:
+            _Way(settings, request, outcome, kept).go()
+        finally:
+            _bring_links_up(settings.failures)
     return outcome
-
-
-def _folder_for_all(settings: Settings) -> Path | None:
-    """Return a folder that all ranks see, as they see the program; None: one node's own for temporary files is."""
-    return None if on_one_node(settings.launcher, settings.ranks, settings.start, os.environ) else Path.cwd()
 
 
 class _Way:

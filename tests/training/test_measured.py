@@ -66,4 +66,4 @@ def test_recorded_calls_stand_beside_their_model():
     assert [sent.end_s - sent.start_s for sent in line.transfers] == pytest.approx([2.0, 1.0, 2.0])
     none = measured_of({**found, "steps": [{**steps[0], "phases": []}]}, [(400, 1)] * 3, asked, 3)
     assert none.slowdown is None
-    assert modelled_calls(none, Recording(Path("x"), [Call(400, 0.0)])).outcomes[0].time_line.step_s == 5 / 3
+    assert modelled_calls(none, Recording(Path("x"), [Call(400, 0.0)])).outcomes[0].time_line.step_s == 1.5
