@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -70,21 +71,23 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
         )
     if (agreed[:3] == -agreed[3:]).all():
         return
-    ranks_of: dict[Shape, list[int]] = {}
-    for rank, other in enumerate(comm.allgather(shape)):
-        ranks_of.setdefault(other, []).append(rank)
-    asked = "; ".join(f"rank {format_ranges(ranks)}: {other.words}" for other, ranks in ranks_of.items())
+    asked = _asked_by(comm.allgather(shape.words))
     raise ValueError(f"Allreduce: the ranks call it with different lengths, types or operations: {asked}")
 
 
 def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
     """Compare the arguments, in words, of all ranks. Raises ValueError on all ranks if they differ, naming them."""
+    asked = comm.allgather(arguments)
+    if len({*asked}) > 1:
+        raise ValueError(f"Allreduce: the ranks prepare it with different arguments: {_asked_by(asked)}")
+
+
+def _asked_by(words: Sequence[str]) -> str:
+    """Return `rank 0, 2: 10 float32 sum; rank 1: 20 float32 sum`, given the words of each rank."""
     ranks_of: dict[str, list[int]] = {}
-    for rank, other in enumerate(comm.allgather(arguments)):
-        ranks_of.setdefault(other, []).append(rank)
-    if len(ranks_of) > 1:
-        asked = "; ".join(f"rank {format_ranges(ranks)}: {other:.120}" for other, ranks in ranks_of.items())
-        raise ValueError(f"Allreduce: the ranks prepare it with different arguments: {asked}")
+    for rank, said in enumerate(words):
+        ranks_of.setdefault(said, []).append(rank)
+    return "; ".join(f"rank {format_ranges(ranks)}: {said:.120}" for said, ranks in ranks_of.items())
 
 
 def refuse_together(comm: MPI.Comm, kind: type[Exception], reason: str) -> None:

@@ -13,13 +13,13 @@ from weakref import WeakSet
 from mpi4py import MPI
 
 from .candidates import AUTO, words_of
+from .own_comm import Attribute
 from .prepared import PreparedAllreduces, check_comm, kind_of, ndarray
 from .surviving import Surviving, check_on_failure
 
 # State
 _kept: "WeakSet[PreparedAllreduces | Surviving]" = WeakSet()  # of all communicators
 _recent: list[Any] = [(None, None, None)]  # of the last call: communicator, arguments, prepared
-_keyval: list[int] = []  # of the attribute of communicators; empty until created
 
 IN_PLACE = MPI.IN_PLACE  # a module global is found sooner
 OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # methods that copy the class
@@ -67,10 +67,9 @@ def find_prepared(
     around = check_comm(around)
     if on_failure is not None:
         executor = check_on_failure(on_failure, executor)
-    prepared_of: Any = around.Get_attr(_find_key())
+    prepared_of = _of_comm.of(around)
     if prepared_of is None:
-        prepared_of = {}
-        around.Set_attr(_find_key(), prepared_of)
+        prepared_of = _of_comm.keep(around, {})
     words = words_of(algorithm)
     key = *words, str(executor), str(choice), check, on_failure
     if key not in prepared_of:
@@ -88,33 +87,25 @@ def survivors(comm: MPI.Comm) -> MPI.Comm:
     wrapped = getattr(comm, "prepared", None)
     if isinstance(wrapped, Surviving):
         return wrapped.around
-    prepared_of: Any = check_comm(comm).Get_attr(_find_key())
-    found = [one for one in (prepared_of or {}).values() if isinstance(one, Surviving)]
+    found = [one for one in list_prepared(check_comm(comm)) if isinstance(one, Surviving)]
     return min((one.around for one in found), key=lambda one: one.size, default=comm)
 
 
 def list_prepared(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
     """Return what `Allreduce` keeps for a communicator, one for each way in which it was called."""
-    prepared_of: Any = comm.Get_attr(_find_key())
-    return list(prepared_of.values()) if prepared_of else []
+    return list((_of_comm.of(comm) or {}).values())
 
 
-def _find_key() -> int:
-    if not _keyval:
-        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_close_all))
-        atexit.register(_let_all_go)  # before MPI_Finalize, which mpi4py calls later
-    return _keyval[0]
-
-
-def _close_all(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
-    """Close what was prepared for a communicator that is being freed, on all ranks;
-    at the end of MPI, only forget it.
-    """
+def _close_all(prepared_of: dict) -> None:
+    """Close what was prepared for a communicator that is being freed, on all ranks; at the end of MPI, only forget it."""
     for prepared in prepared_of.values():
         prepared.end_with_communicator()
-    prepared_of.clear()
 
 
+_of_comm = Attribute(_close_all)  # what is prepared for a communicator, by the ways to call it
+
+
+@atexit.register  # before MPI_Finalize, which mpi4py calls later
 def _let_all_go() -> None:
     """Free at the end of the program what needs no other ranks, which may be elsewhere."""
     for prepared in list(_kept):

@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..executing import EXECUTORS, OPERATIONS, Prepared, Unsupported, native_datatype
 from ..executing.memory import PAGES, Allocate
-from ..runs.competitor import COMPILED, NATIVE
+from ..runs.competitor import NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
@@ -225,15 +225,6 @@ class Bound:
         bind = EXECUTORS[self.candidate.executor]
         op, scratch = self._shape.op, self._workspace.scratch
         return bind(self._steps, send, recv, self._site.comm, op, *window, scratch=scratch)
-
-
-def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) -> str | None:
-    """Compile for `dtype` on all ranks, if an executor needs it; return why that fails, else None."""
-    if not any(executor in COMPILED for executor in executors):
-        return None
-    from ..measuring.schedules import compile_in_turns  # late: it takes a second
-
-    return compile_in_turns(site.comm, site.topology, dtype)
 
 
 def _make_steps(

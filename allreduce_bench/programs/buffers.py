@@ -24,14 +24,6 @@ INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
 OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
 
-def device_error(name: str, device: str) -> ValueError:
-    """Return the error for an argument on a device."""
-    return ValueError(
-        f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, or call mpi4py's own "
-        "Allreduce where MPI knows the device"
-    )
-
-
 class Vectors(NamedTuple):
     """The operands of a rank: 1-d arrays of one length and dtype; the same array if it reduces in place."""
 
@@ -260,7 +252,10 @@ def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
     Raises ValueError unless it is dense and in host memory.
     """
     if tensor.device.type != "cpu":
-        raise device_error(name, tensor.device.type)
+        raise ValueError(
+            f"Allreduce: {name} is on {tensor.device.type}; expected memory of the processor: copy it there, or call "
+            "mpi4py's own Allreduce where MPI knows the device"
+        )
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         if dtype in OF_MPI4PY:

@@ -6,7 +6,7 @@ if the program itself names that file, and its content is unchanged since the ch
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from math import log2
@@ -29,7 +29,9 @@ from .agreement import Shape
 from .candidates import Candidate
 
 if TYPE_CHECKING:
+    from ..evaluation.summary_row import SummaryRow
     from ..runs.folder import RunFolder
+    from ..runs.plan import ImportedPlan, Plan
 
 
 KIND, VERSION = "allreduce-bench choices", 3
@@ -49,7 +51,7 @@ class ChoiceError(ValueError):
 class OwnFile(NamedTuple):
     """A file with algorithms of the user's own that a program names."""
 
-    path: str  # absolute
+    file: str  # its absolute path
     sha256: str  # of its content, hexadecimal
 
 
@@ -83,6 +85,14 @@ class Choice:
     placement: Placement = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart; or PROGRAM
     file: str = ""  # that of an algorithm of the user's own
     sha256: str = ""  # of that file
+
+    def __post_init__(self) -> None:
+        """Raise JsonError if values of fields contradict each other."""
+        if (self.algorithm == NATIVE) != (self.executor == NATIVE):
+            raise JsonError(f"algorithm {self.algorithm!r:.40} with the executor {self.executor}")
+        if (self.window is not None) != (self.executor in PIPELINED):
+            given = "no window" if self.window is None else "a window"
+            raise JsonError(f"{given} with the executor {self.executor}; it belongs to {' and '.join(PIPELINED)}")
 
     @property
     def size_bytes(self) -> int:
@@ -146,36 +156,16 @@ def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
     raise ChoiceError(f"{path}: holds no choices; {EXPECTED}")
 
 
-def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Choice]:
+def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> Sequence[Choice]:
     if (version := content.get("schema_version")) != VERSION or type(version) is not int:
         raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {VERSION}: save them again")
-    choices = _checked(path, {"choices": content.get("choices")})
+    try:
+        choices = read_as(Choices, {"choices": content.get("choices")}, exact=True).choices
+    except ValueError as error:
+        raise ChoiceError(f"{path}: damaged: {error}") from error
     for choice in choices:
         _refuse_code(path, choice, own)
     return choices
-
-
-def _checked(path: Path, content: dict[str, Any]) -> list[Choice]:
-    """Return the choices of parsed JSON. Raises ChoiceError for impossible values."""
-    try:
-        return _not_odd(list(read_as(Choices, content, exact=True).choices))
-    except ValueError as error:
-        raise ChoiceError(f"{path}: damaged: {error}") from error
-
-
-def _not_odd(choices: list[Choice]) -> list[Choice]:
-    for choice in choices:
-        _refuse_odd(choice)
-    return choices
-
-
-def _refuse_odd(choice: Choice) -> None:
-    """Raise JsonError if values of fields contradict each other."""
-    if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
-        raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
-    if (choice.window is not None) != (choice.executor in PIPELINED):
-        given = "no window" if choice.window is None else "a window"
-        raise JsonError(f"{given} with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
 
 
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
@@ -196,7 +186,7 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
         )
     if choice.sha256 and choice.sha256 != file.sha256:
         raise ChoiceError(
-            f"{path}: {file.path} is not as it was when its algorithm {name!r:.60} was chosen; save the choices anew, "
+            f"{path}: {file.file} is not as it was when its algorithm {name!r:.60} was chosen; save the choices anew, "
             "or restore the file"
         )
 
@@ -212,29 +202,30 @@ def _choices_of_run(path: Path) -> list[Choice]:
     rows = [] if plan.groups or plan.arrival else [row for row in summarise(folder) if row.get("time_s")]
     _tell_losses(folder)
     known = [row for row in rows if is_builtin(Competitor(row["competitor"]).algorithm) or row["competitor"] == NATIVE]
-    window = folder.plan().window
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
         raise ChoiceError(f"{path}: holds no times of algorithms of this version; choose another run")
-    choices = [
-        Choice(
-            ranks=row["ranks"],
-            layout=_layout(row["ranks"], row["nodes"]),
-            count=row["size_bytes"] // plan.itemsize,
-            dtype=row["dtype"] or "",
-            op=row["op"] or "",
-            algorithm=Competitor(row["competitor"]).algorithm,
-            executor=NATIVE if Competitor(row["competitor"]).is_native else Competitor(row["competitor"]).way,
-            segment=row["segment"],
-            window=window if Competitor(row["competitor"]).is_pipelined else None,
-            placement=plan.placement or UNKNOWN,
-        )
-        for row in best
-    ]
     try:
-        return _not_odd(choices)
+        return [_choice_of_row(row, plan) for row in best]
     except JsonError as error:
         raise ChoiceError(f"{path}: damaged: {error}") from error
+
+
+def _choice_of_row(row: "SummaryRow", plan: "Plan | ImportedPlan") -> Choice:
+    """Return what was measured as a choice. Raises JsonError."""
+    one = Competitor(row["competitor"])
+    return Choice(
+        ranks=row["ranks"],
+        layout=_layout(row["ranks"], row["nodes"]),
+        count=row["size_bytes"] // plan.itemsize,
+        dtype=row["dtype"] or "",
+        op=row["op"] or "",
+        algorithm=one.algorithm,
+        executor=NATIVE if one.is_native else one.way,
+        segment=row["segment"],
+        window=plan.window if one.is_pipelined else None,
+        placement=plan.placement or UNKNOWN,
+    )
 
 
 def _tell_losses(folder: "RunFolder") -> None:
@@ -256,7 +247,7 @@ def _layout(ranks: int, nodes: int | None) -> str:
     return f"{nodes}x{ranks // nodes}" if nodes and ranks % nodes == 0 else ""
 
 
-def _nearest(choices: list[Choice]) -> Lookup:
+def _nearest(choices: Sequence[Choice]) -> Lookup:
     """Return a lookup by nearest size, for the same ranks and layout, of the same type if possible."""
 
     def lookup(shape: Shape, topology: Topology) -> Chosen | None:

@@ -5,7 +5,9 @@ communicators, and each takes memory: it is made when the first all-reduce is pr
 with the program's, or with its last user.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -15,9 +17,36 @@ from mpi4py import MPI
 from ..measuring.context import nodes_of
 from .bound import Site
 
-# Keys of attributes of communicators; empty until created
-_comm_keyval: list[int] = []  # the private communicator
-_watch_keyval: list[int] = []  # the objects that `watch` it
+
+class Attribute:
+    """What this package keeps with a communicator; when that is freed, by whatever object of its handle, `on_free`
+    gets it.
+    """
+
+    def __init__(self, on_free: Callable[[Any], object]):
+        self._on_free = on_free
+
+    @cached_property
+    def _key(self) -> int:
+        """The key of the attribute, created once MPI has started."""
+
+        def free(comm: MPI.Comm, key: int, kept: Any) -> None:
+            self._on_free(kept)
+
+        return MPI.Comm.Create_keyval(delete_fn=free)
+
+    def of(self, comm: MPI.Comm) -> Any:
+        """Return what is kept; None: nothing."""
+        return comm.Get_attr(self._key)
+
+    def keep(self, comm: MPI.Comm, kept: Any) -> Any:
+        """Keep it, and return it."""
+        comm.Set_attr(self._key, kept)
+        return kept
+
+    def drop(self, comm: MPI.Comm) -> None:
+        """Keep it no longer, as if the communicator were freed."""
+        comm.Delete_attr(self._key)
 
 
 class OwnComm:
@@ -48,36 +77,30 @@ def own_comm(around: MPI.Comm) -> OwnComm:
     A rank that left by an exception did not deregister, and still has what the others freed. If MPI has no
     communicators left, which its ranks detect together, `site` is None from then on.
     """
-    kept: Any = around.Get_attr(_find_key())
+    kept = _own.of(around)
     is_kept = np.array([kept is not None], np.int32)
     around.Allreduce(MPI.IN_PLACE, is_kept, MPI.MIN)
     if not is_kept[0]:
         if kept is not None:
-            around.Delete_attr(_find_key())  # which frees it
-        kept = OwnComm(_duplicate(around))
-        around.Set_attr(_find_key(), kept)
+            _own.drop(around)  # which frees it
+        kept = _own.keep(around, OwnComm(_duplicate(around)))
     return kept
 
 
 def watch(around: MPI.Comm, user: Any) -> None:
-    """Call `user.end_with_communicator()` when `around` is freed, by whatever object of its handle."""
-    if not _watch_keyval:
-        _watch_keyval.append(MPI.Comm.Create_keyval(delete_fn=_end_users))
-    users: Any = around.Get_attr(_watch_keyval[0])
-    if users is None:
-        users = WeakSet()
-        around.Set_attr(_watch_keyval[0], users)
-    users.add(user)
+    """Call `user.end_with_communicator()` when `around` is freed."""
+    users = _users.of(around)
+    (_users.keep(around, WeakSet()) if users is None else users).add(user)
 
 
 def leave(around: MPI.Comm) -> None:
     """Deregister one user, on all ranks together; the last one frees it."""
-    kept: Any = around.Get_attr(_find_key()) if around else None
+    kept = _own.of(around) if around else None
     if kept is None:
         return
     kept.users -= 1
     if not kept.users and kept.site is not None:
-        around.Delete_attr(_find_key())  # which frees it
+        _own.drop(around)  # which frees it
 
 
 def _duplicate(around: MPI.Comm) -> Site | None:
@@ -94,17 +117,10 @@ def _duplicate(around: MPI.Comm) -> Site | None:
     return None
 
 
-def _find_key() -> int:
-    if not _comm_keyval:
-        _comm_keyval.append(MPI.Comm.Create_keyval(delete_fn=_free_own))
-    return _comm_keyval[0]
-
-
-def _end_users(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
+def _end_users(users: "WeakSet[Any]") -> None:
     for user in list(users):
         user.end_with_communicator()
 
 
-def _free_own(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
-    """Free the private one when the program's is being freed, on all ranks; a no-op after MPI_Finalize."""
-    kept.free()
+_own = Attribute(OwnComm.free)  # the private communicator; after MPI_Finalize nothing is freed
+_users = Attribute(_end_users)  # the objects that `watch` it

@@ -23,7 +23,7 @@ from .agreement import (
     refuse_different_arguments,
     refuse_together,
 )
-from .bound import Bound, Native, Site, Workspace, refuse_without_compiler
+from .bound import Bound, Native, Site, Workspace
 from .buffers import NAME_OF_ID, Vectors, operation_of, pass_on, vectors_of
 from .candidates import AUTO, Candidate, algorithms_of, candidates, find_executors, words_of
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, ChoiceFile, Chosen, OwnFile, own_files, write_choices
@@ -201,24 +201,13 @@ class PreparedAllreduces:
         """Return the choices settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
         site, ranks = self._own.site if self._own else None, self.around.size
-        layout = (site.topology if site else self._nodes_by_name).describe()
-        return [
-            Choice(
-                **{"ranks": ranks, "layout": layout, **vars(shape)},
-                **candidate._asdict(),
-                placement=self._placement(shape, candidate),
-                file=self._own_files.get(candidate.algorithm, NO_FILE).path,
-                sha256=self._own_files.get(candidate.algorithm, NO_FILE).sha256,
-            )
-            for shape, candidate in settled
-        ]
-
-    def _placement(self, shape: Shape, candidate: Candidate) -> str:
-        """Return where vectors lay when the candidate was chosen: as in the file, if it comes from there, else
-        PROGRAM.
-        """
-        chosen = self._from_file.get(shape)
-        return chosen.placement if chosen and chosen.candidate == candidate else PROGRAM
+        layout, found = (site.topology if site else self._nodes_by_name).describe(), list[Choice]()
+        for shape, candidate in settled:
+            of_file, own = self._from_file.get(shape), self._own_files.get(candidate.algorithm, NO_FILE)
+            placement = of_file.placement if of_file and of_file.candidate == candidate else PROGRAM
+            facts = {**vars(shape), **candidate._asdict(), "placement": placement, **own._asdict()}
+            found.append(Choice(ranks, layout, **facts))
+        return found
 
     def calls_of_trials(self) -> dict[Shape, int]:
         """Return for each shape the number of calls so far that were part of a trial, repeated trials included."""
@@ -295,7 +284,10 @@ class PreparedAllreduces:
         """Compile once for each type, if an executor needs it; return why that fails, else None."""
         if dtype in self._compiled or {*COMPILED}.isdisjoint(executors):
             return None
-        if (reason := refuse_without_compiler(self._site(), executors, dtype)) is None:
+        from ..measuring.schedules import compile_in_turns  # late: it takes a second
+
+        site = self._site()
+        if (reason := compile_in_turns(site.comm, site.topology, dtype)) is None:
             self._compiled.add(dtype)
         return reason
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
@@ -19,6 +19,9 @@ from ..schedule.algorithm import AlgorithmError
 from .agreement import Shape
 from .bound import Bound, Native
 from .candidates import Candidate
+
+if TYPE_CHECKING:
+    from .prepared import PreparedAllreduces
 
 # Before a trial
 SHARE = 0.02  # of the time of the calls of a size class: what preparing may cost
@@ -109,31 +112,14 @@ class Trial:
         return times[(len(times) - 1) // 2]
 
 
-class Home(Protocol):
-    """What the shapes of a communicator share; all ranks call its methods together."""
-
-    around: MPI.Comm
-    share: float
-    preparing: Preparing
-
-    def size_class_of(self, shape: Shape) -> SizeClass:
-        """Return what the lengths of the size class share."""
-
-    def meets(self, shape: Shape) -> bool:
-        """Compare `shape` over all ranks; return whether anything can be prepared. Raises ValueError, NotTogether."""
-
-    def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Return the candidates worth a trial."""
-
-    def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> Bound | Native:
-        """Return a candidate ready to run. Raises AlgorithmError."""
-
-
 class Settling:
     """The calls of one shape, on all ranks."""
 
-    def __init__(self, home: Home, shape: Shape, first: "Bound | Native", is_settled: bool = False):
-        """Run `first` until more is known; `is_settled`: nothing else is ever tried."""
+    def __init__(self, home: "PreparedAllreduces", shape: Shape, first: "Bound | Native", is_settled: bool = False):
+        """Run `first` until more is known; `is_settled`: nothing else is ever tried.
+
+        `home` is what the shapes of a communicator share; all ranks call its methods together.
+        """
         self.shape, self.trial_calls = shape, 0
         self._home, self._class, self._bound = home, home.size_class_of(shape), first
         self._is_settled = is_settled or (first.candidate.is_native and self._class.choice == first.candidate)

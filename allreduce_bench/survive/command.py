@@ -30,6 +30,7 @@ from .ways import FAILED, PROGRAM, RESTART, ULFM, UNAVAILABLE, WRONG, Outcome, S
 LEAST_NBYTES = 8
 SHORTEST_S = 1.0  # of --notice-within and --timeout: ranks that share cores need it
 DEFAULT_SIZES = (8, 65536, 2**20)
+OF_SETTINGS = ("calls", "repetitions", "every", "notice_s", "timeout_s", "folder", "mttf_s", "takes_s")
 DEFAULT_ALGORITHMS = ("ring", "two_tree", "recursive_doubling", NATIVE)
 
 
@@ -113,7 +114,7 @@ def survive(
     """
     if under_launcher(os.environ):
         raise OneLineError("survive starts the ranks itself; run it without mpirun or srun")
-    own = {name: others.pop(name) for name in Settings._fields if name in others}
+    own = {name: others.pop(name) for name in OF_SETTINGS}
     start = place_on_hosts(Start(hosts=hosts or (), **others))
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, own["calls"], start)

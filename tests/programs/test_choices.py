@@ -132,8 +132,8 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
     code = tmp_path / "mine.py"
     code.write_text(MINE)
     own = own_files(algorithms_of([str(code)]).values())
-    assert own["mine"].path == str(code) and len(own["mine"].sha256) == 64
-    kept = {"file": own["mine"].path, "sha256": own["mine"].sha256}
+    assert own["mine"].file == str(code) and len(own["mine"].sha256) == 64
+    kept = {"file": own["mine"].file, "sha256": own["mine"].sha256}
     for path in (saved_own(tmp_path, **kept), saved_own(tmp_path)):
         assert lookup_of(path, own)(shape(8), FOUR).candidate.name == "mine"
         with pytest.raises(ChoiceError, match="is none"):
