@@ -83,24 +83,8 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
             algorithms[word] = of_package
         else:
-            raise AlgorithmError(_unknown(word, also))
+            raise why_unknown(word, also)
     return algorithms
-
-
-def _unknown(word: str, also: Sequence[str]) -> str:
-    """Return the message for an unknown name."""
-    if word.endswith(".xml"):
-        return f"{word}: schedules in XML are not read; write the algorithm in Python, see docs/own-algorithm.md"
-    if because := _why_no_way(word):
-        return because
-    return unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
-
-
-def _why_no_way(word: str) -> str:
-    """Return why an algorithm's name has no way here; empty: it has none."""
-    name, at, _ = word.rpartition("@")
-    is_known = at and (is_builtin(name) or name.endswith(FILES))
-    return f"'{word}': the steps of {name} are the same whichever way they are run; use {name}" if is_known else ""
 
 
 def digest_of(path: str) -> str:
@@ -143,14 +127,16 @@ def builtin_of(name: str) -> Algorithm:
     return builtin().get(name) or next(iter(find([name]).values()))
 
 
-def why_unknown(name: str, also: Sequence[str] = ()) -> AlgorithmError:
-    """Return why `name` names no algorithm of this folder: its parameters, or none has it; `also` are known, too."""
+def why_unknown(word: str, also: Sequence[str] = ()) -> AlgorithmError:
+    """Return why a word names no algorithm of this folder: its parameters, a way, or none has it; `also` are known."""
     try:
-        _from_module_of_its_name(name)
+        _from_module_of_its_name(word)
     except AlgorithmError as error:
         return error
-    known = [*also, *builtin()]
-    return AlgorithmError(unknown_word("algorithm", name, known, "'allreduce-bench list' shows all"))
+    name, at, _ = word.rpartition("@")
+    if at and (is_builtin(name) or name.endswith(FILES)):
+        return AlgorithmError(f"'{word}': the steps of {name} are the same whichever way they are run; use {name}")
+    return AlgorithmError(unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all"))
 
 
 @cache  # algorithms with the same parameters are the same

@@ -97,7 +97,7 @@ def list_prepared(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
 
 
 def _close_all(prepared_of: dict) -> None:
-    """Close what was prepared for a communicator that is being freed, on all ranks; at the end of MPI, only forget it."""
+    """Close what was prepared for a communicator that is freed, on all ranks; at the end of MPI, only forget it."""
     for prepared in prepared_of.values():
         prepared.end_with_communicator()
 

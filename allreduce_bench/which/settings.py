@@ -131,16 +131,12 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
     if reading.value is None:
         return found
     if _same(found.value, reading):
-        meaning = found.meaning or _other_than(reading.meaning, found.value)
-        return found._replace(read=True, meaning=meaning, problem=_but_unknown_value(found))
+        meaning = found.meaning or (reading.meaning if reading.meaning != found.value else "")
+        problem = None if isinstance(found.problem, UnknownValue) else found.problem  # the library's word settles it
+        return found._replace(read=True, meaning=meaning, problem=problem)
     kept = f"{reading.value} ({reading.meaning})" if reading.meaning else str(reading.value)
     other = ValueError(f"the library has {kept} for {found.name}")
     return found._replace(read=False, problem=found.problem or other)
-
-
-def _but_unknown_value(found: Setting) -> ValueError | None:
-    """Return the problem of a setting, unless it is one that the library's word settles."""
-    return None if isinstance(found.problem, UnknownValue) else found.problem
 
 
 def names_to_read(found: Sequence[Setting], library: str) -> list[str]:
@@ -316,7 +312,3 @@ def _same(given: str, reading: Reading) -> bool:
         return int(digits, 0) * scale == reading.value
     except ValueError:
         return False
-
-
-def _other_than(meaning: str, value: str) -> str:
-    return meaning if meaning != value else ""

@@ -187,11 +187,6 @@ def test_what_is_neither_a_name_nor_a_file_is_answered_with_the_nearest_name():
         find(["ring@pipelined"])
 
 
-def test_a_schedule_in_xml_is_not_read():
-    with pytest.raises(AlgorithmError, match="theirs.xml: schedules in XML"):
-        find(["./theirs.xml"])
-
-
 def test_a_folder_named_like_a_file_is_no_file(tmp_path):
     (tmp_path / "mine.py").mkdir()
     with pytest.raises(AlgorithmError, match="no regular file"):

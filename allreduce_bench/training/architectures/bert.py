@@ -7,6 +7,7 @@ NAACL 2019.
 from collections.abc import Iterator
 
 from ..tensors import Gradient, Model
+from .layers import linear, norm
 
 WORDS, KINDS = 30522, 2
 TOKENS = 512  # of a sequence, each with a position
@@ -25,29 +26,19 @@ def large() -> Model:
 def _tensors(hidden: int, layers: int) -> Iterator[Gradient]:
     for name, rows in (("word", WORDS), ("position", TOKENS), ("token_type", KINDS)):
         yield Gradient(f"embeddings.{name}_embeddings.weight", (rows, hidden))
-    yield from _layer_norm("embeddings.LayerNorm", hidden)
+    yield from norm("embeddings.LayerNorm", hidden)
     for number in range(layers):
         yield from _layer(f"encoder.layer.{number}", hidden)
-    yield from _linear("pooler.dense", hidden, hidden, tokens=1)
+    yield from linear("pooler.dense", hidden, hidden)
 
 
 def _layer(name: str, hidden: int) -> Iterator[Gradient]:
     """Yield self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
     attention = 2 * 2.0 * TOKENS**2 * hidden  # scores and their sums, per sample; there is no tensor of their own
     for number, part in enumerate(("query", "key", "value")):
-        yield from _linear(f"{name}.attention.self.{part}", hidden, hidden, TOKENS, 0 if number else attention)
-    yield from _linear(f"{name}.attention.output.dense", hidden, hidden, TOKENS)
-    yield from _layer_norm(f"{name}.attention.output.LayerNorm", hidden)
-    yield from _linear(f"{name}.intermediate.dense", hidden, 4 * hidden, TOKENS)
-    yield from _linear(f"{name}.output.dense", 4 * hidden, hidden, TOKENS)
-    yield from _layer_norm(f"{name}.output.LayerNorm", hidden)
-
-
-def _linear(name: str, inner: int, out: int, tokens: int, more: float = 0.0) -> Iterator[Gradient]:
-    yield Gradient(f"{name}.weight", (out, inner), 2.0 * out * inner * tokens + more)
-    yield Gradient(f"{name}.bias", (out,))
-
-
-def _layer_norm(name: str, hidden: int) -> Iterator[Gradient]:
-    yield Gradient(f"{name}.weight", (hidden,))
-    yield Gradient(f"{name}.bias", (hidden,))
+        yield from linear(f"{name}.attention.self.{part}", hidden, hidden, TOKENS, 0 if number else attention)
+    yield from linear(f"{name}.attention.output.dense", hidden, hidden, TOKENS)
+    yield from norm(f"{name}.attention.output.LayerNorm", hidden)
+    yield from linear(f"{name}.intermediate.dense", hidden, 4 * hidden, TOKENS)
+    yield from linear(f"{name}.output.dense", 4 * hidden, hidden, TOKENS)
+    yield from norm(f"{name}.output.LayerNorm", hidden)

@@ -8,6 +8,7 @@ large-scale image recognition", ICLR 2015, configuration D.
 from collections.abc import Iterator
 
 from ..tensors import Gradient, Model
+from .layers import linear, norm
 
 IMAGE, CLASSES = 224, 1000
 RESNET_BLOCKS, EXPANSION = (3, 4, 6, 3), 4
@@ -28,7 +29,7 @@ def vgg16() -> Model:
 def _resnet() -> Iterator[Gradient]:
     side = IMAGE // 2
     yield _convolution("conv1.weight", 3, 64, 7, side)
-    yield from _batch_norm("bn1", 64)
+    yield from norm("bn1", 64)
     side, channels = side // 2, 64  # a pooling
     for stage, blocks in enumerate(RESNET_BLOCKS):
         width = 64 * 2**stage
@@ -36,7 +37,7 @@ def _resnet() -> Iterator[Gradient]:
             stride = 2 if stage and not block else 1
             yield from _bottleneck(f"layer{stage + 1}.{block}", channels, width, side, stride)
             side, channels = side // stride, width * EXPANSION
-    yield from _linear("fc", channels, CLASSES)
+    yield from linear("fc", channels, CLASSES)
 
 
 def _bottleneck(name: str, channels: int, width: int, side: int, stride: int) -> Iterator[Gradient]:
@@ -46,10 +47,10 @@ def _bottleneck(name: str, channels: int, width: int, side: int, stride: int) ->
         [(channels, width, 1, side), (width, width, 3, end), (width, out, 1, end)], 1
     ):
         yield _convolution(f"{name}.conv{number}.weight", inner, outer, kernel, pixels)
-        yield from _batch_norm(f"{name}.bn{number}", outer)
+        yield from norm(f"{name}.bn{number}", outer)
     if channels != out or stride != 1:
         yield _convolution(f"{name}.downsample.0.weight", channels, out, 1, end)
-        yield from _batch_norm(f"{name}.downsample.1", out)
+        yield from norm(f"{name}.downsample.1", out)
 
 
 def _vgg() -> Iterator[Gradient]:
@@ -60,9 +61,9 @@ def _vgg() -> Iterator[Gradient]:
             yield Gradient(f"features.{place}.bias", (width,))
             channels, place = width, place + 2  # an activation follows
         side, place = side // 2, place + 1
-    yield from _linear("classifier.0", channels * VGG_POOLED**2, VGG_HIDDEN)
-    yield from _linear("classifier.3", VGG_HIDDEN, VGG_HIDDEN)
-    yield from _linear("classifier.6", VGG_HIDDEN, CLASSES)
+    yield from linear("classifier.0", channels * VGG_POOLED**2, VGG_HIDDEN)
+    yield from linear("classifier.3", VGG_HIDDEN, VGG_HIDDEN)
+    yield from linear("classifier.6", VGG_HIDDEN, CLASSES)
 
 
 def _convolution(name: str, channels: int, out: int, kernel: int, side: int) -> Gradient:
@@ -71,13 +72,3 @@ def _convolution(name: str, channels: int, out: int, kernel: int, side: int) -> 
     """
     shape = (out, channels, kernel, kernel)
     return Gradient(name, shape, 2.0 * out * channels * kernel**2 * side**2)
-
-
-def _batch_norm(name: str, channels: int) -> Iterator[Gradient]:
-    yield Gradient(f"{name}.weight", (channels,))
-    yield Gradient(f"{name}.bias", (channels,))
-
-
-def _linear(name: str, inner: int, out: int) -> Iterator[Gradient]:
-    yield Gradient(f"{name}.weight", (out, inner), 2.0 * out * inner)
-    yield Gradient(f"{name}.bias", (out,))

@@ -6,6 +6,7 @@ Radford, Wu, Child, Luan, Amodei and Sutskever, "Language models are unsupervise
 from collections.abc import Iterator
 
 from ..tensors import Gradient, Model
+from .layers import norm
 
 WORDS = 50257
 TOKENS = 1024  # of a sequence, each with a position
@@ -31,16 +32,16 @@ def _tensors(hidden: int, layers: int) -> Iterator[Gradient]:
     yield Gradient("transformer.wpe.weight", (TOKENS, hidden))
     for number in range(layers):
         yield from _layer(f"transformer.h.{number}", hidden)
-    yield from _layer_norm("transformer.ln_f", hidden)
+    yield from norm("transformer.ln_f", hidden)
 
 
 def _layer(name: str, hidden: int) -> Iterator[Gradient]:
     """Yield self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
     attention = 2 * 2.0 * TOKENS**2 * hidden  # scores and their sums, per sample; there is no tensor of their own
-    yield from _layer_norm(f"{name}.ln_1", hidden)
+    yield from norm(f"{name}.ln_1", hidden)
     yield from _linear(f"{name}.attn.c_attn", hidden, 3 * hidden, attention)
     yield from _linear(f"{name}.attn.c_proj", hidden, hidden)
-    yield from _layer_norm(f"{name}.ln_2", hidden)
+    yield from norm(f"{name}.ln_2", hidden)
     yield from _linear(f"{name}.mlp.c_fc", hidden, 4 * hidden)
     yield from _linear(f"{name}.mlp.c_proj", 4 * hidden, hidden)
 
@@ -49,8 +50,3 @@ def _linear(name: str, inner: int, out: int, more: float = 0.0) -> Iterator[Grad
     """Yield weights, input by output as in the original program."""
     yield Gradient(f"{name}.weight", (inner, out), 2.0 * inner * out * TOKENS + more)
     yield Gradient(f"{name}.bias", (out,))
-
-
-def _layer_norm(name: str, hidden: int) -> Iterator[Gradient]:
-    yield Gradient(f"{name}.weight", (hidden,))
-    yield Gradient(f"{name}.bias", (hidden,))
