@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import weakref
-from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -37,11 +36,21 @@ def read_costs(folder: Path, from_nbytes: int = 0) -> Costs:
 
     Lines that are cut off are left out: a rank may be killed while it writes one.
     """
+    saves_s: list[float] = []
+    losses: list[Loss] = []
+    restart_s = 0.0
     try:
         lines = read_kept(folder / HISTORY, MOST_NBYTES)[from_nbytes:].splitlines()
     except OSError:
-        return Costs((), ())
-    return _costs_of(filter(None, map(_facts, lines)))
+        lines = []
+    for facts in map(_facts, lines):
+        if "saved" in facts:
+            saves_s.append(float(facts["seconds"]))
+        elif "first" in facts:
+            restart_s = float(facts["seconds"])
+        elif isinstance(facts.get("lost_steps"), int):
+            losses.append(Loss(facts["lost_steps"], restart_s, float(facts["seconds"])))
+    return Costs(tuple(saves_s), tuple(losses))
 
 
 def _facts(line: bytes) -> dict:
@@ -50,20 +59,6 @@ def _facts(line: bytes) -> dict:
         return facts if isinstance(facts, dict) and isinstance(facts.get("seconds"), float | int) else {}
     except (ValueError, RecursionError):
         return {}
-
-
-def _costs_of(history: Iterable[dict]) -> Costs:
-    saves_s: list[float] = []
-    losses: list[Loss] = []
-    restart_s = 0.0
-    for facts in history:
-        if "saved" in facts:
-            saves_s.append(float(facts["seconds"]))
-        elif "first" in facts:
-            restart_s = float(facts["seconds"])
-        elif isinstance(facts.get("lost_steps"), int):
-            losses.append(Loss(facts["lost_steps"], restart_s, float(facts["seconds"])))
-    return Costs(tuple(saves_s), tuple(losses))
 
 
 class CostsSince:

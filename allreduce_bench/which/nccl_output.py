@@ -7,7 +7,7 @@ from ..importers.nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
 from ..runs.identified import NO, OPEN, YES
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, unknown_word
-from .output import Verdict, verdict_words
+from .output import Verdict, refuted, verdict_words
 
 SCHEMA = "urn:allreduce-bench:which-nccl:1"
 
@@ -48,15 +48,12 @@ def nccl_lines(log: NcclLog, verdicts: Sequence[Verdict], screen: Screen = UNBOU
 
 
 def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
-    sentences = (
-        [f"lines about a choice that are left out, since they are not understood: {log.left_out}"]
-        if log.left_out
-        else []
-    )
+    left_out = f"lines about a choice that are left out, since they are not understood: {log.left_out}"
+    sentences = [left_out] if log.left_out else []
     for one in verdicts:
         if one.state == NO:
-            ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.size_bytes)))
-            sentences.append(f"expected {one.name} at {format_size(one.size_bytes)}, found {ran}")
+            names = dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.size_bytes))
+            sentences.append(refuted(one, ", ".join(names)))
     return sentences
 
 

@@ -17,7 +17,10 @@ LONGEST = 10**7  # bytes of a file
 ALLREDUCE, COLLECTIVES = 2, 22  # Open MPI's number of all-reduce, and of collectives
 ALGORITHMS = (6, 7)  # largest number of an algorithm: before Open MPI 6, and from then on
 VERSION = re.compile(r"rule-file-version-(\d+)")
-NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")  # as C's %li
+TOKEN = re.compile(  # a number as of C's %li, or what is skipped
+    r"(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*))|\s+|#[^\n]*|(?P<other>.)", re.DOTALL
+)
+WORD = re.compile(r"[^\s\d#]+")
 ANOTHER = re.compile(r"[ \t]*[0-9]")  # a number on the same line
 
 # MPICH
@@ -93,40 +96,33 @@ class _Numbers:
 
     def __init__(self, path: Path, text: str, start: int):
         self.path, self.text, self.at = path, text, start
+        self.line = 1  # of the last number
         self.skipped = ""  # what was skipped first
-
-    @property
-    def line(self) -> int:
-        """The line of the next character, from 1."""
-        return self.text.count("\n", 0, self.at) + 1
 
     def next(self, what: str, most: int | None = None) -> int:
         """Return the next number. Raises RulesError: there is none, or it is negative or larger than `most`."""
-        while self.at < len(self.text):
-            if self.text[self.at].isspace():
-                self.at += 1
-            elif found := NUMBER.match(self.text, self.at):
-                line, self.at, value = self.line, found.end(), _whole(found[0])
+        while found := TOKEN.match(self.text, self.at):
+            self.at = found.end()
+            if found["number"]:
+                self.line, value = self._line_of(found.start()), _whole(found["number"])
                 if value < 0 or (most is not None and value > most):
                     expected = "0 or more" if most is None else f"0 to {most}"
-                    raise RulesError(
-                        f"ignored: malformed rules file: {self.path}, line {line}: expected {expected} as {what}, "
-                        f"found {value}{self.skipped}"
-                    )
+                    raise self.refusal(f"expected {expected} as {what}, found {value}")
                 return value
-            elif self.text[self.at] == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                word = re.match(r"[^\s\d#]+", self.text[self.at :])
-                if not self.skipped:
-                    shown = word[0] if word else self.text[self.at]
-                    self.skipped = f"; '{shown[:40]}' in line {self.line} is no number and was skipped"
-                self.at += 1
-        last = len(self.text.rstrip().splitlines())
-        raise RulesError(
-            f"ignored: malformed rules file: {self.path}, line {last}: the file ends before {what}{self.skipped}"
-        )
+            if found["other"] and not self.skipped:
+                word = WORD.match(self.text, found.start())
+                shown, line = (word[0] if word else found[0])[:40], self._line_of(found.start())
+                self.skipped = f"; '{shown}' in line {line} is no number and was skipped"
+        self.line = len(self.text.rstrip().splitlines())
+        raise self.refusal(f"the file ends before {what}")
+
+    def refusal(self, why: str) -> RulesError:
+        """Return the error for a file that Open MPI ignores."""
+        where = f"{self.path}, line {self.line}"
+        return RulesError(f"ignored: malformed rules file: {where}: {why}{self.skipped}")
+
+    def _line_of(self, place: int) -> int:
+        return self.text.count("\n", 0, place) + 1
 
 
 def _whole(text: str) -> int:
@@ -155,10 +151,8 @@ def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
                 if version and int(version[1]) > 1 and ANOTHER.match(text, numbers.at):
                     numbers.next("a number of requests")
                 if number == 0 and size_bytes:
-                    raise RulesError(
-                        f"ignored: malformed rules file: {path}, line {line}: expected a rule for 0 bytes first, "
-                        f"found {size_bytes}{numbers.skipped}"
-                    )
+                    numbers.line = line
+                    raise numbers.refusal(f"expected a rule for 0 bytes first, found {size_bytes}")
                 if collective == ALLREDUCE and algorithm > algorithms:
                     raise RulesError(
                         f"the all-reduce fails by this rules file: {path}, line {line}: expected 0 to {algorithms} as "
