@@ -16,26 +16,12 @@ from pathlib import Path
 from stat import S_ISREG
 from zlib import crc32
 
-from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, algorithm
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.algorithm import Cost as Cost  # for files of users, as the next two
+from ..schedule.algorithm import Hops as Hops
+from ..schedule.algorithm import algorithm as algorithm
 from ..units import unknown_word
 
-__all__ = [
-    "FILES",
-    "Algorithm",
-    "AlgorithmError",
-    "Cost",
-    "Hops",
-    "algorithm",
-    "builtin",
-    "builtin_of",
-    "by_default",
-    "digest_of",
-    "find",
-    "find_planned",
-    "is_builtin",
-    "is_of_library",
-    "why_unknown",
-]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
 FILES = ".py"  # names of users' files end so
@@ -168,16 +154,6 @@ def _from_file(path: Path) -> list[Algorithm]:
         _refuse_odd(path)
     except OSError as error:
         raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm") from error
-    algorithms = _from_python(path)
-    if odd := next(
-        (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
-    ):
-        raise AlgorithmError(f"{path}: the name of an algorithm is {odd!r}; expected Unicode text")
-    return algorithms
-
-
-def _from_python(path: Path) -> list[Algorithm]:
-    """Return the algorithms of a Python file. Raises AlgorithmError."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
     module = importlib.util.module_from_spec(spec)
@@ -188,4 +164,7 @@ def _from_python(path: Path) -> list[Algorithm]:
     algorithms = [one._replace(file=str(path)) for one in _algorithms_of(module)]
     if not algorithms:
         raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
+    for one in algorithms:
+        if any("\ud800" <= letter <= "\udfff" for letter in one.name):
+            raise AlgorithmError(f"{path}: the name of an algorithm is {one.name!r}; expected Unicode text")
     return algorithms

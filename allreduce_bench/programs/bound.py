@@ -5,7 +5,7 @@ most recent bindings are cached in the workspace, so that a program that reuses 
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -42,29 +42,25 @@ class Workspace:
     """
 
     def __init__(self) -> None:
-        self._scratch, self._input = _Pool(PAGES.scratch), _Pool(PAGES.sendbuf)
-        self._short = _Pool(PAGES.sendbuf, COPIED_NBYTES), _Pool(PAGES.recvbuf, COPIED_NBYTES)
+        self._scratch, self._input = _Pool(PAGES.scratch, self.clear), _Pool(PAGES.sendbuf, self.clear)
+        self._short = PAGES.sendbuf(COPIED_NBYTES, np.uint8), PAGES.recvbuf(COPIED_NBYTES, np.uint8)
         self._bound: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._weight = 0
 
     def scratch(self, count: int, dtype: Any) -> np.ndarray:
         """Return scratch memory as an executor asks for it. Growing it drops all bindings to the former block."""
-        if self._scratch.is_too_short(count, dtype):
-            self.clear()
         return self._scratch.of(count, dtype)
 
     def input_of(self, vector: np.ndarray) -> np.ndarray:
         """Return a copy of `vector`, the input of an in-place call."""
-        if self._input.is_too_short(vector.size, vector.dtype):
-            self.clear()
         copied = self._input.of(vector.size, vector.dtype)
         copied[:] = vector
         return copied
 
     def short(self, count: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the input and output buffers, at fixed addresses, of vectors up to COPIED_NBYTES."""
-        send, recv = self._short
-        return send.of(count, dtype), recv.of(count, dtype)
+        send, recv = (block[: count * np.dtype(dtype).itemsize].view(dtype) for block in self._short)
+        return send, recv
 
     def find(self, key: Hashable) -> Prepared | None:
         """Return the binding under this key, and mark it as used last; None if there is none."""
@@ -101,19 +97,17 @@ class Workspace:
 
 
 class _Pool:
-    """A block of memory that grows on demand."""
+    """A block of memory that grows on demand; before it does, `drop` gives up what is bound to it."""
 
-    def __init__(self, allocate: Allocate, size_bytes: int = 0):
-        self._allocate = allocate
-        self._block = allocate(size_bytes, np.uint8)
-
-    def is_too_short(self, count: int, dtype: Any) -> bool:
-        return count * np.dtype(dtype).itemsize > self._block.nbytes
+    def __init__(self, allocate: Allocate, drop: Callable[[], None]):
+        self._allocate, self._drop = allocate, drop
+        self._block = allocate(0, np.uint8)
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
         """Return its first `count` elements as `dtype`, growing it if needed."""
         size_bytes = count * np.dtype(dtype).itemsize
         if size_bytes > self._block.nbytes:
+            self._drop()
             self._block = self._allocate(size_bytes, np.uint8)
         return self._block[:size_bytes].view(dtype)
 

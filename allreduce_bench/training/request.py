@@ -39,7 +39,11 @@ class Request(NamedTuple):
 
     options: dict[str, Any]
     subject: Model | Recording
-    only_buckets: bool
+
+    @property
+    def only_buckets(self) -> bool:
+        """Whether no more is asked for than the buckets of a step."""
+        return self.options["compute"] is None and isinstance(self.subject, Model)
 
     def setup(self) -> Setup:
         """Return the step; where only its buckets are asked for, it takes no time."""
@@ -89,15 +93,14 @@ def make_request(options: dict[str, Any], given: Collection[str]) -> Request:
             raise OneLineError(
                 f"--measure {options['measure']}: recorded calls stop the computation; add --measure alone"
             )
-        return Request(options, subject, False)
+        return Request(options, subject)
     _refuse_packing(options)
     if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in subject.dtypes(options["dtype"]):
         known = f"{options['model']} has a type for each tensor ({', '.join(subject.dtypes())})"
         raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
-    only_buckets = options["compute"] is None
-    if only_buckets and {*given} - {*BUCKET_OPTIONS}:
+    if options["compute"] is None and {*given} - {*BUCKET_OPTIONS}:
         raise OneLineError("the time of the computation is missing; add --compute 100ms")
-    return Request(options, subject, only_buckets)
+    return Request(options, subject)
 
 
 def _refuse(given: Collection[str], names: Sequence[str], why: str) -> None:
