@@ -117,8 +117,12 @@ def survive(
     own = {name: others.pop(name) for name in OF_SETTINGS}
     start = place_on_hosts(Start(hosts=hosts or (), **others))
     failures = (*kill, *stop, *kill_host, *link_down)
-    _refuse(failures, ranks, own["calls"], start)
-    _refuse_times(failures, own["notice_s"], own["timeout_s"])
+    _refuse(failures, ranks, start, own["calls"], own["timeout_s"])
+    for option, given_s in (("--notice-within", own["notice_s"]), ("--timeout", own["timeout_s"])):
+        if given_s < SHORTEST_S:
+            raise OneLineError(
+                f"{option}: {given_s:g} s is too short for ranks that are well; use at least {SHORTEST_S:g}s"
+            )
     refuse_many_ranks(ranks)
     if bool(own["mttf_s"]) != bool(own["takes_s"]) or 0 in (own["mttf_s"], own["takes_s"]):
         raise OneLineError("--mttf and --checkpoint-takes belong together: name both, above 0")
@@ -161,29 +165,30 @@ def _show(settings: Settings, outcomes: Sequence[Outcome], format_: str) -> None
         click.echo((json_text if format_ == "json" else csv_text)(settings, outcomes), nl=False)
 
 
-def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -> None:
-    """Raise OneLineError for losses that make no sense on these ranks and hosts."""
+def _refuse(failures: Sequence[Failure], ranks: int, start: Start, calls: int, timeout_s: float) -> None:
+    """Raise OneLineError for losses that make no sense on these ranks and hosts, or are long after their call."""
     if not failures:
         raise OneLineError("nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down")
     if all(one.phase for one in failures):
         raise OneLineError(f"{failures[0].words}: first name what is lost at a call, such as --kill 3@20")
-    for one in failures:
-        if one.rank is not None and one.rank >= ranks:
-            raise OneLineError(f"{one.words}: no rank {one.rank} among {ranks} ranks")
-        if one.call and one.call > calls:
-            raise OneLineError(f"{one.words}: expected a call up to {calls}; --calls makes more")
     if len(at := {one.call for one in failures if one.call}) > 1:
         raise OneLineError(
             f"losses at the calls {' and '.join(map(str, sorted(at)))}; expected one call, and further losses at "
             "phases, such as --kill 1@shrink"
         )
     for one in failures:
+        if one.rank is not None and one.rank >= ranks:
+            raise OneLineError(f"{one.words}: no rank {one.rank} among {ranks} ranks")
+        if one.call and one.call > calls:
+            raise OneLineError(f"{one.words}: expected a call up to {calls}; --calls makes more")
         if one.phase and any(other.call and other.rank == one.rank for other in failures):
             raise OneLineError(f"{one.words}: rank {one.rank} is lost at the call already; name another rank")
-    names = [host.partition(":")[0] for host in start.hosts]
-    for one in failures:
         if one.kind in ON_HOSTS:
-            _refuse_host(one, names)
+            _refuse_host(one, [host.partition(":")[0] for host in start.hosts])
+        if one.delay_s > timeout_s:
+            raise OneLineError(
+                f"{one.words}: expected a delay up to --timeout, {timeout_s:g} s; name a later call instead"
+            )
     left = ranks - len({one.rank for one in failures if one.rank is not None})
     if left < 2:
         raise OneLineError(
@@ -201,20 +206,6 @@ def _make_folder(folder: Path) -> None:
         raise OneLineError(
             f"--checkpoints {folder}: {error.strerror}; expected a folder in which files can be written"
         ) from error
-
-
-def _refuse_times(failures: Sequence[Failure], notice_s: float, timeout_s: float) -> None:
-    """Raise OneLineError for times within which healthy ranks would be lost, and for losses long after their call."""
-    for option, given_s in (("--notice-within", notice_s), ("--timeout", timeout_s)):
-        if given_s < SHORTEST_S:
-            raise OneLineError(
-                f"{option}: {given_s:g} s is too short for ranks that are well; use at least {SHORTEST_S:g}s"
-            )
-    for one in failures:
-        if one.delay_s > timeout_s:
-            raise OneLineError(
-                f"{one.words}: expected a delay up to --timeout, {timeout_s:g} s; name a later call instead"
-            )
 
 
 def _refuse_host(failure: Failure, names: Sequence[str]) -> None:
