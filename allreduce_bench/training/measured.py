@@ -5,7 +5,6 @@ from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
 
-from ..runs.competitor import NATIVE, competitor
 from ..runs.dtypes import DTYPES
 from .buckets import Bucket
 from .cost import LoggedCosts, Timed
@@ -123,14 +122,13 @@ def measured_of(
     steps = sorted(found["steps"], key=lambda step: step["step_s"])
     middle = steps[(len(steps) - 1) // 2]
     phases = tuple(Phase(kind, start, end) for kind, start, end in middle["phases"])
-    name = asked["algorithm"] if asked["executor"] == NATIVE else competitor(asked["algorithm"], asked["executor"])
     transfers = tuple(
-        Transfer(size_bytes, ready, start, end, tensors, name)
+        Transfer(size_bytes, ready, start, end, tensors, asked["competitor"])
         for (ready, start, end), (size_bytes, tensors) in zip(middle["transfers"], parts)
     )
     return Measured(
         ranks,
-        name,
+        asked["competitor"],
         step_s=median(step["step_s"] for step in steps),
         compute_alone_s=median(found["compute_alone_s"]) if phases else 0.0,
         compute_beside_s=median(step["compute_s"] for step in steps),

@@ -17,13 +17,13 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..machine.node import cores, free_memory
 from ..measuring.startup import thread_level, under_launcher
-from ..runs.competitor import COMPILED, WAYS, split_way
+from ..runs.competitor import NATIVE, WAYS, Competitor, competitor, split_way
 from ..runs.dtypes import DTYPES
 from ..runs.start import UNASKED
 from ..units import format_size, format_time, unknown_word
 from .input_files import Recording
 from .measured import Measured, calls_request, measured_of, modelled_calls, modelled_of, step_request
-from .measuring.request import BETWEEN, IALLREDUCE, NATIVE, SLEEP, SPIN, THREAD
+from .measuring.request import BETWEEN, IALLREDUCE, SLEEP, SPIN, THREAD
 from .result import Result, document
 from .step import Setup, buckets_of
 
@@ -79,14 +79,13 @@ def _measure(
 
     Raises OneLineError.
     """
-    ranks, (algorithm, executor) = _ranks(options), _algorithm_and_way(options)
-    if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
+    ranks, name = _ranks(options), _competitor(options)
+    if overlap == IALLREDUCE and name != NATIVE:
         raise OneLineError("--measure iallreduce is the library's own MPI_Iallreduce; use -a native")
     start = place_on_hosts(UNASKED)
     on_node = ranks_on_same_cores(ranks, start)
     work = SLEEP if start.virtual_rates_bytes_per_s or on_node > cores() else SPIN
-    own = {"algorithm": algorithm, "executor": executor, "work": work, "steps": STEPS, "overlap": overlap}
-    asked = {**asked, **own}
+    asked = {**asked, "competitor": name, "work": work, "steps": STEPS, "overlap": overlap}
     counts = {*asked["counts"]} if overlap == BETWEEN else asked["counts"]  # calls of one length share their vectors
     size_bytes, free = 2 * sum(counts) * DTYPES[asked["dtype"]] * on_node, free_memory()
     if free is not None and size_bytes > free:
@@ -111,18 +110,17 @@ def _ranks(options: dict[str, Any]) -> int:
     return options["ranks"][0]
 
 
-def _algorithm_and_way(options: dict[str, Any]) -> tuple[str, str]:
-    """Return the one algorithm, the library's own by default, and its way, as of `ring@compiled`."""
+def _competitor(options: dict[str, Any]) -> Competitor:
+    """Return the one competitor, the library's own by default, such as `ring@compiled`."""
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
         raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
     algorithm, way = split_way(names[0])
     if algorithm != NATIVE and not is_builtin(algorithm):
         raise why_unknown(algorithm, also=(NATIVE,))
-    known = (NATIVE, "compiled") if algorithm == NATIVE else WAYS
-    if way and way not in known:
-        raise OneLineError(f"-a {names[0]}: {unknown_word('way', way, known)}")
-    return algorithm, way or known[0]
+    if way and way not in WAYS:
+        raise OneLineError(f"-a {names[0]}: {unknown_word('way', way, WAYS)}")
+    return competitor(algorithm, way or WAYS[0])
 
 
 def run_ranks(ranks: int, request: dict[str, Any]) -> dict[str, Any]:

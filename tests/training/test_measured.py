@@ -12,7 +12,7 @@ from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,))))
 SETUP = Setup(MODEL, 6.0, Caps(400, 400))
-NATIVE = {"algorithm": "native", "executor": "native", "work": "spin", "overlap": "thread"}
+NATIVE = {"competitor": "native", "work": "spin", "overlap": "thread"}
 FOUND = {
     "compute_alone_s": [6.0, 6.1, 5.9],
     "alone_s": [[1.0, 3.0], [1.2, 3.0], [0.8, 3.0]],
@@ -53,7 +53,7 @@ def test_recorded_calls_stand_beside_their_model():
     steps = [{"step_s": 9.0, "compute_s": 4.4, "phases": [["compute", 0, 1.1], ["compute", 2.6, 5.9]]}]
     steps[0]["transfers"] = [[1.1, 1.1, 2.6], [5.9, 5.9, 6.9], [6.9, 6.9, 9.0]]
     found = {"compute_alone_s": [4.2], "alone_s": [[1.5, 1.0, 2.5]], "steps": steps}
-    asked = {**NATIVE, "algorithm": "ring", "executor": "pipelined", "overlap": "between"}
+    asked = {**NATIVE, "competitor": "ring@pipelined", "overlap": "between"}
     one = measured_of(found, [(call.size_bytes, 1) for call in calls], asked, 3)
     assert (one.step_s, one.compute_alone_s, one.communication_alone_s) == (9.0, 4.2, 5.0)
     assert one.alone_nbytes == (400, 80, 400) and one.exposed_s == pytest.approx(4.8)

@@ -16,11 +16,11 @@ from ...algorithms import builtin_of
 from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, native_datatype
 from ...executing.memory import PAGES, filled
 from ...executing.sendrecv import division
-from ...runs.competitor import COMPILED
+from ...runs.competitor import Competitor
 from ...schedule import Step
 from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
-from .request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD, Request, result_of_ranks
+from .request import BETWEEN, BLOCKING, IALLREDUCE, THREAD, Request, result_of_ranks
 
 SEGMENT, WINDOW = 16384, 2  # elements of a segment, where messages are cut; segments posted ahead
 
@@ -173,22 +173,22 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
     Local: no rank waits for another one. Executors that cut steps and post ahead do so if the cut steps are proved.
     Raises Unsupported, AlgorithmError.
     """
-    if request.algorithm == NATIVE:
-        way = NATIVE if request.executor == NATIVE else f"{NATIVE}@{request.executor}"
-        return NATIVES[way](sendbuf, recvbuf, comm, request.op)
-    algorithm, topology, window = builtin_of(request.algorithm), Topology.one_node(comm.size), list[int]()
+    one = Competitor(request.competitor)
+    if one.is_native:
+        return NATIVES[one](sendbuf, recvbuf, comm, request.op)
+    algorithm, topology, window = builtin_of(one.algorithm), Topology.one_node(comm.size), list[int]()
     schedules: Sequence[list[Step]] = algorithm.schedules(comm.size, topology, sendbuf.size, SEGMENT)
-    if request.executor.endswith("pipelined"):
+    if one.is_pipelined:
         window = [WINDOW]
         if not algorithm.segmented:
             schedules, why_uncut, _ = cut_schedules(schedules, sendbuf.size, SEGMENT)
             window = [1] if why_uncut else window  # whole messages ahead would take as many vectors of scratch
-    return EXECUTORS[request.executor](schedules[comm.rank], sendbuf, recvbuf, comm, request.op, *window)
+    return EXECUTORS[one.way](schedules[comm.rank], sendbuf, recvbuf, comm, request.op, *window)
 
 
 def make_ready(request: Request, comm: MPI.Comm) -> None:
     """Compile before timing. Raises Unsupported."""
-    if request.executor in COMPILED:
+    if Competitor(request.competitor).is_compiled:
         from ...measuring.schedules import compile_in_turns  # late: few ranks compile
 
         if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):

@@ -20,8 +20,7 @@ class Request(NamedTuple):
     counts: list[int]  # elements of the buckets, or recorded calls, handed over in order
     actions: list[tuple[str, float]]  # compute for so long; bucket: hand the next one over
     dtype: str = "float32"
-    algorithm: str = NATIVE
-    executor: str = NATIVE  # of `executing.EXECUTORS`, or native
+    competitor: str = NATIVE  # or an algorithm of ours, and perhaps its way
     op: str = AVERAGE  # or sum
     work: str = SPIN  # or sleep
     overlap: str = THREAD
