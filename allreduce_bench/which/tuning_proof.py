@@ -221,5 +221,5 @@ def alternate(
     ]
     if doubtful:
         reasons = reasons_words(doubtful[0], MOST_REASONS)
-        return turns, f"these times are not reliable: {reasons}; --wait-idle 10m waits for a quiet machine"
+        return turns, f"these times are not reliable: {reasons}"
     return turns, ""
