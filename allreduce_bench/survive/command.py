@@ -1,7 +1,6 @@
 """`survive`: what the loss of a rank costs, by ULFM and by starting again."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..units import format_size
 from ..watching.lifeline import LAB_VARIABLE
 from . import HOST, KILL, LINK, ON_HOSTS, STOP, Failure, parse_failure
 from .output import csv_text, json_text, result_lines
-from .ways import FAILED, PROGRAM, RESTART, ULFM, UNAVAILABLE, WRONG, Outcome, Settings, measure
+from .ways import FAILED, RESTART, ULFM, UNAVAILABLE, WRONG, Outcome, Settings, measure
 
 LEAST_NBYTES = 8
 SHORTEST_S = 1.0  # of --notice-within and --timeout: ranks that share cores need it
@@ -134,8 +133,7 @@ def survive(
     if own["folder"] is not None:
         _make_folder(own["folder"])
     interrupt_when_asked_to_end()
-    program = (sys.executable, "-m", PROGRAM)
-    settings = Settings(find_launcher(start), ranks, start, failures, program, **own)
+    settings = Settings(find_launcher(start), ranks, start, failures, **own)
     outcomes: list[Outcome] = []
     try:
         for one in _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches):

@@ -113,10 +113,7 @@ def json_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
         "schema": SCHEMA,
         "library": settings.launcher.library,
         "ranks": settings.ranks,
-        "failures": [
-            {"kind": one.kind, "whom": one.whom, "call": one.call, "phase": one.phase, "delay_s": one.delay_s}
-            for one in settings.failures
-        ],
+        "failures": [one._asdict() for one in settings.failures],
         "notice_within_s": settings.notice_s,
         "detector": settings.detector,
         "outcomes": [_outcome_object(settings, one) for one in outcomes],

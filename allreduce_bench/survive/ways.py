@@ -11,6 +11,7 @@ import queue
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +53,6 @@ class Settings(NamedTuple):
     ranks: int
     start: Start
     failures: tuple[Failure, ...]
-    program: Sequence[str]  # starts a rank
     calls: int
     repetitions: int
     every: int
@@ -142,7 +142,9 @@ class Launch:
             only_answers=True,
         )
         try:
-            command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
+            command = mpirun_command(
+                settings.launcher, ranks, start, [sys.executable, "-m", PROGRAM, request.to_json()]
+            )
             level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
             with interrupts_put_off():
                 self.watched = WatchedLaunch(self.supervisor, command, {LEVEL: level}, on_end=self._note_end)

@@ -72,18 +72,7 @@ def nccl_json_text(log: NcclLog, verdicts: Sequence[Verdict]) -> str:
         "schema": SCHEMA,
         "version": log.version or None,
         "ranks": list(log.ranks),
-        "choices": [
-            {
-                "size_bytes": one.size_bytes,
-                "algorithm": one.algorithm,
-                "protocol": one.protocol,
-                "channels": None if one.channels is None else list(one.channels),
-                "named": one.named,
-                "calls": one.calls,
-                "processes": list(one.processes),
-            }
-            for one in log.choices
-        ],
+        "choices": [one._asdict() for one in log.choices],
         "left_out": log.left_out,
         "expected": [one._asdict() for one in verdicts],
     }

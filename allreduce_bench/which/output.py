@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..identifying.evidence import is_asked
+from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import names
 from ..identifying.launch import Findings, ProbeFailed
 from ..runs.identified import NO, OPEN, YES
@@ -137,30 +137,19 @@ def json_text(result: Result) -> str:
         "ranks": found.ranks,
         "nodes": found.nodes,
         "not_counted": found.not_counted,
-        "sizes": [_size_object(result, size) for size in result.sizes],
+        "sizes": [_size_object(size, found.answers[size]) for size in result.sizes],
         "switches": [{"size_bytes": size, "names": list(found.answers[size].names)} for size in found.switches],
-        "settings": [
-            {
-                "name": one.name,
-                "value": one.value,
-                "meaning": one.meaning,
-                "source": one.source,
-                "read": one.read,
-                "effect": effect_words(result, one),
-            }
-            for one in result.settings
-        ],
+        "settings": [_setting_object(one, effect_words(result, one)) for one in result.settings],
         "expected": [one._asdict() for one in result.verdicts],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _size_object(result: Result, size: int) -> dict[str, object]:
-    answer = result.found.answers[size]
-    return {
-        "size_bytes": size,
-        "names": list(answer.names),
-        "order": answer.order,
-        "by_order": answer.by_order,
-        "by_messages": answer.by_messages,
-    }
+def _size_object(size: int, answer: Answer) -> dict[str, object]:
+    names = ("names", "order", "by_order", "by_messages")
+    return {"size_bytes": size, **{name: getattr(answer, name) for name in names}}
+
+
+def _setting_object(one: Setting, effect: str) -> dict[str, object]:
+    names = ("name", "value", "meaning", "source", "read")
+    return {**{name: getattr(one, name) for name in names}, "effect": effect}

@@ -22,7 +22,6 @@ SETTINGS = Settings(
     notice_s=10.0,
     timeout_s=60.0,
     folder=None,
-    program=("program",),
 )
 CALLS = {4: [2e-3, 1e-3, 3e-3], 3: [1e-3, 1e-3, 1e-3]}
 OUTCOMES = [
