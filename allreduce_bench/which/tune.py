@@ -63,7 +63,7 @@ def tune(runs: tuple[Path, ...], output: Path | None, verify: Path | None, wait_
     A rule stands where an algorithm of the library is as fast as its fastest, 10 % faster than its default in the
     medians and 5 % in every round, at two neighbouring sizes or more, in each of the RUNS. RUNS of two days or hosts
     are asked for; the file of one is a draft. --verify proves what runs with the file and without, then measures both
-    in turn at other sizes, and drops a rule that is slower by 10 % in any round.
+    in turn, at other sizes where there are some, and drops a rule that is not shown to be faster.
     """
     if runs and verify:
         raise OneLineError("--verify FILE knows its runs; leave out RUNS, or --verify")
