@@ -123,9 +123,6 @@ def take_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, .
     "if that file is a report of other runs].",
 )
 @click.option(
-    "--ratios", type=click.Path(path_type=Path), help="History of make ratios, for a table at the end of the page."
-)
-@click.option(
     "--survive", type=click.Path(path_type=Path), help="What survive --format json printed: a section on lost ranks."
 )
 @click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
@@ -143,7 +140,7 @@ def take_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, .
 )
 @own_files
 @errors_in_one_line
-def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
+def report(runs, output, survive, pictures, kind, width, own) -> None:
     """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
 
     RUNS is the newest one in results/ by default.
@@ -156,18 +153,16 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     folders = open_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
-    from ..report.ratio_table import ratio_lines, read_ratios
     from ..slurm.sweep import missing_of_run
 
     gc.freeze()
     gc.enable()
     tell_damages(folders)
-    lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     losses = _losses(survive) if survive else None
     page = output or default_page(folders)
     missing = list(map(missing_of_run, folders))
     files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
-    click.echo(write_report(folders, page, own, missing, lines, losses, files, told))
+    click.echo(write_report(folders, page, own, missing, losses, files, told))
 
 
 def _losses(path: Path) -> dict[str, Any]:

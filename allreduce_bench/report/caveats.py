@@ -5,7 +5,9 @@ limit. All functions return text about one run, made from its summary rows and t
 their own: `launch_states_sentence`, `damage_sentence`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ..evaluation import doubts
@@ -18,32 +20,52 @@ from ..machine import LEVELS, finding
 from ..units import format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 
+
+class Caveat(NamedTuple):
+    """A limit on how far the times can be trusted, or the good news that a check found none."""
+
+    level: str  # good, info, caution, severe (the times do not mean what they seem to), bad (wrong results)
+    badge: str  # a few words
+    texts: tuple[str, ...]  # what was found
+    effect: str = ""  # on the numbers
+    advice: str = ""
+
+
+class Gap(NamedTuple):
+    """Cells of one algorithm without a time, for one reason."""
+
+    state: str
+    ranks: int
+    algorithm: str
+    sizes: str
+    reason: str
+
+
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
     "wrong": "WRONG RESULTS",
     "refused": "NO ALL-REDUCE",
     "hung": "HUNG",
 }
-EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
-DIFFERING_BITS = (  # column of 0 where they differ, badge, text
-    ("same_bits", "replicas diverge", "different bits on different ranks (replicas of a model would diverge)"),
-    (
-        "same_bits_calls",
-        "bits change between calls",
-        "different bits in different calls for the same input (results are not reproducible)",
-    ),
-    (
-        "same_bits_launches",
-        "bits change between launches",
-        "different bits in different launches for the same input (results are not reproducible)",
-    ),
+EXACT = Caveat(
+    "good", "all results exact", ("Every measured cell gave the exact result before and after the timed calls.",)
 )
-ROUNDED = (
+ROUNDED = Caveat(
+    "good",
     "results right up to rounding",
-    "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in their last "
-    "bits.",
+    (
+        "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in their "
+        "last bits.",
+    ),
 )
-
+REPORTED = Caveat("good", "no wrong results", ("The logs report no wrong result.",))
+UNCHECKED = Caveat("caution", "unchecked results", ("The results of some timed cells were not checked.",))
+NOT_REPRODUCIBLE = "for the same input (results are not reproducible)"
+DIFFERING_BITS = {  # column of 0 where they differ -> badge, text
+    "same_bits": ("replicas diverge", "different bits on different ranks (replicas of a model would diverge)"),
+    "same_bits_calls": ("bits change between calls", f"different bits in different calls {NOT_REPRODUCIBLE}"),
+    "same_bits_launches": ("bits change between launches", f"different bits in different launches {NOT_REPRODUCIBLE}"),
+}
 
 # findings of launches
 BADGES = {  # in this order
@@ -66,90 +88,68 @@ BADGES = {  # in this order
     "sync": "calls by barriers",
 }
 
-
 # times
 FLOORS = {  # column -> what a reference time measures
     "call_floor_s": "no call at all",
     "copy_floor_s": "a local copy of the vector",
 }
-
-
-# times below their lower bound
-CODE = "limit"  # code of the findings
-
-
-class Bound(NamedTuple):
-    """The words on times that are shorter than their lower bound."""
-
-    faster: str  # than what they are
-    causes: str
-    advice: str
-
-
-BOUNDS = {  # what sets the bound
-    LINKS: Bound(
+CODE = "limit"  # code of the findings about times below their lower bound
+BOUNDS = {  # what sets the bound -> than what a time is faster, likely causes, advice
+    LINKS: (
         "the link allows",
         "the stated rate is wrong; the bytes took another path (several links, shared memory); the last bytes were "
         "still in kernel buffers when the calls returned",
         "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and measure "
         "larger vectors, for which buffers matter less",
     ),
-    LATENCY: Bound(
+    LATENCY: (
         "the measured latency between nodes allows",
         "the clocks were compared while the network was busy",
         "measure again on quiet nodes",
     ),
-    LOCAL: Bound(
+    LOCAL: (
         "local work allows (the reference times of copy and reduction)",
         "the reference times were disturbed; this all-reduce reduces in a faster way, or more than two vectors at once",
         "measure again on a quiet machine; if it happens again, this lower bound does not hold for this all-reduce",
     ),
 }
-
-
-class Note(NamedTuple):
-    """One finding; an empty field is not printed."""
-
-    text: str
-    effect: str = ""  # on the numbers
-    advice: str = ""
-
-
-class Caveat(NamedTuple):
-    """A limit on how far the times can be trusted."""
-
-    level: str  # good, info, caution, severe (the times do not mean what they seem to), bad (wrong results)
-    badge: str  # a few words
-    notes: tuple[Note, ...]
-
-
-class Warned(NamedTuple):
-    """Findings that a page tells together, since they have the same effect and the same remedy."""
-
-    level: str
-    texts: tuple[str, ...]
-    effect: str
-    advice: str
-
-
-class Gap(NamedTuple):
-    """Cells of one algorithm without a time, for one reason."""
-
-    state: str
-    ranks: int
-    algorithm: str
-    sizes: str
-    reason: str
-
-
-class Remark(NamedTuple):
-    """Why cells are not ranked, derived from their calls."""
-
-    badge: str
-    doubts: tuple[str, ...]
-    text: str  # follows their number
-    effect: str
-    advice: str
+DOUBTED = {  # doubts -> why cells are not ranked; the text follows their number
+    (doubts.BARRIERS, doubts.DEFINITIONS, doubts.OTHER_DEFINITION): Caveat(
+        "caution",
+        "different timing methods",
+        ("were timed by another method than others of the same size, or by different methods in their launches",),
+        "part of the difference between such times comes from the method",
+        "choose one synchronisation method for all calls with --sync",
+    ),
+    (doubts.ANOTHER,): Caveat(
+        "caution",
+        "another algorithm ran",
+        ("are of another algorithm of the library than the one that was asked for",),
+        "their times say nothing about the algorithm that was asked for",
+        "see in the section about native which algorithm ran, and leave out those that did not",
+    ),
+    (doubts.OTHER_DEFAULT,): Caveat(
+        "caution",
+        "another default",
+        ("were measured where the library's own choice took another time than native, by more than 5 %",),
+        "the launches in which it is told what to use disturb it",
+        "compare them with native:default, which those launches measured, too",
+    ),
+    (doubts.INVALID,): Caveat(
+        "caution",
+        "many invalid calls",
+        (f"have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",),
+        "the invalid calls may be the slow ones, so the remaining times may be too short",
+        "give each rank its own core, or use --sync barrier",
+    ),
+    (doubts.DRIFT,): Caveat(
+        "caution",
+        "times drift",
+        (f"drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",),
+        "the cell has no single time; its median depends on how long it ran",
+        "use more --warmups or a longer --min-time",
+    ),
+}
 
 
 def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
@@ -157,183 +157,153 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
 
     `missing`: sentences about the cells that jobs should have measured and did not.
     """
-    imported = any("source" in fact for fact in attempts)
-    row_caveats = [
-        *_find_failures(rows, imported),
-        *_find_clusters(rows),
-        *_find_accidents(rows),
-        *_find_differing_bits(rows),
+    found = [
+        *find_broken_promises(rows),
+        *_gather_findings(attempts),
+        *_find_failures(rows, any("source" in fact for fact in attempts)),
+        *_caveat("bad", "wrong results cluster", cluster_sentences(rows)),
+        *find_accidents(rows),
+        *chain.from_iterable(find_differing_bits(rows, column) for column in DIFFERING_BITS),
         *_find_absent_cells(rows),
-        *_find_uncut_steps(rows),
+        *find_uncut_steps(rows),
         *find_time_caveats(rows),
+        *_caveat(
+            "caution",
+            "incomplete launches",
+            missing,
+            "the times of these cells are based on fewer launches than planned, or are missing",
+            "submit them again; allreduce-bench collect prints the command",
+        ),
     ]
-    caveats = [*_find_broken_promises(rows), *_gather_findings(attempts), *row_caveats, *_find_unfinished_jobs(missing)]
-    return sorted(caveats, key=lambda caveat: caveat.level == "info")
+    return sorted(found, key=lambda caveat: caveat.level == "info")
 
 
-def join_notes(found: Sequence[Caveat]) -> list[Warned]:
-    """Return what is not good, with notes of the same level, effect and advice as one."""
-    texts_of: dict[tuple[str, str, str, str], list[str]] = {}
-    for caveat in found:
-        for note in caveat.notes if caveat.level != "good" else ():
-            alone = "" if note.effect or note.advice else note.text
-            texts_of.setdefault((caveat.level, note.effect, note.advice, alone), []).append(note.text)
-    return [Warned(level, tuple(texts), effect, advice) for (level, effect, advice, _), texts in texts_of.items()]
+def _caveat(level: str, badge: str, texts: Iterable[str], effect: str = "", advice: str = "") -> list[Caveat]:
+    """Return the caveat if there is anything to say."""
+    return [Caveat(level, badge, said, effect, advice)] if (said := tuple(texts)) else []
 
 
 def _gather_findings(attempts: Sequence[dict]) -> list[Caveat]:
     """Return the findings of the launches, each kind with its rank counts; the severe ones first."""
-    launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
+    ranks_of: dict[tuple[str, str], set[int]] = defaultdict(set)  # level, code
+    alike: dict[tuple[str, ...], dict[str, set[int]]] = {}  # level, code, effect, advice -> text -> ranks
     for fact in attempts:
         for one in fact.get("findings", []):
-            code = one["code"]
-            note = Note(one["text"], one.get("effect", ""), one.get("advice", ""))
-            launches_of.setdefault((one["level"], code), {}).setdefault(note, set()).add(fact["ranks"])
-    caveats = []
-    for level, code in sorted(launches_of, key=_urgency):
-        ranks_of_note = launches_of[level, code]
-        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*ranks_of_note.values()))}"
-        notes = (
-            note._replace(text=f"{note.text} (launches of {in_ranks(rank_counts)})")
-            for note, rank_counts in ranks_of_note.items()
+            kind = one["level"], one["code"]
+            ranks_of[kind].add(fact["ranks"])
+            texts = alike.setdefault((*kind, one.get("effect", ""), one.get("advice", "")), {})
+            texts.setdefault(one["text"], set()).add(fact["ranks"])
+    return [
+        Caveat(
+            level,
+            f"{BADGES.get(code, code)} at {in_ranks(ranks_of[level, code])}",
+            tuple(
+                f"{text} (launches of {in_ranks(ranks)})" for text, ranks in alike[level, code, effect, advice].items()
+            ),
+            effect,
+            advice,
         )
-        caveats.append(Caveat(level, badge, tuple(notes)))
-    return caveats
+        for level, code, effect, advice in sorted(alike, key=_urgency)
+    ]
 
 
-def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
-    level, code = kind
+def _urgency(found: tuple[tuple[str, ...], object]) -> tuple[int, int]:
+    (level, code, *_), _ = found
     return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
 
 
 def _find_failures(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     failed = []
-    for state, badge_words in FAILED_BADGES.items():
-        failed_cells = [gap for gap in find_gaps(rows) if gap.state == state]
-        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
-        if failed_cells:
-            failed.append(
-                Caveat(
-                    "bad",
-                    f"{badge_words}: {', '.join(dict.fromkeys(gap.algorithm for gap in failed_cells))}",
-                    tuple(map(Note, texts)),
-                )
-            )
+    for state, badge in FAILED_BADGES.items():
+        gaps = [gap for gap in find_gaps(rows) if gap.state == state]
+        names = ", ".join(dict.fromkeys(gap.algorithm for gap in gaps))
+        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in gaps]
+        failed += _caveat("bad", f"{badge}: {names}", texts)
     if failed:
         return failed
-    if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
-        if any(row.get("same_bits") == 0 for row in rows):  # another caveat says whose
-            badge, text = ROUNDED
-        return [Caveat("good", badge, (Note(text),))]
-    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
-
-
-def _find_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    notes = tuple(map(Note, cluster_sentences(rows)))
-    return [Caveat("bad", "wrong results cluster", notes)] if notes else []
+    if any(row.get("wrong") != 0 for row in rows if row["time_s"] is not None):
+        return [UNCHECKED]
+    if any(row.get("same_bits") == 0 for row in rows):  # another caveat says whose
+        return [ROUNDED]
+    return [REPORTED if imported else EXACT]
 
 
 def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
     """Return a sentence for each value where wrong results cluster, such as n/p = 1 MiB."""
-    return [_cluster_sentence(cluster) for cluster in wrong_clusters(rows)]
+    return list(map(_cluster_sentence, wrong_clusters(rows)))
 
 
 def _cluster_sentence(cluster: WrongCluster) -> str:
     what = "a size of" if cluster.kind == SIZE else "n/p ="
     share = f"{cluster.checked} of {cluster.all_checked} results were checked"
-    rarity = _rarity_words(cluster.p_value)
-    where = f"{what} {format_size(float(cluster.size_bytes))}"
-    return f"{cluster.wrong} of {cluster.all_wrong} wrong results are at {where} ({share} there): {rarity}"
+    rarity = "below 0.0001 %" if cluster.p_value < 1e-6 else f"about {100 * cluster.p_value:.2g} %"
+    return (
+        f"{cluster.wrong} of {cluster.all_wrong} wrong results are at {what} {format_size(float(cluster.size_bytes))} "
+        f"({share} there): the probability of this by chance is {rarity}"
+    )
 
 
-def _rarity_words(p_value: float) -> str:
-    words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
-    return f"the probability of this by chance is {words}"
-
-
-def _find_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Cells that were measured in one launch and hung in another."""
-    texts = [
+def find_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Return the cells that were measured in one launch and hung in another."""
+    texts = (
         f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
-    ]
-    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
+    )
+    return _caveat("caution", "hung in some launches", texts)
 
 
-def _find_differing_bits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Results that differ although no schedule guarantees equal bits."""
-    caveats = []
-    for column, badge, text in DIFFERING_BITS:
-        ranks_of: dict[str, set[int]] = {}
-        for row in rows:
-            if row.get(column) == 0 and not broken_promise(row):
-                ranks_of.setdefault(row["competitor"], set()).add(row["ranks"])
-        if ranks_of:
-            names = ", ".join(f"{name} at {in_ranks(ranks)}" for name, ranks in ranks_of.items())
-            caveats.append(Caveat("caution", f"{badge}: {', '.join(ranks_of)}", (Note(f"{text}: {names}"),)))
-    return caveats
+def find_differing_bits(rows: Sequence[SummaryRow], column: str) -> list[Caveat]:
+    """Return whose results differ, by one of DIFFERING_BITS, although no schedule guarantees equal bits."""
+    ranks_of: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        if row.get(column) == 0 and not broken_promise(row):
+            ranks_of[row["competitor"]].add(row["ranks"])
+    if not ranks_of:
+        return []
+    badge, text = DIFFERING_BITS[column]
+    names = ", ".join(f"{name} at {in_ranks(ranks)}" for name, ranks in ranks_of.items())
+    return [Caveat("caution", f"{badge}: {', '.join(ranks_of)}", (f"{text}: {names}",))]
 
 
-def _find_broken_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Measurements that contradict a proved property of a schedule."""
-    broken: dict[tuple, list[str]] = {}
+def find_broken_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Return the measurements that contradict a proved property of a schedule."""
+    sizes_of: dict[tuple, list[str]] = defaultdict(list)
     for row in rows:
         if words := broken_promise(row):
-            sizes = broken.setdefault((row["competitor"], row["ranks"], words), [])
-            sizes.append(format_size(row["size_bytes"]))
-    if not broken:
-        return []
-    notes = [
-        Note(
-            f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
-            f"this is {BUG}; do not trust any of its results",
-        )
-        for (name, ranks, words), sizes in broken.items()
-    ]
-    names = ", ".join(dict.fromkeys(name for name, *_ in broken))
-    return [Caveat("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
+            sizes_of[row["competitor"], row["ranks"], words].append(format_size(row["size_bytes"]))
+    names = ", ".join(dict.fromkeys(name for name, *_ in sizes_of))
+    texts = (f"{name} at {in_ranks([n])}, {', '.join(sizes)}: {words}" for (name, n, words), sizes in sizes_of.items())
+    effect = f"this is {BUG}; do not trust any of its results"
+    return _caveat("bad", f"BROKEN PROMISE: {names}", texts, effect)
 
 
 def _find_absent_cells(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED_BADGES) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
-    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+    return _caveat("caution", f"{absent} of {len(rows)} cells not measured", [text] if absent else [])
 
 
-def _find_uncut_steps(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Steps that a pipelined way did not cut."""
-    cells_of: dict[str, list[SummaryRow]] = {}
+def find_uncut_steps(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Return the steps that a pipelined way did not cut."""
+    cells_of: dict[str, list[SummaryRow]] = defaultdict(list)
     for row in rows:
         if why := row.get("run_whole"):
-            cells_of.setdefault(why, []).append(row)
-    notes = tuple(Note(f"{cells_text(cells)} ran whole: {why}") for why, cells in cells_of.items())
-    return [Caveat("info", "steps not cut", notes)] if notes else []
-
-
-def _find_unfinished_jobs(missing: Sequence[str]) -> list[Caveat]:
-    if not missing:
-        return []
-    effect = "the times of these cells are based on fewer launches than planned, or are missing"
-    advice = "submit them again; allreduce-bench collect prints the command"
-    notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
-    return [Caveat("caution", "incomplete launches", tuple(notes))]
+            cells_of[why].append(row)
+    texts = (f"{cells_text(cells)} ran whole: {why}" for why, cells in cells_of.items())
+    return _caveat("info", "steps not cut", texts)
 
 
 def find_gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     """Return the cells without a time, those that failed a check first."""
-    sizes: dict[tuple, list[str]] = {}
+    sizes: dict[tuple, list[str]] = defaultdict(list)
     for row in rows:
         if row["state"] != "done":
-            key = (row["state"], row["ranks"], row["competitor"], row["reason"] or "")
-            sizes.setdefault(key, []).append(format_size(row["size_bytes"]))
-    cells = [
-        Gap(state, ranks, name, ", ".join(cell_sizes), reason)
-        for (state, ranks, name, reason), cell_sizes in sizes.items()
-    ]
-    return sorted(cells, key=lambda gap: gap.state not in FAILED_BADGES)
+            key = row["state"], row["ranks"], row["competitor"], row["reason"] or ""
+            sizes[key].append(format_size(row["size_bytes"]))
+    gaps = [Gap(*key, ", ".join(of_gap), reason) for (*key, reason), of_gap in sizes.items()]
+    return sorted(gaps, key=lambda gap: gap.state not in FAILED_BADGES)
 
 
 def cells_text(rows: Sequence[SummaryRow]) -> str:
@@ -357,94 +327,50 @@ def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _find_levels(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Return the caveats of launches on two levels, and of launches apart."""
-    caveats = []
-    if told := launch_states_sentences(done):
-        effect = (
-            "the median over the launches represents neither level; it is not used for a winner, a fit or a comparison"
-        )
-        advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
-        if all(states.differences for row in done if (states := row.get("launch_states"))):
-            advice = "measure launches that do not differ in this, each kind as a run of its own"
-        notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
-        caveats.append(Caveat("caution", "bimodal: two levels", notes))
-    if apart := launch_apart_sentences(done):
-        effect = "the median represents the other launches"
-        notes = (*map(Note, apart[:-1]), Note(apart[-1], effect, "find out what differs in this launch"))
-        caveats.append(Caveat("caution", "one launch apart", notes))
-    return caveats
+    advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
+    if all(states.differences for row in done if (states := row.get("launch_states"))):
+        advice = "measure launches that do not differ in this, each kind as a run of its own"
+    neither = (
+        "the median over the launches represents neither level; it is not used for a winner, a fit or a comparison"
+    )
+    others, differs = "the median represents the other launches", "find out what differs in this launch"
+    return [
+        *_caveat("caution", "bimodal: two levels", launch_states_sentences(done), neither, advice),
+        *_caveat("caution", "one launch apart", launch_apart_sentences(done), others, differs),
+    ]
 
 
 def _find_short_times(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
-    texts = [
-        f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, "
-        f"took {format_time(time_of(row))}, "
-        f"{FLOORS[name]} {format_time(floor_s)}"
+    """Return the all-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
+    texts = (
+        f"{row['competitor']} {format_size(row['size_bytes'])}, {row['ranks']} ranks, took "
+        f"{format_time(time_of(row))}, {FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in doubts.passed_floors(row).items()
-    ]
+    )
     effect = (
         "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
     )
-    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
-    return [Caveat("caution", "times below a reference time", notes)] if notes else []
+    advice = "measure again; if it happens again, suspect the clock"
+    return _caveat("caution", "times below a reference time", texts, effect, advice)
 
 
 def _find_passed_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than their lower bound."""
-    notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
+    """Return the all-reduces that took less than their lower bound."""
     badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their lower bound"
-    return [Caveat("caution", badge, tuple(notes))] if notes else []
+    return [
+        Caveat("caution", badge, (found["text"],), found["effect"], found["advice"]) for found in limit_findings(rows)
+    ]
 
 
 def _find_doubted(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Return why cells are not ranked, by their calls."""
     caveats = []
-    for remark in REMARKS:
-        if rows := [row for row in done if row.get("doubt") in remark.doubts]:
-            text = f"{len(rows)} of {len(done)} cells {remark.text}: {cells_text(rows)}"
-            effect = f"{remark.effect}: they are not ranked"
-            caveats.append(Caveat("caution", remark.badge, (Note(text, effect, remark.advice),)))
+    for doubted, caveat in DOUBTED.items():
+        if rows := [row for row in done if row.get("doubt") in doubted]:
+            text = f"{len(rows)} of {len(done)} cells {caveat.texts[0]}: {cells_text(rows)}"
+            caveats.append(caveat._replace(texts=(text,), effect=f"{caveat.effect}: they are not ranked"))
     return caveats
-
-
-REMARKS = (
-    Remark(
-        "different timing methods",
-        (doubts.BARRIERS, doubts.DEFINITIONS, doubts.OTHER_DEFINITION),
-        "were timed by another method than others of the same size, or by different methods in their launches",
-        "part of the difference between such times comes from the method",
-        "choose one synchronisation method for all calls with --sync",
-    ),
-    Remark(
-        "another algorithm ran",
-        (doubts.ANOTHER,),
-        "are of another algorithm of the library than the one that was asked for",
-        "their times say nothing about the algorithm that was asked for",
-        "see in the section about native which algorithm ran, and leave out those that did not",
-    ),
-    Remark(
-        "another default",
-        (doubts.OTHER_DEFAULT,),
-        "were measured where the library's own choice took another time than native, by more than 5 %",
-        "the launches in which it is told what to use disturb it",
-        "compare them with native:default, which those launches measured, too",
-    ),
-    Remark(
-        "many invalid calls",
-        (doubts.INVALID,),
-        f"have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
-        "the invalid calls may be the slow ones, so the remaining times may be too short",
-        "give each rank its own core, or use --sync barrier",
-    ),
-    Remark(
-        "times drift",
-        (doubts.DRIFT,),
-        f"drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
-        "the cell has no single time; its median depends on how long it ran",
-        "use more --warmups or a longer --min-time",
-    ),
-)
 
 
 def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
@@ -452,25 +378,20 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
 
     As `machine.finding` makes them, with their `ranks`.
     """
-    findings = []
-    for ranks in sorted({row["ranks"] for row in rows}):
-        passing = [row for row in competing(rows) if row["ranks"] == ranks and passes_limit(row)]
-        for kind in LIMITS:
-            if of_kind := [row for row in passing if row["limit_by"] == kind]:
-                findings.append({"ranks": ranks, **_limit_finding(kind, of_kind)})
-    return findings
-
-
-def _faster_words(row: SummaryRow) -> str:
-    """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a time below its lower bound."""
-    kind = row.get("limit_by") or LINKS
-    return f"faster than {BOUNDS[kind].faster}" + (f" ({row.get('link')})" if kind == LINKS else "")
+    passing = [row for row in competing(rows) if passes_limit(row)]
+    return [
+        {"ranks": ranks, **_limit_finding(kind, of_kind)}
+        for ranks in sorted({row["ranks"] for row in passing})
+        for kind in LIMITS
+        if (of_kind := [row for row in passing if row["ranks"] == ranks and row["limit_by"] == kind])
+    ]
 
 
 def _limit_finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     """Return the finding about rows of one number of ranks, at least one, all with times below the lower bound."""
+    faster, causes, advice = BOUNDS[kind]
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
-    text = f"{_faster_words(passing[0])}, up to {three_digits(most)} times: {cells_text(passing)}"
+    link = f" ({passing[0].get('link')})" if kind == LINKS else ""
+    text = f"faster than {faster}{link}, up to {three_digits(most)} times: {cells_text(passing)}"
     noise = "" if any(map(refutes_limit, passing)) else "the intervals contain the lower bound, so this may be noise; "
-    effect = f"no efficiency above 100 % is given; {noise}likely causes: {BOUNDS[kind].causes}"
-    return finding(CODE, "caution", text, effect, BOUNDS[kind].advice)
+    return finding(CODE, "caution", text, f"no efficiency above 100 % is given; {noise}likely causes: {causes}", advice)

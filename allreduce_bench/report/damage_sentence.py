@@ -8,7 +8,7 @@ from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
 from ..units import few, format_size, shell_word
-from .caveats import Caveat, Note
+from .caveats import Caveat
 
 MOST_DAMAGES = 8  # listed individually
 
@@ -36,11 +36,8 @@ def damage_report(folder: RunFolder) -> DamageReport:
 
 def damage_caveats(report: DamageReport) -> list[Caveat]:
     """Return the same as warnings of the page."""
-    caveats = []
-    if report.damages:
-        effect = "the affected cells count as missing" if report.missing else ""
-        caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
-    return caveats
+    effect = "the affected cells count as missing" if report.missing else ""
+    return [Caveat("bad", "DAMAGED FILES", tuple(report.damages), effect)] if report.damages else []
 
 
 def _count_missing_cells(folder: RunFolder) -> dict[Launch, int]:

@@ -61,10 +61,9 @@ from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
 from .how_measured import describe_origin
 from .live_chart import Switch
-from .native_section import native_section
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
-from .ratio_table import RatioLine
+from .ran_section import ran_section
 from .single_algorithm_sentence import contrast_sentences
 from .unbroken import add_algorithms_at_work
 from .verdict_sentence import crossover_words, settable_sentence, verdict_sentences
@@ -127,7 +126,6 @@ def write_report(
     output: Path,
     own: Mapping[str, Algorithm] = NO_OWN,
     missing: Sequence[Sequence[MissingCell]] = (),
-    ratios: Sequence[RatioLine] = (),
     losses: Mapping[str, Any] | None = None,
     figures: FigureFiles = NO_FILES,
     progress: Progress = unsaid,
@@ -135,9 +133,9 @@ def write_report(
     """Write the page about `folders` to `output`, and its numbers as CSV to `<output stem>_figures/` beside it.
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
-    should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. `losses`: the
-    section on lost ranks, with a list of its pictures; None: there is none. `figures`: which files there are of them
-    beside their numbers; `progress` is told what comes next. Returns `output`. Creates missing parent folders; writes
+    should have measured and did not; empty: none. `losses`: the section on lost ranks, with a list of its pictures;
+    None: there is none. `figures`: which files there are of them beside their numbers; `progress` is told what comes
+    next. Returns `output`. Creates missing parent folders; writes
     nothing before all runs were read, and all or nothing. Raises RunError; OSError where `output` exists and is no
     regular file.
     """
@@ -167,7 +165,7 @@ def write_report(
                 text = table.to_csv(index=False, float_format="%.9g")
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
                 section["tables_written"][name] = data_address("text/csv", text.encode())
-        values = {"sections": sections, "over_runs": of_all["pictures"], "ratios": ratios, "losses": of_losses}
+        values = {"sections": sections, "over_runs": of_all["pictures"], "losses": of_losses}
         write_atomically(hidden / output.name, _render(runs=fingerprints(folders), version=__version__, **values))
     return output
 
@@ -204,7 +202,7 @@ def _section(
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
-    native = native_section(plan, rows, identified)
+    ran = ran_section(plan, rows, identified)
     frame = add_algorithms_at_work(summary_frame(competing(rows), name), identified)
     beside = add_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
@@ -222,8 +220,8 @@ def _section(
         "competitors": competitor_names(rows, plan.competitors),
         "mockups": list(dict.fromkeys(row["competitor"] for row in mockups(rows))),
         **describe_origin(folder, plan, rows, attempts),
-        "findings": found,
-        "warnings": caveats.join_notes(found),
+        "badges": list(dict.fromkeys((one.level, one.badge) for one in found if one.level != "info")),
+        "warnings": [one for one in found if one.level != "good"],
         "verdicts": [_verdict_of_ranks(verdict, rows) for verdict in verdicts_of_run],
         "settable": settable_sentence(None) if lacks_settable(plan, rows) else "",
         "contrasts": contrast_sentences(competing(rows), attempts),
@@ -233,16 +231,12 @@ def _section(
         "pictures": time_pictures(frame, models, switches(verdicts_of_run), beside),
         "calls": call_distributions(folder, rows),
         "how": measured_caption(rows, attempts),
-        **native,
+        **ran,
         **modelled,
         **_load_wing_sections(folder),
-        "files": native["files"] | modelled["files"],
+        "files": ran["files"] | modelled["files"],
         "tables_written": {},
-        "lines": {
-            "models": models_line(models),
-            "ran": ran_line(native["ran"]),
-            "rivals": rivals_line(native["rivals"]),
-        },
+        "models_line": models_line(models),
         "gaps": caveats.find_gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
@@ -340,26 +334,9 @@ def models_line(models: Sequence[Model]) -> str:
     errors = [model.held_out.median for model in models if model.held_out]
     if errors:
         error = median(errors)
-        words = f"median error {_per_cent(error)} at the largest rank count, left out of the fit"
+        words = f"median error {100 * error:.0f} % at the largest rank count, left out of the fit"
         return words if error <= LARGE_ERROR else f"{words}: too large to rely on"
     return "errors unknown" if models else "none could be fitted"
-
-
-def ran_line(ran: Mapping[str, Any]) -> str:
-    """Return whether it is known which algorithm ran."""
-    return "" if ran["lines"] else "unknown"
-
-
-def rivals_line(rivals: Mapping[str, Any]) -> str:
-    """Return how many of the rivals are faster than native somewhere."""
-    if not rivals["compared"]:
-        return "none could be compared"
-    faster = len({line["against"] for line in rivals["lines"]})
-    return f"{faster or 'none'} of the rivals faster than native somewhere"
-
-
-def _per_cent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _render(**values: Any) -> str:

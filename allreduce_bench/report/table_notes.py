@@ -81,7 +81,7 @@ def _part_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Say where what the library's other operations make of an all-reduce beats native, if it was measured."""
     if not mockups(rows):
         return []
-    from ..evaluation.rivals import part_comparisons, parts_sentence  # late: few runs have mock-ups
+    from ..evaluation.parts import part_comparisons, parts_sentence  # late: few runs have mock-ups
 
     return list(filter(None, [parts_sentence(part_comparisons(rows))]))
 
@@ -153,17 +153,8 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
 
 
-def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say which steps were not cut although a pipelined way ran them, and why."""
-    cells_of: dict[str, list[str]] = {}
-    for row in rows:
-        if why := row.get("run_whole"):
-            cells_of.setdefault(why, []).append(_cell_name(row))
-    return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
-
-
 def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return why cells are missing, without duplicates, and the algorithms with bits that differ by rank."""
+    """Return why cells are missing, without duplicates, and what checks found."""
     algorithms = {row["competitor"] for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
@@ -177,13 +168,10 @@ def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:
     if out := [row for row in rows if row["state"] == LEFT_OUT]:
         whys = few(dict.fromkeys(row["reason"] for row in out), MOST_WHYS, comma="; ")
         notes.append(f"{state_words(LEFT_OUT)}: {len(out)} of {len(rows)} cells: {whys}")
-    for row in rows:
-        accidents = row.get("accidents") or () if row["state"] == "done" else ()
-        notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
-    notes += _whole_notes(rows)
-    diverging = sorted({row["competitor"] for row in rows if row.get("same_bits") == 0})
-    if diverging:
-        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
-    broken = {row["competitor"]: words for row in rows if (words := agreement.broken_promise(row))}
-    notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
-    return notes
+    found = [
+        *caveats.find_accidents(rows),
+        *caveats.find_uncut_steps(rows),
+        *caveats.find_differing_bits(rows, "same_bits"),
+        *caveats.find_broken_promises(rows),
+    ]
+    return [*notes, *(f"{caveat.badge}: {text}" for caveat in found for text in caveat.texts)]

@@ -128,7 +128,7 @@ def test_a_contradicted_promise_is_a_bad_finding_named_first(tmp_path, name, fac
     assert {row["competitor"] for row in rows if broken_promise(row)} == {name}
     first, *others = find_caveats(rows, folder.attempts())
     assert (first.level, first.badge) == ("bad", f"BROKEN PROMISE: {name}")
-    assert first.notes[0].text.startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.notes[0].text
+    assert first.texts[0].startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.texts[0]
     assert not any(finding.badge.startswith("bits change") and name in finding.badge for finding in others)
     assert f"BROKEN PROMISE: {name}: " in table(folder.plan(), rows, "an MPI")
 

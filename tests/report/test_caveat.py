@@ -17,9 +17,9 @@ def test_cells_that_share_a_reason_are_one_gap_and_failed_ones_come_first():
 
 
 def test_results_are_not_called_exact_where_replicas_diverge(tmp_path):
-    for same_bits, badge in ((True, EXACT[0]), (False, ROUNDED[0])):
+    for same_bits, badge in ((True, EXACT.badge), (False, ROUNDED.badge)):
         run = build_run(
             tmp_path / badge, ranks=(4,), sizes=(8,), outcome=lambda *_, same=same_bits: {"same_bits": same}
         )
         badges = [caveat.badge for caveat in find_caveats(summarise(run), run.attempts())]
-        assert badge in badges and len({EXACT[0], ROUNDED[0]} & {*badges}) == 1
+        assert badge in badges and len({EXACT.badge, ROUNDED.badge} & {*badges}) == 1

@@ -21,7 +21,7 @@ def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
     found = damage_report(folder)
     assert found.damages == [line] and "0 of 1 launches are complete; left: 2r-1" in found.missing
     (caveat,) = damage_caveats(found)
-    assert caveat.badge == "DAMAGED FILES" and caveat.notes[0].text == line
+    assert caveat.badge == "DAMAGED FILES" and caveat.texts[0] == line
     result = CliRunner().invoke(main, ["fit", str(folder.path)])
     assert result.stderr.splitlines()[0] == f"warning: {line}"
     CliRunner().invoke(main, ["report", str(folder.path)])

@@ -110,8 +110,8 @@ def test_the_table_and_the_caveats_of_the_page_say_it(tmp_path, factor, told, ba
     rows = summarise(folder)
     assert told in table(folder.plan(), rows, "Open MPI")
     caveats = {caveat.badge: caveat for caveat in find_time_caveats(rows)}
-    (note,) = caveats[badge].notes
-    assert told in note.text and caveats[badge].level == "caution"
+    (text,) = caveats[badge].texts
+    assert told in text and caveats[badge].level == "caution"
 
 
 def test_import_says_it(tmp_path, capsys):
@@ -148,7 +148,7 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
         "self,sm (fast) and tcp (slow)"
     ) in sentence
     (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "bimodal: two levels"]
-    assert "timer" not in caveat.notes[-1].advice
+    assert "timer" not in caveat.advice
     rows = join_columns(
         rows, split_launches(rows, launch_with(folder, ("4r-2", "4r-4")))
     )  # the others differ: no cause

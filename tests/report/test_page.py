@@ -20,7 +20,6 @@ from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.machine import forks
 from allreduce_bench.report import page as report
-from allreduce_bench.report.caveats import Caveat, Note, join_notes
 from allreduce_bench.report.figure import MODELS, TIMES
 from allreduce_bench.report.figures import report_figures
 from allreduce_bench.report.page import FigureFiles, write_report
@@ -116,7 +115,7 @@ def page(run, no_models) -> Page:
 
 
 FIGURES = [figure.stem for section in (TIMES, MODELS) for figure in report_figures(section)]
-TABLES = ("parameters", "rivals")
+TABLES = ("parameters",)
 
 
 @pytest.fixture(scope="module")
@@ -283,19 +282,6 @@ def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
     assert set(pd.read_csv(folder / "parameters.csv")["name"]) == {"alpha_s", "beta_s_per_byte"}
 
 
-def test_says_which_rivals_are_faster(tmp_path, words_only):
-    """Native takes the messages and bytes of the bounds, and thrice as long at 1 MiB; ring moves as many bytes."""
-    bad = build_run(tmp_path / "bad", launches=5, factor=lambda launch, cell: 3.0 if is_bad(cell) else 1.0)
-    text = Page(write_report([bad], tmp_path / "report.html")).text
-    assert "in the worst of 5 launches" in text and "slower than ring at 1 MiB" in text
-    good = Page(write_report([build_run(tmp_path / "good")], tmp_path / "good.html"))
-    assert not all(words in good.text for words in ("worst", "than ring at"))
-
-
-def is_bad(cell) -> bool:
-    return cell.algorithm == "native" and cell.size_bytes == 1 << 20
-
-
 def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     one = build_run(tmp_path / "one", ranks=(4,))
     text = Page(write_report([one], tmp_path / "report.html")).text
@@ -305,7 +291,6 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     alone = build_run(tmp_path / "alone", algorithms=["ring"])
     page = Page(write_report([alone], tmp_path / "alone.html", figures=PICTURES))
     assert "native was" in page.text
-    assert "Nothing could be compared: native has no rival" in page.text
     assert {image["src"][:18] for image in page.all("img")} == {"data:image/svg+xml"}
     drawn = {path.stem for path in (tmp_path / "alone_figures").glob("*.png")}
     assert drawn >= {"latency", "bus_bandwidth", "ranks"} and not drawn & {"speedup", "winners", "models"}
@@ -446,13 +431,6 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
     places = [warnings.index(words) for words in order]
     assert places == sorted(places)
     assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2
-
-
-def test_warnings_with_one_effect_and_one_remedy_are_told_together():
-    of_hosts = [Note(f"{ranks} ranks on 2 cores", "links are made", "compare large ones") for ranks in (3, 4)]
-    told = join_notes([Caveat("caution", "", tuple(of_hosts)), Caveat("info", "", (of_hosts[0], Note("a"), Note("b")))])
-    assert [one.texts for one in told] == [tuple(note.text for note in of_hosts), (of_hosts[0].text,), ("a",), ("b",)]
-    assert not join_notes([Caveat("good", "", (Note("c"),))])
 
 
 def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):

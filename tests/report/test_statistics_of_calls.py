@@ -193,7 +193,7 @@ def spoil(path: Path, line: int, name: str, value: str) -> None:
 def said(folder: RunFolder) -> dict[str, str]:
     """The text of each caveat but the good news, by its badge."""
     found = caveats.find_caveats(summarise(folder), [])
-    return {caveat.badge: caveat.notes[0].text for caveat in found if caveat.level != "good"}
+    return {caveat.badge: caveat.texts[0] for caveat in found if caveat.level != "good"}
 
 
 def test_nothing_is_said_of_good_calls(tmp_path):

@@ -7,8 +7,8 @@ from made_runs import build_run, identified
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import Change, verdicts
-from allreduce_bench.report.native_section import ran_lines, ran_sentences
 from allreduce_bench.report.page import write_report
+from allreduce_bench.report.ran_section import ran_lines, ran_sentences
 from allreduce_bench.report.table import table
 from allreduce_bench.report.verdict_sentence import change_words
 from allreduce_bench.runs.identified import keep_identified

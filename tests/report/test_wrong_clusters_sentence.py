@@ -41,4 +41,4 @@ def test_the_table_and_the_page_say_it(tmp_path):
     told = "3 of 3 wrong results are at a size of 64 B (3 of 30 results were checked there)"
     assert told in table(folder.plan(), rows, "Open MPI")
     (caveat,) = (each for each in find_caveats(rows, folder.attempts()) if each.badge == "wrong results cluster")
-    assert caveat.level == "bad" and told in caveat.notes[0].text
+    assert caveat.level == "bad" and told in caveat.texts[0]

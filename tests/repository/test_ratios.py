@@ -8,6 +8,7 @@ import ratio_peers
 import ratios
 from interpreters import in_turn, interpreters, libraries
 from measured_runs import script
+from ratio_history import read_ratios
 from ratio_rows import (
     AIM,
     HOLDS_ONE,
@@ -25,7 +26,6 @@ from ratio_rows import (
     everywhere,
 )
 
-from allreduce_bench.report.ratio_table import read_ratios
 from allreduce_bench.runs.library_algorithms import variables_at_start
 from allreduce_bench.runs.rows import RunError
 

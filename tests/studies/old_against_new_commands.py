@@ -35,7 +35,6 @@ show runs/example --format csv
 
 report runs/before runs/after
 report runs/faulty
-report runs/example -o example.html --ratios texts/ratios.csv
 
 compare
 compare runs/before runs/after
@@ -131,7 +130,6 @@ show runs/plain --format xml
 report nowhere
 report runs/plain -o texts
 report runs/plain --own texts/broken.py
-report runs/plain --ratios texts/hello.txt
 
 compare runs/plain
 compare runs/plain nowhere

@@ -6,8 +6,7 @@ there; the ratio comes from the other half: a choice among many would flatter it
 level is the one that `run` takes: at others some MPIs do not yield, and a launch is fast or slow by chance. The ratio
 is the geometric mean over launches, with the 90 % interval of that mean by Student's t on their logarithms. Programs of
 others are held against ours launch by launch: see ratio_peers.py. What this version or this machine cannot do is
-skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv, which
-`report --ratios` shows.
+skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv.
 """
 
 import argparse
@@ -28,6 +27,7 @@ from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from costs import mpirun_of
+from ratio_history import COLUMNS, PAGE, Ratio, read_ratios
 from ratio_lab import LAUNCHED_ON, measure_lab
 from ratio_peers import LEVEL, Absent, measure_peer, peer_of
 from ratio_rows import (
@@ -45,7 +45,6 @@ from ratio_rows import (
 )
 from scipy.stats import t as student
 
-from allreduce_bench.report.ratio_table import COLUMNS, PAGE, Ratio, read_ratios
 from allreduce_bench.runs.competitor import FORCED_PREFIX
 from allreduce_bench.runs.library_algorithms import variables_at_start
 from allreduce_bench.stats import geometric_mean
@@ -97,7 +96,7 @@ def main() -> int:
                 append(chosen.history, [ratio])
     if not found:
         parser.error(f"no row contains '{chosen.only}'")
-    print(f"appended to {chosen.history}; a page: allreduce-bench report RUN --ratios {chosen.history}")
+    print(f"appended to {chosen.history}")
     return int(any(ratio.met is False for ratio in found))
 
 

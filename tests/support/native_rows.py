@@ -1,7 +1,6 @@
-"""Rows of a library's own all-reduce, of mock-ups and of rivals: a time at each size, noise between launches."""
+"""Rows of a library's own all-reduce, and of mock-ups: a time at each size, noise between launches."""
 
 import random
-from collections.abc import Callable
 
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.stats import launch_interval, median
@@ -23,20 +22,3 @@ def native_row(competitor: str, size_bytes: int, time_s: float, ranks=4, launche
 def linear(size_bytes: int) -> float:
     """Seconds."""
     return 1e-5 + 1e-8 * size_bytes
-
-
-def rows_of_two(
-    native: Callable[[int], float] = linear,
-    other: Callable[[int], float] = lambda size_bytes: 2 * linear(size_bytes),
-    name: str = "ring",
-    **more,
-) -> list[SummaryRow]:
-    """Native, and the algorithm `name`."""
-    return [
-        row
-        for size_bytes in SIZES
-        for row in (
-            native_row("native", size_bytes, native(size_bytes), **more),
-            native_row(name, size_bytes, other(size_bytes), **more),
-        )
-    ]

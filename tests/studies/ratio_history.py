@@ -1,4 +1,4 @@
-"""The history of `make ratios` for the page: the latest of each ratio, and earlier values."""
+"""The history of `make ratios`: its rows and their file."""
 
 import csv
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.files import open_kept
-from ..runs.rows import RunError
+from allreduce_bench.runs.files import open_kept
+from allreduce_bench.runs.rows import RunError
 
 DATE, MACHINE, MPI, WHAT = "date", "machine", "mpi", "what"
 HOW = ("thread_level", "placement", "estimator")
 COLUMNS = (DATE, MACHINE, MPI, WHAT, "ratio", "low", "high", "launches", "goal", "met", "by", *HOW)
-PAGE, UNKNOWN = "page", "unknown"  # placements
+PAGE = "page"  # placement
 
 
 class Ratio(NamedTuple):
@@ -34,13 +34,6 @@ class Ratio(NamedTuple):
     estimator: str
 
 
-class RatioLine(NamedTuple):
-    """The latest row of one ratio on one machine, MPI and placement, and the ratios before it, the oldest first."""
-
-    latest: Ratio
-    before: tuple[float, ...]
-
-
 def read_ratios(path: Path) -> list[Ratio]:
     """Return the rows of a history, in the order of the file. Raises RunError."""
     try:
@@ -53,19 +46,6 @@ def read_ratios(path: Path) -> list[Ratio]:
     if not lines or tuple(lines[0]) != COLUMNS:
         raise RunError(f"{path}, line 1: expected the columns {','.join(COLUMNS)}")
     return [_ratio(path, number, fields) for number, fields in enumerate(lines[1:], start=2)]
-
-
-def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
-    """Return a line for each ratio on each machine, MPI and placement, in order of first appearance.
-
-    The placement of vectors affects times: rows of unknown placement are separate.
-    """
-    rows_of: dict[tuple[str, ...], list[Ratio]] = {}
-    for row in ratios:
-        rows_of.setdefault((row.machine, row.mpi, row.what, row.placement), []).append(row)
-    return [
-        RatioLine(rows[-1], tuple(row.ratio for row in rows[:-1] if row.ratio is not None)) for rows in rows_of.values()
-    ]
 
 
 def _ratio(path: Path, number: int, fields: Sequence[str]) -> Ratio:

@@ -1,4 +1,4 @@
-"""The page's section about native: which algorithm it ran, its faster rivals, and its faster parts."""
+"""The page's section on which algorithm native ran, and which of the library's own parts beat it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..evaluation.rivals import part_comparisons, parts_sentence, rival_comparisons, rivals_sentence, slower_lines
+from ..evaluation.parts import part_comparisons, parts_sentence
 from ..evaluation.summary_row import SummaryRow
 from ..identifying.evidence import Answer
 from ..runs.competitor import NATIVE
@@ -33,19 +33,17 @@ def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
     """Return a line for each stretch of sizes at which the same was seen."""
     lines = []
     for ranks, found in identified.items():
-        for (algorithm, _, asked), stretch in groupby(found.ran, _stretch_key):
-            first, *others = stretch
-            sizes = " to ".join(dict.fromkeys(format_size(one.size_bytes) for one in (first, *others[-1:])))
-            answer = Answer(first.names, first.by_order, first.by_messages, first.order)
-            verdict = ASKED[asked] if asked else ""
-            lines.append(RanLine(algorithm, in_ranks([ranks]), sizes, answer.words, answer.evidence, verdict))
+        for (algorithm, words, evidence, asked), stretch in groupby(found.ran, _stretch_key):
+            first, *others = (format_size(one.size_bytes) for one in stretch)
+            sizes = " to ".join(dict.fromkeys((first, *others[-1:])))
+            lines.append(RanLine(algorithm, in_ranks([ranks]), sizes, words, evidence, ASKED.get(asked or "", "")))
     return lines
 
 
-def _stretch_key(ran: Ran) -> tuple[str, str, str | None]:
+def _stretch_key(ran: Ran) -> tuple[str, str, str, str | None]:
     """Return what neighbouring sizes of one line share."""
     answer = Answer(ran.names, ran.by_order, ran.by_messages, ran.order)
-    return ran.algorithm, f"{answer.words} {answer.evidence}", ran.asked
+    return ran.algorithm, answer.words, answer.evidence, ran.asked
 
 
 def ran_sentences(plan: Plan, identified: Mapping[int, Identified]) -> list[str]:
@@ -66,19 +64,10 @@ def ran_sentences(plan: Plan, identified: Mapping[int, Identified]) -> list[str]
     return sentences + list(dict.fromkeys(found.not_counted for found in identified.values() if found.not_counted))
 
 
-def native_section(plan: Plan, rows: Sequence[SummaryRow], identified: Mapping[int, Identified]) -> dict[str, Any]:
-    """Return the page's values about native: what it ran, and what is faster."""
-    files: dict[str, pd.DataFrame] = {}
+def ran_section(plan: Plan, rows: Sequence[SummaryRow], identified: Mapping[int, Identified]) -> dict[str, Any]:
+    """Return the page's values about what native ran, and the file of all of it."""
     sentences = [*ran_sentences(plan, identified), *filter(None, [parts_sentence(part_comparisons(rows))])]
-    ran = {"lines": ran_lines(identified), "sentences": sentences}
-    if identified:
-        seen = [{"ranks": ranks, **asdict(one)} for ranks, found in identified.items() for one in found.ran]
-        files["identified"] = pd.DataFrame(seen).assign(names=[" or ".join(one["names"]) for one in seen])
-    rivals = rival_comparisons(rows)
-    against_rivals = {
-        "compared": rivals,
-        "lines": slower_lines(rivals),
-        "sentence": rivals_sentence(rivals),
-    }
-    files |= {"rivals": pd.DataFrame(rivals)} if rivals else {}
-    return {"ran": ran, "rivals": against_rivals, "files": files}
+    seen = [{"ranks": ranks, **asdict(one)} for ranks, found in identified.items() for one in found.ran]
+    names = [" or ".join(one["names"]) for one in seen]
+    files = {"identified": pd.DataFrame(seen).assign(names=names)} if identified else {}
+    return {"ran": {"lines": ran_lines(identified), "sentences": sentences}, "files": files}
