@@ -197,13 +197,11 @@ def _gather_findings(attempts: Sequence[dict]) -> list[Caveat]:
         Caveat(
             level,
             f"{BADGES.get(code, code)} at {in_ranks(ranks_of[level, code])}",
-            tuple(
-                f"{text} (launches of {in_ranks(ranks)})" for text, ranks in alike[level, code, effect, advice].items()
-            ),
+            tuple(f"{text} (launches of {in_ranks(ranks)})" for text, ranks in texts.items()),
             effect,
             advice,
         )
-        for level, code, effect, advice in sorted(alike, key=_urgency)
+        for (level, code, effect, advice), texts in sorted(alike.items(), key=_urgency)
     ]
 
 

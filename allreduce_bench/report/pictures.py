@@ -5,7 +5,7 @@ Drawing takes longest of all that makes a page; so a figure is drawn when the pa
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from ..web import data_address
 from .figure import MODELS, RUNS, TIMES, FigureData, ReportFigure, bound_curves
 from .figures import report_figures
 from .grid import interval_words
+from .how_measured import range_words
 from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
 
 __all__ = [
@@ -66,8 +67,8 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
     if not done:
         return ""
     starts, definitions = _starts_and_definitions(done)
-    launches = _range(int(row["launches"]) for row in done)
-    calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
+    launches = range_words(int(row["launches"]) for row in done)
+    calls = range_words(round(row["repetitions"] / row["launches"]) for row in done)
     plural = "" if launches == "1" else "es"
     summary = f"median over launches; {launches} launch{plural}"
     if starts:  # our own calls; other tools give their mean or median only
@@ -126,12 +127,6 @@ def _picture(figure: ReportFigure, data: FigureData) -> Picture | str:
     if drawing := figure.draw(data):
         return Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers, drawing.live)
     return figure.why_not(data) if figure.why_not else ""
-
-
-def _range(values: Iterable[int]) -> str:
-    """Return `3`, or `3 to 5`."""
-    numbers = set(values)
-    return str(*numbers) if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
 
 
 def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool = False) -> dict[str, Any]:
