@@ -221,13 +221,13 @@ def time_table(ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> 
         row_of = {row["competitor"]: row for row in (*of_size, *beside)}
         lowest = lowest_of(of_size)
         some = next(iter(row_of.values()))
-        winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.FLOORS]
+        winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.REFERENCES]
         lines.append({"size_bytes": size_bytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": declared,
-        "floors": any(number_of(row, name) for row in rows for name in figures.FLOORS),
+        "floors": any(number_of(row, name) for row in rows for name in figures.REFERENCES),
     }
     place = {
         "ranks": ranks,

@@ -26,7 +26,7 @@ from ..runs.competitor import NATIVE as NATIVE_NAME
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import format_size, in_ranks
-from .live_chart import NO_SWITCHES, LiveChart, Switch
+from .live_chart import NO_SWITCHES, LiveChart, Switches
 
 # figures
 TIMES, MODELS, RUNS = "times", "models", "runs"  # measurements, models, several runs overlaid
@@ -34,7 +34,7 @@ CELL = ["ranks", "competitor", "size_bytes"]  # columns that name a cell
 
 
 # bounds
-CURVE_POINTS = 200  # of a bound
+CURVE_POINTS = 24  # of a bound, joined by straight lines
 NO_BOUND = " No bound is drawn: no model of this run gives the cost of a message or a byte."
 BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 - BEATEN):.0f} % below their bound"
 FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `add_bounds`
@@ -51,7 +51,7 @@ class FigureData:
     frame: pd.DataFrame
     models: Sequence[Model]
     own: Mapping[str, Algorithm]
-    switches: Mapping[int, Sequence[Switch]] = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
+    switches: Switches = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
     defaults: pd.DataFrame | None = None  # rows of native:default, which compete with none; None: there are none
 
     @cached_property
@@ -197,9 +197,6 @@ NATIVE: Style = {
     "zorder": 3,
 }
 DEFAULT: Style = {"color": "#777777", "marker": "x", "linestyle": ":", "linewidth": 1.2}  # of forced launches: no rival
-BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
-FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # a bound that times undercut
-LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row

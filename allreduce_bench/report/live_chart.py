@@ -56,7 +56,8 @@ class Switch(NamedTuple):
     words: str
 
 
-NO_SWITCHES: Mapping[int, Sequence[Switch]] = {}  # ranks -> crossovers
+Switches = Mapping[int, Sequence[Switch]]  # ranks -> crossovers
+NO_SWITCHES: Switches = {}
 
 
 class LivePanel(NamedTuple):

@@ -27,7 +27,7 @@ from .figure import MODELS, RUNS, TIMES, FigureData, ReportFigure, bound_curves
 from .figures import report_figures
 from .grid import interval_words
 from .how_measured import range_words
-from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
+from .live_chart import NO_SWITCHES, LiveChart, Switches, chart_json
 
 __all__ = [
     "Picture",
@@ -97,7 +97,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 def time_pictures(
     frame: pd.DataFrame,
     models: Sequence[Model],
-    switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES,
+    switches: Switches = NO_SWITCHES,
     defaults: pd.DataFrame | None = None,
 ) -> list[Sketch]:
     """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks.

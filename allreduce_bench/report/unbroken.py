@@ -25,12 +25,6 @@ def find_breaks(line: pd.DataFrame) -> list[int]:
     return [place for place, (before, after) in pairs if before and after and before.isdisjoint(after)]
 
 
-def split_at_breaks(line: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the parts of a line, ordered by size, within which one algorithm is at work."""
-    ends = [0, *find_breaks(line), len(line)]
-    return [line.iloc[start:end] for start, end in zip(ends, ends[1:])]
-
-
 def is_broken(frame: pd.DataFrame) -> bool:
     """Return whether a line of native is broken."""
     native = frame[frame["competitor"].isin(NATIVES)].sort_values("size_bytes")

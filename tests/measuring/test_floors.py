@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hand_models import hand_models
 from interpreters import FULL, in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.measuring.budget import share
-from allreduce_bench.models.curves import lower_bounds
 from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
-from allreduce_bench.report import caveats, figures
+from allreduce_bench.report import caveats
 from allreduce_bench.report.caveats import find_caveats
-from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE
+from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE, chart_times
 from allreduce_bench.report.formats import FORMATS, Result
+from allreduce_bench.report.live_chart import NO_SWITCHES
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.pictures import bound_curves
 from allreduce_bench.report.table import table
@@ -110,16 +109,16 @@ def test_the_report_has_floors_beside_the_times_and_names_the_cold_cache(folder,
     assert FLOORS_SENTENCE.strip() in page and "two uses" in unescape(page)
 
 
-def test_the_figure_of_times_has_floors_in_its_legend(folder):
+def test_the_chart_of_times_has_a_line_for_each_floor(folder):
     frame = summary([folder])
-    curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
-    (legend,) = figures.latency(frame, curves).legends
-    words = [text.get_text() for text in legend.get_texts()]
-    references = ["reference: empty call", "reference: local copy", "reference: local reduction"]
-    assert [word for word in words if word in references] == references
-    without = frame.assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
-    (legend,) = figures.latency(without, curves).legends
-    assert not any("floor" in text.get_text() for text in legend.get_texts())
+
+    def references(rows):
+        chart = chart_times(rows, bound_curves({}, 8, 1 << 22), NO_SWITCHES)
+        return {line.name for panel in chart.panels for line in panel.lines if line.kind.startswith("reference")}
+
+    words = {"reference: empty call", "reference: local copy", "reference: local reduction"}
+    assert references(frame) == words
+    assert not references(frame.assign(**dict.fromkeys(COLUMNS.values(), float("nan"))))
 
 
 def test_a_time_below_a_floor_is_said(rows):

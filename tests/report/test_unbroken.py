@@ -3,7 +3,7 @@
 import pandas as pd
 from made_runs import identified
 
-from allreduce_bench.report.unbroken import add_algorithms_at_work, find_breaks, is_broken, split_at_breaks
+from allreduce_bench.report.unbroken import add_algorithms_at_work, find_breaks, is_broken
 
 SIZES = (8, 64, 512, 4096)
 NAMES = {8: ("tree",), 64: ("tree", "recursive_doubling"), 512: (), 4096: ("ring",)}
@@ -17,11 +17,10 @@ def frame(algorithm: str, **names) -> pd.DataFrame:
 
 def test_a_line_ends_where_another_algorithm_is_at_work():
     assert find_breaks(frame("native", _512=("ring",))) == [2]
-    assert [len(part) for part in split_at_breaks(frame("native", _512=("ring",)))] == [2, 2]
     assert is_broken(frame("native", _512=("ring",))) and is_broken(frame("native@compiled", _512=("ring",)))
 
 
 def test_what_is_unknown_breaks_no_line():
-    assert find_breaks(frame("native")) == [] and len(split_at_breaks(frame("native"))) == 1
+    assert find_breaks(frame("native")) == []
     assert not is_broken(frame("ring", _512=("ring",)))  # it is itself at all sizes
     assert find_breaks(pd.DataFrame({"size_bytes": SIZES})) == []

@@ -11,18 +11,15 @@ from pathlib import Path
 from ..figure import ReportFigure, styles
 from .fitted import fitted
 from .scaling import over_ranks, some_sizes
-from .sizes import FLOORS, bandwidth, latency, speedup
+from .sizes import REFERENCES
 from .winners import winner_map, winners
 
 __all__ = [
-    "FLOORS",
-    "bandwidth",
+    "REFERENCES",
     "fitted",
-    "latency",
     "over_ranks",
     "report_figures",
     "some_sizes",
-    "speedup",
     "styles",
     "winner_map",
     "winners",

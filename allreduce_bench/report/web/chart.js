@@ -15,7 +15,7 @@ function element(name, attributes, ...children) {
   return node;
 }
 
-const UNITS_OF = { us: [["ns", 1e-3], ["us", 1], ["ms", 1e3], ["s", 1e6]], "GB/s": [["B/s", 1e-9], ["kB/s", 1e-6], ["MB/s", 1e-3], ["GB/s", 1], ["TB/s", 1e3]] };
+const UNITS_OF = { us: [["ns", 1e-3], ["us", 1], ["ms", 1e3], ["s", 1e6]], "GB/s": [["B/s", 1e-9], ["kB/s", 1e-6], ["MB/s", 1e-3], ["GB/s", 1], ["TB/s", 1e3]], J: [["nJ", 1e-9], ["uJ", 1e-6], ["mJ", 1e-3], ["J", 1], ["kJ", 1e3]] };
 
 // A value with three digits, in the unit that leaves no long row of zeros.
 function number(value, unit) {
@@ -128,7 +128,7 @@ class Chart {
     const used = value => typeof value === "number" && (!this.log || value > 0), values = [];
     for (const panel of panels) {
       for (const series of this.visible(panel)) values.push(...series.y, ...series.low, ...series.high);
-      for (const line of panel.lines) if (line.kind === "limit") values.push(...line.y);
+      for (const line of panel.lines) if (line.kind === "one") values.push(...line.y);
     }
     const found = values.filter(used), least = found.reduce((a, b) => Math.min(a, b), Infinity), most = found.reduce((a, b) => Math.max(a, b), -Infinity);
     if (!found.length) return [this.log ? 0.1 : 0, 1];

@@ -25,9 +25,8 @@ def several(rows: pd.DataFrame, plans: tuple[int, ...]) -> FigureData:
 
 def test_every_algorithm_has_a_panel_and_every_run_a_line(rows):
     drawing = draw_overlay(several(rows, (0, 1)))
-    assert len(drawing.figure.axes) == 4 and {axes.get_title() for axes in drawing.figure.axes} == set(
-        rows["competitor"]
-    )
+    titles = {axes.get_title() for axes in drawing.figure.axes}
+    assert titles == {f"{name}, 8 ranks" for name in rows["competitor"]} and len(drawing.figure.axes) == 4
     assert set(drawing.numbers["ranks"]) == {8} and set(drawing.numbers["run"]) == {"run0", "run1"}
     assert len(drawing.live.panels) == 12 and list(drawing.live.hidden) == ["2 ranks", "4 ranks"]
     assert {series.name for panel in drawing.live.panels for series in panel.series} == {"run0", "run1"}

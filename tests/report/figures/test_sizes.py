@@ -1,9 +1,9 @@
-"""The live charts over size hold the values of the summary."""
+"""The charts over size hold the values of the summary."""
 
 import pandas as pd
 import pytest
 
-from allreduce_bench.report.figures.live_sizes import live_bandwidth, live_speedup, live_times, measured_words
+from allreduce_bench.report.figures.sizes import chart_bandwidth, chart_speedup, chart_times, measured_words
 from allreduce_bench.report.live_chart import NO_SWITCHES, Switch, cell_id
 
 BOUNDS = pd.DataFrame(
@@ -29,8 +29,8 @@ def values(chart):
 
 def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
     done = rows[rows["time_s"].notna()]
-    times = values(live_times(rows, BOUNDS, NO_SWITCHES))
-    rates, speedups = values(live_bandwidth(rows, BOUNDS)), values(live_speedup(rows, NO_SWITCHES))
+    times = values(chart_times(rows, BOUNDS, NO_SWITCHES))
+    rates, speedups = values(chart_bandwidth(rows, BOUNDS)), values(chart_speedup(rows, NO_SWITCHES))
     assert len(times) == len(rates) == len(done) and len(speedups) < len(done)
     for row in done.to_dict("records"):
         key = (f"{row['ranks']} ranks", row["competitor"], row["size_bytes"])
@@ -42,7 +42,7 @@ def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
 
 def test_a_line_is_broken_where_a_size_has_no_time(rows):
     gap = rows.assign(time_s=rows["time_s"].mask(rows["size_bytes"] == 1024))
-    (series, *_) = live_times(gap, BOUNDS, NO_SWITCHES).panels[0].series
+    (series, *_) = chart_times(gap, BOUNDS, NO_SWITCHES).panels[0].series
     assert list(series.x) == sorted(set(rows["size_bytes"])) and pd.isna(series.y[1]) and series.words[1] == ""
 
 
@@ -56,19 +56,19 @@ def test_a_value_says_its_interval_and_its_launches(rows):
 
 
 def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):
-    panel = live_times(rows, BOUNDS, NO_SWITCHES).panels[0]
+    panel = chart_times(rows, BOUNDS, NO_SWITCHES).panels[0]
     ring = next(series for series in panel.series if series.name == "ring")
     assert list(ring.cells) == [cell_id(2, "ring", size_bytes) for size_bytes in ring.x]
 
 
 def test_lines_and_crossovers_belong_to_their_rank_count(rows):
     switch = Switch(100.0, 8.0, 1024.0, "crossover")
-    chart = live_times(rows, BOUNDS, {4: [switch]})
+    chart = chart_times(rows, BOUNDS, {4: [switch]})
     assert [len(panel.marks) for panel in chart.panels] == [0, 1, 0]
-    assert [any(line.kind == "fit" for line in panel.lines) for panel in chart.panels] == [True, False, False]
+    assert [any(line.kind == "bound" for line in panel.lines) for panel in chart.panels] == [True, False, False]
 
 
 def test_what_was_not_measured_is_not_drawn(rows):
     nothing = rows.assign(time_s=float("nan"))
-    assert live_times(nothing, BOUNDS, NO_SWITCHES) is None
-    assert live_speedup(rows[rows["competitor"] == "native"], NO_SWITCHES) is None
+    assert chart_times(nothing, BOUNDS, NO_SWITCHES) is None
+    assert chart_speedup(rows[rows["competitor"] == "native"], NO_SWITCHES) is None
