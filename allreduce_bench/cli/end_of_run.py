@@ -1,6 +1,5 @@
 """The end of a run: write and print its summary, check the limits of the user, and say what is left and why."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
-from ..runs.recorder import discard_run, kind_of
+from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..units import shell_word
 from ..watching.lifeline import WarningFlag
@@ -47,21 +46,11 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     if control.format == "table" and plan.compute_s:
         for sentences in load_offers("end_of_run"):
             echo_wrapped(sentences(folder))
-    if control.format == "table" and (again := _warnings_again(folder)):
-        repeated = ", ".join(f"{code} {number}" for code, number in again.items())
-        talk(f"warnings of several launches: {repeated} (launches each); the report has all of them")
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shell_word(folder.path)}")
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
-
-
-def _warnings_again(folder: RunFolder) -> dict[str, int]:
-    """Return code -> number of launches, for each warning of several launches; only its first was printed."""
-    of_launches = {(one["launch"], kind) for one in folder.attempts() for kind in map(kind_of, one["findings"])}
-    kinds = [kind for _, kind in of_launches]
-    return {code: number for (code, level), number in sorted(Counter(kinds).items()) if level != "info" and number > 1}
 
 
 def _failures(rows: Sequence[SummaryRow], unmet_cells: list[str], skip_hung: bool) -> str:

@@ -27,7 +27,6 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
     row["checks"] = sum(checks) if checks else None
-    row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FINAL):
         row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
@@ -61,13 +60,6 @@ def _median_wire(marks: Sequence[Row]) -> str | None:
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
     return format_traffic(middle) or None
-
-
-def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
-    """Count the launches in which the result was checked, and in which it was wrong."""
-    wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
-    checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
-    return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
 
 
 def _bit_columns(marks: Sequence[Row]) -> SummaryRow:

@@ -85,8 +85,6 @@ class SummaryFacts(TypedDict, total=False):
     launch_states: LaunchStates | None  # two levels, see `launch_states.split_launches`
     launch_apart: LaunchStates | None  # one launch apart; it costs no verdict
     went_on_by_barriers: bool  # in some launch that begins calls at a time, since no call began on time
-    checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
-    wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
     checks: int | None  # calls whose result was checked, over all launches; None: early runs did not count them
     imported: bool  # another program ran an algorithm of its own: a time is a mean of many calls

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..evaluation import doubts
-from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
+from ..evaluation.agreement import BUG, broken_promise
 from ..evaluation.competing import competing
 from ..evaluation.doubts import MUCH_INVALID, STRONG_DRIFT
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
@@ -161,7 +161,6 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
         *find_broken_promises(rows),
         *_gather_findings(attempts),
         *_find_failures(rows, any("source" in fact for fact in attempts)),
-        *_caveat("bad", "wrong results cluster", cluster_sentences(rows)),
         *find_accidents(rows),
         *chain.from_iterable(find_differing_bits(rows, column) for column in DIFFERING_BITS),
         *_find_absent_cells(rows),
@@ -224,21 +223,6 @@ def _find_failures(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     if any(row.get("same_bits") == 0 for row in rows):  # another caveat says whose
         return [ROUNDED]
     return [REPORTED if imported else EXACT]
-
-
-def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
-    """Return a sentence for each value where wrong results cluster, such as n/p = 1 MiB."""
-    return list(map(_cluster_sentence, wrong_clusters(rows)))
-
-
-def _cluster_sentence(cluster: WrongCluster) -> str:
-    what = "a size of" if cluster.kind == SIZE else "n/p ="
-    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
-    rarity = "below 0.0001 %" if cluster.p_value < 1e-6 else f"about {100 * cluster.p_value:.2g} %"
-    return (
-        f"{cluster.wrong} of {cluster.all_wrong} wrong results are at {what} {format_size(float(cluster.size_bytes))} "
-        f"({share} there): the probability of this by chance is {rarity}"
-    )
 
 
 def find_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:

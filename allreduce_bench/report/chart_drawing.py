@@ -44,17 +44,24 @@ def draw_chart(chart: LiveChart) -> Figure:
         ends = [(min(low for low, _ in ends), max(high for _, high in ends))] * len(panels)
     seen: dict[str, Style] = {}
     for axes, panel, (low, high) in zip(places, panels, ends):
-        _draw_panel(axes, panel, chart)
+        lines = [line for line in panel.lines if _is_seen(line, low, high)]
+        _draw_panel(axes, panel._replace(lines=lines), chart)
         axes.set_ylim(low, high)
         if chart.y.log:
             _place_ticks(axes, high / low)
         if axes.get_xlabel():
             axes.set_xlabel(chart.x.label)
-        seen |= {line.name: LINES[line.kind] for line in panel.lines if any(low <= y <= high for y in _known(line.y))}
+        seen |= {line.name: LINES[line.kind] for line in lines}
     named = {series.name for panel in panels for series in panel.series}
     shown = {name: look for name, look in chart.looks.items() if name in named}
     legend(figure, shown | {"\n".join(wrap(name, WIDEST)): look for name, look in seen.items()})
     return figure
+
+
+def _is_seen(line: LiveLine, low: float, high: float) -> bool:
+    """Return whether a line is in the picture: half of a reference time, some of a bound."""
+    inside = [low <= y <= high for y in _known(line.y)]
+    return 2 * sum(inside) >= len(inside) > 0 if line.kind.startswith("reference") else any(inside)
 
 
 def _known(values: Sequence[float | None]) -> Iterator[float]:

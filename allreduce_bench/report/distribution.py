@@ -1,7 +1,7 @@
 """The distribution of the calls of each cell, beyond the median, and the table of times of a rank count.
 
-`tables` are tables of text; `call_distributions` are the calls themselves, for readers who ask a page for those of one
-cell.
+`statistics_table` is a table of text; `call_distributions` are the calls themselves, for readers who ask a page for
+those of one cell.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from ..evaluation.limits import share_of_limit
 from ..evaluation.summary_row import SummaryRow, number_of
 from ..models.bounds import Bounds
 from ..runs.folder import RunFolder
-from ..runs.schema import COMPLETION
 from ..units import format_size, in_ranks, three_digits
 from . import figures
 from .grid import lowest_of, winner_of
@@ -34,24 +33,17 @@ class DistributionColumn(NamedTuple):
     kind: str = ""  # text: set to the left
 
 
-def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
-    """Return two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
+def statistics_table(rows: Sequence[SummaryRow]) -> dict[str, Any] | None:
+    """Return a table of the calls of the measured cells of `rows`; None: there are none.
 
-    Each has `groups` {title: its columns}, only those that some cell has words for, `lines`, each the words of a cell
+    It has `groups` {title: its columns}, only those that some cell has words for, `lines`, each the words of a cell
     {title: words of each column}, and `cells`, the `cell_id` of each line.
     """
     done = [row for row in rows if row["time_s"] is not None]
-    return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
-
-
-def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    filled = {
-        title: [column for column in columns if any(map(column.words, rows))] for title, columns in groups.items()
-    }
-    kept = {title: columns for title, columns in filled.items() if columns}
-    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], row["competitor"], row["size_bytes"]) for row in rows]
-    return {"groups": kept, "lines": lines, "cells": cells}
+    groups = {title: [column for column in of if any(map(column.words, done))] for title, of in CALLS.items()}
+    kept = {title: columns for title, columns in groups.items() if columns}
+    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in done]
+    return {"groups": kept, "lines": lines, "cells": list(map(_id, done))} if done else None
 
 
 def _microseconds(name: str) -> Words:
@@ -79,21 +71,13 @@ def _first_call(row: SummaryRow) -> str:
     return "" if (first := row.get("first_penalty")) is None else f"{three_digits(first)} x"
 
 
-def _global_excess(row: SummaryRow) -> str:
-    """Return by how much the global run time exceeds `time_s`; not defined for completions."""
-    global_s, time_s = row.get("global_s"), row["time_s"]
-    if global_s is None or time_s is None or row["time_definition"] == COMPLETION:
-        return ""
-    return three_digits((global_s - time_s) * 1e6)
-
-
 def _interval(row: SummaryRow) -> str:
     if row["interval"] == "range":
         return ""
     return f"{_microseconds('time_low_s')(row)} to {_microseconds('time_high_s')(row)}"
 
 
-# the columns: the cell, its calls, its times by other methods
+# the columns: the cell, its calls
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["size_bytes"])),
     DistributionColumn("competitor", itemgetter("competitor"), "text"),
@@ -118,26 +102,6 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("lag-1", _lag1),
         DistributionColumn("drift", _drift),
         DistributionColumn("first call", _first_call),
-    ),
-}
-DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
-    "": CELL,
-    "time (µs)": (
-        DistributionColumn("time_s", _microseconds("time_s")),
-        DistributionColumn("global", _microseconds("global_s")),
-        DistributionColumn("global - time_s", _global_excess),
-        DistributionColumn("completion", _microseconds("completion_s")),
-        DistributionColumn("OSU avg", _microseconds("osu_avg_s")),
-        DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),
-        DistributionColumn("nccl-tests", _microseconds("nccl_tests_s")),
-    ),
-    "common clock (µs)": (
-        DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
-        DistributionColumn("clock error", _microseconds("clock_error_s")),
-    ),
-    "timing method": (
-        DistributionColumn("definition", _column_text("time_definition"), "text"),
-        DistributionColumn("start", _column_text("start"), "text"),
     ),
 }
 
@@ -235,7 +199,7 @@ def time_table(ranks: int, rows: Sequence[SummaryRow], least: Bounds | None) -> 
     }
     of_limits = {
         "limits": limit_lines(rows, least),
-        "statistics": tables(rows),
+        "statistics": statistics_table(rows),
     }
     return {**place, "lines": lines, **of_limits, **marks}
 

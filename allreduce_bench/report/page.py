@@ -26,7 +26,7 @@ import pandas as pd
 from jinja2 import Environment
 
 from .. import __version__
-from ..evaluation import agreement
+from ..evaluation.agreement import bits_sentences
 from ..evaluation.competing import competing, competitor_names, defaults, mockups
 from ..evaluation.grade import is_disturbed
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
@@ -42,7 +42,6 @@ from ..models.fitting import UnfittedSeries, fit_series
 from ..models.model import NO_OWN, Model
 from ..models.points import points_of_summary
 from ..runs.competitor import MOCKUPS
-from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of
@@ -238,7 +237,7 @@ def _section(
         "tables_written": {},
         "models_line": models_line(models),
         "gaps": caveats.find_gaps(rows),
-        **_bits(plan, rows),
+        "bits": _bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "limited": [name for name in plan.competitors if name not in MOCKUPS],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
@@ -289,11 +288,10 @@ def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds])
     ]
 
 
-def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """Return which results agree bit by bit, if checked, or why they were not compared."""
-    asked = plan.check == "bits"
-    why_not = agreement.why_not_compared(plan) if asked and not is_float(plan.dtype) else ""
-    return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
+def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> list[tuple[int, list[str]]]:
+    """Return what --check bits found at each rank count; empty without it."""
+    rows_of = {ranks: [row for row in rows if row["ranks"] == ranks] for ranks in plan.ranks}
+    return [(ranks, said) for ranks, of in rows_of.items() if (said := bits_sentences(plan, of))]
 
 
 def _load_wing_sections(folder: RunFolder) -> dict[str, Any]:

@@ -35,7 +35,6 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
     """Return what limits the trust in the times of one rank count, the weightiest first."""
     competitors = competing(rows)
     return [
-        *caveats.cluster_sentences(rows),
         *_limit_notes(competitors),
         *launch_states_sentences(rows),
         *launch_apart_sentences(rows),
@@ -174,4 +173,5 @@ def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:
         *caveats.find_differing_bits(rows, "same_bits"),
         *caveats.find_broken_promises(rows),
     ]
-    return [*notes, *(f"{caveat.badge}: {text}" for caveat in found for text in caveat.texts)]
+    effects = {caveat: f"; {caveat.effect}" if caveat.effect else "" for caveat in found}
+    return [*notes, *(f"{one.badge}: {text}{effects[one]}" for one in found for text in one.texts)]

@@ -19,6 +19,7 @@ class MapCell(NamedTuple):
     """The winner at one size and rank count."""
 
     winner: str  # empty: none
+    gains: bool  # several are equal, and native is slower
     text: str  # its factor, or the mark of the standing
     words: str  # all that is known
     cell: str  # id of the cell with the lowest time, whose calls the page may hold
@@ -57,5 +58,5 @@ def _cell(row: Mapping[Any, Any], pale: bool) -> MapCell:
         f"{format_size(size_bytes)} on {in_ranks([ranks])}: {row['lowest']} {format_time(row['time_s'])}, "
         f"{factor} times as fast as {row['over']} ({format_time(row['over_s'])}){standing}"
     )
-    text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
-    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], size_bytes), pale)
+    text = f"{factor}×" if row["winner"] or row["gains"] else UNTOLD[row["standing"]]
+    return MapCell(row["winner"], row["gains"], text, words, cell_id(ranks, row["lowest"], size_bytes), pale)

@@ -3,12 +3,11 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.agreement import agreements, bits_sentences, broken_promise
+from allreduce_bench.evaluation.agreement import bits_sentences, broken_promise
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.units import format_size, format_time
 
 SIZES, NAMES = (8, 1024, 65536), ("native", "ring", "two_tree", "naive")
 
@@ -79,7 +78,6 @@ def test_other_bits_in_a_longer_vector_are_told(tmp_path):
     told = bits_sentences(folder.plan(), rows)
     assert "bits: the same data has the same bits in a longer vector: two_tree" in told
     assert "bits: the same data has other bits in a longer vector: native, ring, naive" in told
-    assert {line.lengths for line in agreements(rows) if line.algorithm == "two_tree"} == {1}
 
 
 def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
@@ -87,24 +85,6 @@ def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
     rows = summarise(folder)
     assert all(row["same_bits_launches"] is None for row in rows)
     assert bits_sentences(folder.plan(), rows)[0].startswith("bits: ring, two_tree: equal on all ranks and calls;")
-
-
-def test_the_lines_group_what_is_equal(tmp_path):
-    rows = summarise(run(tmp_path))
-    found = [(line.algorithm, line.sizes, line.shared_with) for line in agreements(rows)]
-    assert found == [
-        ("native", "8 B to 1 KiB", ""),
-        ("native", "64 KiB", ""),
-        ("ring", "8 B to 1 KiB", "two_tree"),
-        ("ring", "64 KiB", ""),
-        ("two_tree", "8 B to 1 KiB", "ring"),
-        ("two_tree", "64 KiB", ""),
-        ("naive", "all", ""),
-    ]
-    ring = agreements(rows)[3]
-    assert list(ring.promised.values()) == [1, 0, 3] and list(ring.measured.values()) == [1, 1, 1]
-    assert ring.time.endswith(" at 64 KiB")
-    assert list(agreements(rows)[0].promised.values()) == [None] * 3
 
 
 def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
@@ -154,12 +134,12 @@ def test_no_promise_is_broken_by_who_made_none(tmp_path):
     assert levels["bits change between calls: native"] == levels["replicas diverge: naive"] == "caution"
 
 
-def test_the_report_has_a_table_of_bits(tmp_path, words_only):
+def test_the_report_says_the_same_of_bits(tmp_path, words_only):
     folder = run(tmp_path)
     page = write_report([folder], tmp_path / "page.html").read_text()
     section = page[page.index("<h2>Bits</h2>") : page.index(">Which algorithm")]
-    assert section.count("<tbody>") == 1 and section.count('<th scope="row"') == 7
-    assert "MPI 4.0, 6.9.1" in section and ">two_tree</td>" in section
+    assert "MPI 4.0, 6.9.1" in section
+    assert all(f"<p>{sentence}.</p>" in section for sentence in bits_sentences(folder.plan(), summarise(folder)))
     assert "compared between" in page and "6 calls" in page
 
 
@@ -173,16 +153,3 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path, words_only
     assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: int32 reductions are exact in any order, so the result check covers the bits"
     ]
-
-
-def test_lines_have_the_times_of_their_largest_sizes(tmp_path):
-    rows = summarise(run(tmp_path / "run"))
-    for line in agreements(rows):
-        size = line.time.partition(" at ")[2]
-        (row,) = (
-            row
-            for row in rows
-            if (row["ranks"], row["competitor"]) == (line.ranks, line.algorithm)
-            and format_size(row["size_bytes"]) == size
-        )
-        assert line.time == f"{format_time(row['time_s'])} at {size}"

@@ -16,7 +16,10 @@ def test_each_cell_is_that_of_the_winners(tmp_path):
     }
     won = winners(frame).set_index(["ranks", "size_bytes"])
     assert {key: cell.winner for key, cell in cells.items()} == won["winner"].to_dict()
-    assert all(cell.text in ("=", "?") if not cell.winner else cell.text.endswith("×") for cell in cells.values())
+    assert all(
+        cell.text in ("=", "?") if not (cell.winner or cell.gains) else cell.text.endswith("×")
+        for cell in cells.values()
+    )
     assert set(table["looks"]) == set(won["winner"]) - {""}
 
 

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from ...evaluation.verdict import EQUAL, FASTEST, UNCLEAR
+from ...evaluation.verdict import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ...runs.competitor import Competitor
 from ...units import format_size
 from ..figure import (
@@ -27,7 +27,7 @@ from ..verdict_sentence import printed_factor
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of a map with room for a number in each cell
-GREY = "#d9d9d9"
+GREY, GAIN = "#d9d9d9", "#d5ead9"  # no winner; several are equal, and native is slower
 UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> text of the cell without a winner
 NAMED = 13  # sizes named on the axis, at most
 CELL, CELL_BY_TIME = itemgetter("ranks", "size_bytes"), itemgetter("ranks", "size_bytes", "time_s")
@@ -48,50 +48,47 @@ def _caption_of_winners(won: pd.DataFrame) -> str:
     return (
         f"Fastest algorithm: determined in {told} of {len(won)} cells (lower in nearly all launches, and by 5 %). "
         "Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the second "
-        "fastest / time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be "
-        "distinguished from others. White: fewer than two algorithms have a time that can be ranked."
+        "fastest / time of the fastest. =: several are equal within 5 %, green where native is slower than they. Grey: "
+        "no winner; ?: the lowest time cannot be distinguished from others. White: fewer than two algorithms have a "
+        "time that can be ranked."
     )
 
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fastest algorithm at each rank count and size.
 
-    Columns: ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are of one run from
-    `summary.summary`. Only where two algorithms or more can be ranked. `lowest`
-    has the lowest time, `time_s`; `standing` is whether it is shown to be the fastest, and `winner` is empty if not.
-    `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
-    the lowest.
+    Columns: ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, speedup, gains. `rows` are of one run
+    from `summary.summary`. Only where two algorithms or more can be ranked. `lowest` has the lowest time, `time_s`;
+    `standing` is whether it is shown to be the fastest, and `winner` is empty if not. `over` is native, or the second
+    if native is the lowest or not ranked, `over_s` its time, and `speedup` that over the lowest. `gains`: several are
+    equal, and native is shown to be slower than the lowest.
     """
     few = rows[["ranks", "size_bytes", "competitor", "standing", "time_s"]]  # of a hundred columns
     ranked = few[few["standing"].notna() & (few["ranks"] > 1)]
     records = ranked.to_dict("records")  # a frame for each cell takes much longer
-    time_of = {(row["ranks"], row["size_bytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
+    row_of = {(row["ranks"], row["size_bytes"], row["competitor"]): row for row in reversed(records)}
     lines = []
     for (ranks, size_bytes), group in groupby(sorted(records, key=CELL_BY_TIME), key=CELL):
         first, *others = group
         if not others:
             continue
-        lowest, beside, standing = _name_of(first), Competitor(first["competitor"]).native_beside, first["standing"]
-        native_s = time_of.get((ranks, size_bytes, beside))
-        alone = native_s is None or lowest == beside
-        over, over_s = (_name_of(others[0]), others[0]["time_s"]) if alone else (beside, native_s)
-        winner = lowest if standing == FASTEST else ""
-        time_s = first["time_s"]
-        lines.append((ranks, size_bytes, winner, lowest, standing, time_s, over, over_s, over_s / time_s))
-    columns = ["ranks", "size_bytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup"]
+        lowest, standing, time_s = first["competitor"], first["standing"], first["time_s"]
+        native = row_of.get((ranks, size_bytes, Competitor(lowest).native_beside))
+        over = others[0] if native is None or native is first else native
+        gains = standing == EQUAL and over is native and over["standing"] == SLOWER
+        beside = over["competitor"], over["time_s"], over["time_s"] / time_s, gains
+        lines.append((ranks, size_bytes, lowest if standing == FASTEST else "", lowest, standing, time_s, *beside))
+    columns = ["ranks", "size_bytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup", "gains"]
     return pd.DataFrame(lines, columns=columns)
-
-
-def _name_of(row: dict) -> str:
-    return row["competitor"]
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """Draw the map of `winners`; `rows` are its source, whose algorithms decide the colours."""
     is_won = won["winner"] != ""
     factors = [printed_factor(*times_s) for times_s in zip(won["over_s"], won["time_s"])]
-    text = pd.Series(map(_number, factors), won.index, dtype=str).where(is_won, won["standing"].map(UNTOLD))
-    return _map(rows, won.assign(text=text))
+    text = pd.Series(map(_number, factors), won.index, dtype=str)
+    marks = won["standing"].map(UNTOLD)
+    return _map(rows, won.assign(text=text.where(is_won, marks.where(~won["gains"].astype(bool), "= " + text))))
 
 
 def _number(value: float) -> str:
@@ -114,7 +111,9 @@ def _map(rows: pd.DataFrame, cells: pd.DataFrame) -> Figure | None:
     handles = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
     for handle in handles:
         _hatch(handle, str(handle.get_label()))
-    if "" in names:
+    if cells["gains"].any():
+        handles.append(Patch(facecolor=GAIN, edgecolor="white", label="several equal,\nnative slower"))
+    if (is_open := cells["winner"] == "").any() and not cells.loc[is_open, "gains"].all():
         handles.append(Patch(facecolor=GREY, edgecolor="white", label="no winner"))
     if len(cells) < len(ranks) * len(sizes):
         handles.append(Patch(facecolor="white", edgecolor="#c8c8c8", label="nothing to compare"))
@@ -123,7 +122,7 @@ def _map(rows: pd.DataFrame, cells: pd.DataFrame) -> Figure | None:
 
 
 def _draw_cell(axes: Axes, cell: dict, row: int, column: int, colours: dict[str, str], columns: int) -> None:
-    colour = colours.get(cell["winner"], GREY)
+    colour = colours.get(cell["winner"], GAIN if cell["gains"] else GREY)
     field = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
     _hatch(field, cell["winner"])
     axes.add_patch(field)

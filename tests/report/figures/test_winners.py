@@ -42,12 +42,24 @@ def test_map_has_the_colours_of_the_other_figures_and_grey_where_nobody_wins(row
     assert len(drawn) == len(won) and (SIZES.index(1 << 20), RANKS.index(8)) not in drawn
     for row in won.to_dict("records"):
         shape = drawn[SIZES.index(row["size_bytes"]), RANKS.index(row["ranks"])]
-        colour = styled[row["winner"]]["color"] if row["winner"] else "#d9d9d9"
+        colour = styled[row["winner"]]["color"] if row["winner"] else "#d5ead9" if row["gains"] else "#d9d9d9"
         assert shape.get_facecolor() == Rectangle((0, 0), 1, 1, facecolor=colour).get_facecolor()
     assert [label.get_text() for label in axes.get_yticklabels()] == ["2", "4", "8"]
     assert axes.get_xlabel() and axes.get_ylabel() and {"3.0"} & texts_of(axes) and {"?", "="} & texts_of(axes)
     labels = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {"ring", "no winner", "nothing to compare"} <= labels
+
+
+def test_where_several_are_equal_and_native_is_slower_the_map_says_by_how_much(rows):
+    same = rows[rows["ranks"] == 4].assign(
+        standing=rows["competitor"].map(lambda name: "slower" if name == "native" else "equal")
+    )
+    same["time_s"] = same["competitor"].map(lambda name: 3e-5 if name == "native" else 2e-5)
+    won = figures.winners(same)
+    assert won["gains"].all() and {*won["winner"]} == {""}
+    (axes,) = figures.winner_map(same, won).axes
+    assert {"= 1.5"} <= texts_of(axes)
+    assert not figures.winners(same.assign(standing="equal"))["gains"].any()
 
 
 def test_one_number_of_ranks_is_one_row(rows):
