@@ -6,7 +6,7 @@ file per command. For `run` read in this order: `run`, `options` (declared besid
 wrong words), `request` (the plan and the folder), `against` (runs whose launches alternate), then
 `run_from_outside` and `run_as_rank`, the whole story; `own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a
 Slurm job), `terminal`. Others: `demo`, `doctor`, `exec_`, `fit` (with `fit_times`), `import_`, `predict`,
-`schedules` (`list`, `verify`), `show` (with `report`), `submit`, `sweep` (`status`, `collect`).
+`schedules` (`list`, `verify`), `show` and `report` (with `kept_runs`), `submit`, `sweep` (`status`, `collect`).
 """
 
 import os
@@ -37,7 +37,7 @@ GROUPS = {  # title -> name of a command -> its place below the package, its pur
     },
     "Read": {
         "show": ("cli.show:show", "List the runs, or print the table of one"),
-        "report": ("cli.show:report", "Write a web page about runs, with figures"),
+        "report": ("cli.report:report", "Write a web page about runs, with figures"),
         "compare": ("comparison.command:compare", "Find cells that are slower or faster than before"),
         "import": ("cli.import_:import_", "Read logs of OSU, IMB, nccl-tests and others as a run"),
     },

@@ -8,9 +8,9 @@ import click
 
 from ..runs.files import refuse_given
 from ..units import MAX_RANKS
+from .kept_runs import open_runs, take_newest
 from .predict import MACHINE_FILE
 from .sections import examples
-from .show import open_runs, take_newest
 from .terminal import screen
 from .types import NAMES, errors_in_one_line, own_files, talk
 from .work_limit import refuse_absent

@@ -170,7 +170,7 @@ def predict(
 
 def _newest_machine_file() -> Path:
     """Return the machine file of the newest run of results/. Raises OneLineError if there is none."""
-    from .show import RESULTS  # late: only without a file and without prices
+    from .kept_runs import RESULTS  # late: only without a file and without prices
 
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if not runs:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from ..algorithms import is_builtin
 from ..runs.competitor import NATIVE
-from ..units import nearest
+from ..runs.inventory import is_run
+from ..units import nearest, shell_word
 from .types import INTERRUPTED, OneLineError
 
 # click's words, in English
@@ -54,6 +56,8 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
     if context and (surplus := SURPLUS.fullmatch(error.message)):
+        if is_run(Path(surplus[1])):
+            return f"{said}takes no run, found '{surplus[1]}'; allreduce-bench show {shell_word(surplus[1])} prints it"
         return f"{said}'{surplus[1]:.60}' is a word too many; {_meant(surplus[1], context)}"
     return f"{said}{_lower_first(error)}"
 

@@ -49,7 +49,7 @@ def run_from_outside(
         # launches: launching.launches, identifying.of_run; their cells: measuring.rank
         first, count = start.runs[0], len(start.launches) * len(start.runs)
         launcher = first.launcher
-        talk(f"{launcher.library}, {launcher.program}; launches: {count}; results in {first.folder.resumed_path}")
+        talk(f"{launcher.library}; {launcher.program} starts {count} times; results in {first.folder.resumed_path}")
         ended_by = _measure(start)
 
         # table: cli.end_of_run

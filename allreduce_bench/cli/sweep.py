@@ -22,6 +22,7 @@ from ..slurm.sweep import (
     status_text,
 )
 from ..units import shell_word
+from .kept_runs import RESULTS
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
@@ -105,9 +106,6 @@ def _summarise(run: SweepRun, missing: list[MissingCell]) -> list[str]:
 
 
 # `status`: show the state of the jobs of a sweep
-
-
-RESULTS = Path("results")
 
 
 @click.command(epilog=examples("status", "status results/sweep"))

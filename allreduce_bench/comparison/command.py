@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ..cli.import_ import given_option, is_log, log_options, runs_of_logs
+from ..cli.kept_runs import newest_two
 from ..cli.sections import Sectioned, examples
-from ..cli.show import newest_two
 from ..cli.terminal import screen
 from ..cli.types import (
     NAMES,

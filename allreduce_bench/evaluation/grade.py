@@ -48,9 +48,12 @@ def _noise(attempts: Sequence[dict]) -> Noise | None:
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
-    """Return the facts that the launches lack about their nodes: `load`, else `ports` if messages used ports."""
+    """Return the facts that the launches lack about their nodes: `load`, else `ports` if messages used ports.
+
+    `end`: no launch has ended yet, and only then its load is known.
+    """
     if not _uses(attempts):
-        yield "load"
+        yield "end" if attempts and all("started" in fact and "cells" not in fact for fact in attempts) else "load"
     elif any((row.get("nodes") or 1) > 1 for row in rows) and not _nodes_that(attempts, lambda node: "ports" in node):
         yield "ports"
 

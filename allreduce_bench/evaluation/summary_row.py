@@ -66,7 +66,7 @@ class Grade(NamedTuple):
 
     level: str  # one of `schema.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
-    unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`, `ports`
+    unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`, `end`, `ports`
     noise: Noise | None = None  # shown beside the grade, and does not lower it; None: not measured
 
     @property

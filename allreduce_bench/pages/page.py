@@ -27,9 +27,9 @@ from .teaching import (
     SIZE_BYTES,
     Measured,
     busy_sentence,
-    cuts,
     fastest_cut,
-    path,
+    price_pieces,
+    price_subject,
     ways,
 )
 
@@ -154,7 +154,7 @@ def environment() -> Environment:
 def _panel(number: int, chosen: Subject, name: str, ranks_per_node: int | None) -> Panel:
     drawing = drawing_of(chosen)
     scene = Scene(drawing, layout_of(drawing), number)
-    way = path(chosen, ALPHA_S, BETA_S_PER_BYTE, SIZE_BYTES)
+    way = price_subject(chosen)
     pairs = [[(message.source, message.dest) for message in round_.messages] for round_ in drawing.rounds]
     return Panel(
         number=number,
@@ -166,7 +166,7 @@ def _panel(number: int, chosen: Subject, name: str, ranks_per_node: int | None) 
         messages=way.messages,
         share=f"{way.elements / chosen.count:.4g}",
         busy=busy_sentence(pairs, drawing.ranks),
-        segments=_segments(chosen, name, ranks_per_node),
+        segments=[(pieces, format_time(s)) for pieces, s in price_pieces(chosen, name, ranks_per_node)],
     )
 
 
@@ -193,12 +193,6 @@ def _short_word(content: frozenset[int], block: int, own: Sequence[str], longest
     """Return the content of a block as a word, of at most about `longest` characters."""
     whole = word(content, block, own)
     return whole if len(whole) <= longest else word_forms(content, block, own)[-1]
-
-
-def _segments(chosen: Subject, name: str, ranks_per_node: int | None) -> list[tuple[int, str]]:
-    found = cuts(chosen, name, ranks_per_node)
-    totals = {-(-cut.count // cut.segment): path(cut, ALPHA_S, BETA_S_PER_BYTE, SIZE_BYTES).time for cut in found}
-    return [(pieces, format_time(totals[pieces])) for pieces in sorted(totals)] if len(totals) > 1 else []
 
 
 def _data(panels: Sequence[Panel]) -> dict[str, Any]:

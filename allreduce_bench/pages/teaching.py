@@ -50,9 +50,9 @@ class Measured(NamedTuple):
         return [["size", *self.names], *([format_size(row[0]), *own] for row, own in zip(self.rows, times))]
 
 
-def path(chosen: Subject, alpha_s: float, beta_s_per_byte: float, size_bytes: float) -> Path:
+def price_subject(chosen: Subject, size_bytes: float = SIZE_BYTES) -> Path:
     """Return the critical path for a vector of `size_bytes`: seconds, messages, and elements of `chosen`'s count."""
-    return price(chosen.schedules, alpha_s, beta_s_per_byte * size_bytes / chosen.count)
+    return price(chosen.schedules, ALPHA_S, BETA_S_PER_BYTE * size_bytes / chosen.count)
 
 
 def cuts(chosen: Subject, name: str, ranks_per_node: int | None) -> list[Subject]:
@@ -74,8 +74,14 @@ def fastest_cut(
     chosen: Subject, name: str, ranks_per_node: int | None, size_bytes: float = SIZE_BYTES
 ) -> tuple[Subject, Path]:
     """Return the cut that is the fastest at `size_bytes`, and its critical path."""
-    priced = [(cut, path(cut, ALPHA_S, BETA_S_PER_BYTE, size_bytes)) for cut in cuts(chosen, name, ranks_per_node)]
+    priced = [(cut, price_subject(cut, size_bytes)) for cut in cuts(chosen, name, ranks_per_node)]
     return min(priced, key=lambda pair: pair[1].time)
+
+
+def price_pieces(chosen: Subject, name: str, ranks_per_node: int | None) -> list[tuple[int, float]]:
+    """Return the number of segments and the time, s, of each cut of a pipelined algorithm; empty of any other."""
+    times_s = {-(-cut.count // cut.segment): price_subject(cut).time for cut in cuts(chosen, name, ranks_per_node)}
+    return sorted(times_s.items()) if len(times_s) > 1 else []
 
 
 def ways(names: Sequence[str], ranks: int, ranks_per_node: int | None) -> list[Way]:

@@ -128,10 +128,10 @@ def look_json(style: Style) -> dict[str, Any]:
     drawn = named if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
     hollow = style.get("markerfacecolor") == "white"
     marker = style.get("marker", "o")
-    return {"light": light, "dark": lighten(light), "marker": marker, "dash": drawn, "hollow": hollow}
+    return {"light": light, "dark": add_white(light), "marker": marker, "dash": drawn, "hollow": hollow}
 
 
-def lighten(colour: str) -> str:
+def add_white(colour: str) -> str:
     """Return `colour` with as much white as it needs on a dark page; black becomes nearly white."""
     red, green, blue = to_rgb(colour)
     if max(red, green, blue) == 0:

@@ -158,10 +158,10 @@ def _svg(picture: Picture) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": picture.stem, "svg.fonttype": "none"}):
         FigureCanvasSVG(picture.figure).print_svg(written, metadata={"Date": None, "Creator": None})
     picture.figure.set_layout_engine("none")
-    return _shorten_svg(written.getvalue())
+    return _drop_blanks(written.getvalue())
 
 
-def _shorten_svg(svg: bytes) -> bytes:
+def _drop_blanks(svg: bytes) -> bytes:
     """Return the picture without blanks between its elements, and its places in tenths of a point."""
     for found, instead in ((rb"(\d\.\d)\d{4,}", rb"\1"), (rb">\s+<", b"><"), (rb"\s*\n\s*", b" ")):
         svg = re.sub(found, instead, svg)

@@ -10,7 +10,7 @@ from ..runs.plan import Plan
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size
 
-HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "sizes", "cells", "grade")
+HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "sizes", "measured", "grade")
 TO_THE_LEFT = (0, 1, 2, 5, 6, 7, 9)
 LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, if the line is too long
 DAMAGED = "unreadable"  # damaged, or of another layout: `show` says which
@@ -42,7 +42,7 @@ def _fields(run: KeptRun, folder: Path) -> Sequence[str]:
         str(mpi.get("library", "-") if isinstance(mpi, dict) else "-"),
         _few(run.plan.competitors, MOST_NAMED),
         _sizes(run.plan),
-        f"{how_far.done}/{how_far.planned}",
+        f"{100 * how_far.done // how_far.planned} %",
         max((grade for grade in how_far.grades if grade in GRADES), key=GRADES.index, default="-"),
     )
 

@@ -20,6 +20,7 @@ from ..evaluation.verdict import (
     Stretch,
     Verdict,
 )
+from ..identifying.evidence import either
 from ..runs.competitor import NATIVE, NATIVES
 from ..stats import launch_confidence
 from ..units import as_printed, counted, few, format_size, in_ranks, significant
@@ -79,9 +80,7 @@ def _stretch_sentence(stretch: Stretch, verdict: Verdict) -> str:
 
 def join_with_or(names: Sequence[str]) -> str:
     """Return `ring`, `ring or tree`, `ring, tree or recexch`; of many `a, b, c, d and 2 more`."""
-    if len(names) > MOST_NAMED:
-        return few(names, MOST_NAMED)
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return few(names, MOST_NAMED) if len(names) > MOST_NAMED else either(names)
 
 
 def advantage_words(advantage: Advantage | None, grade: str) -> str:

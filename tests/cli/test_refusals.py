@@ -12,11 +12,13 @@ import pytest
 from click.testing import CliRunner
 from interpreters import in_turn, interpreters
 from measured_runs import EIGHT_CELLS, done, mpirun, with_package
+from places import ROOT
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.refusals import say_refusal
 
 ERROR = "half a file"
+EXAMPLE = ROOT / "docs" / "example"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,10 @@ ERROR = "half a file"
         ("compare a", "error: compare takes two runs, BASELINE NEW, found 1"),
         ("run 4 8", "error: run: '4' is a word too many; did you mean -n 4? "),
         ("show a b", "error: show: 'b' is a word too many; 'allreduce-bench show --help' shows all"),
+        (
+            f"which {EXAMPLE}",
+            f"error: which: takes no run, found '{EXAMPLE}'; allreduce-bench show {EXAMPLE} prints it",
+        ),
         ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
         ("run --resume -o no/such", "error: no/such: no run to continue; to begin one leave out --resume"),
         ("runs", "error: no such command: 'runs'; 'allreduce-bench show' lists the runs"),

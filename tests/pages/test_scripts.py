@@ -9,7 +9,7 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.drawing import subject
 from allreduce_bench.pages.page import message_rows
-from allreduce_bench.pages.teaching import path
+from allreduce_bench.schedule.price import price
 from allreduce_bench.web import asset
 
 PROGRAM = """
@@ -29,7 +29,7 @@ def test_the_script_prices_the_very_schedules(name, ranks):
     said = json.dumps([rounds, ranks, alpha, beta * size_bytes / chosen.count])
     program = f"{asset('allreduce_bench.pages', 'prices.js')}{PROGRAM}"
     result = subprocess.run(["node", "-e", program], input=said, capture_output=True, text=True, check=True)
-    found, expected = json.loads(result.stdout), path(chosen, alpha, beta, size_bytes)
+    found, expected = json.loads(result.stdout), price(chosen.schedules, alpha, beta * size_bytes / chosen.count)
     assert found["total"] == pytest.approx(expected.time, rel=1e-12)
     assert alpha * found["messages"] + beta * size_bytes * found["elements"] / chosen.count == (
         pytest.approx(expected.time, rel=1e-12)

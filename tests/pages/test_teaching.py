@@ -7,7 +7,18 @@ from places import ROOT
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.drawing import subject
-from allreduce_bench.pages.teaching import FIRST, busy_sentence, cuts, fastest_cut, path, read_measured, ways
+from allreduce_bench.pages.teaching import (
+    ALPHA_S,
+    BETA_S_PER_BYTE,
+    FIRST,
+    SIZE_BYTES,
+    busy_sentence,
+    cuts,
+    fastest_cut,
+    price_subject,
+    read_measured,
+    ways,
+)
 from allreduce_bench.runs.rows import RunError
 
 EXAMPLE = ROOT / "docs" / "example"
@@ -27,9 +38,8 @@ def test_pipelines_come_in_several_cuts_and_others_in_one():
 
 @pytest.mark.parametrize("ranks", [4, 6, 16])
 def test_the_price_of_a_ring_is_its_formula(ranks):
-    alpha_s, beta_s_per_byte, size_bytes = 5e-6, 8e-11, 1 << 20
-    expected = 2 * (ranks - 1) * (alpha_s + beta_s_per_byte * size_bytes / ranks)
-    assert path(subject("ring", ranks), alpha_s, beta_s_per_byte, size_bytes).time == pytest.approx(expected)
+    expected = 2 * (ranks - 1) * (ALPHA_S + BETA_S_PER_BYTE * SIZE_BYTES / ranks)
+    assert price_subject(subject("ring", ranks)).time == pytest.approx(expected)
 
 
 def test_few_messages_win_at_8_bytes_and_few_bytes_at_16_mebibytes():

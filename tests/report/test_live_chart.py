@@ -4,7 +4,7 @@ import json
 from math import nan
 
 from allreduce_bench.report.figure import styles
-from allreduce_bench.report.live_chart import Axis, LiveChart, LiveLine, LivePanel, LiveSeries, chart_json, lighten
+from allreduce_bench.report.live_chart import Axis, LiveChart, LiveLine, LivePanel, LiveSeries, add_white, chart_json
 
 
 def chart(**changes) -> LiveChart:
@@ -31,5 +31,5 @@ def test_the_axis_names_its_values_and_looks_are_those_of_the_picture():
 
 
 def test_dark_pages_get_lighter_lines():
-    assert lighten("#000000") == "#f2f2f2" and lighten("#ffff00") == "#ffff00"
-    assert lighten("#0072b2") > "#0072b2"
+    assert add_white("#000000") == "#f2f2f2" and add_white("#ffff00") == "#ffff00"
+    assert add_white("#0072b2") > "#0072b2"

@@ -22,7 +22,7 @@ def results(tmp_path):
 def test_a_line_says_what_was_run_where_and_how_far(results):
     lines = {line.split()[0]: line for line in run_lines(kept_runs(results), results)}
     assert lines["run"].split() == [*HEADER]
-    for words in ("n1 +1", " 2,4 ", "native, ring +1", "8 B to 1 MiB", "12/12", "provisional"):
+    for words in ("n1 +1", " 2,4 ", "native, ring +1", "8 B to 1 MiB", "100 %", "provisional"):
         assert words in lines["a"]
     assert lines["broken"].endswith("unreadable") and len(lines) == 3
 
@@ -31,7 +31,7 @@ def test_a_line_says_what_was_run_where_and_how_far(results):
 def test_no_line_is_wider_than_the_screen(results, width):
     lines = run_lines(kept_runs(results), results, Screen(width))
     assert max(map(len, lines)) <= width
-    assert "12/12" in "\n".join(lines) and "unreadable" in "\n".join(lines)
+    assert "100 %" in "\n".join(lines) and "unreadable" in "\n".join(lines)
     assert ("left out: nodes" in "\n".join(lines)) == (width < 120)
 
 

@@ -73,7 +73,7 @@ def parse(shown: Shown) -> Context:
     "shown", [shown for shown in ALL if shown.words], ids=lambda shown: f"{shown.page}: {shown.words}"
 )
 def test_a_command_and_its_options_exist(shown, tmp_path, monkeypatch):
-    monkeypatch.setattr("allreduce_bench.cli.show.newest_run", lambda: Path("results/newest"))
+    monkeypatch.setattr("allreduce_bench.cli.kept_runs.newest_run", lambda: Path("results/newest"))
     (tmp_path / "mine.py").write_text(own_algorithm())
     parse(shown)
 

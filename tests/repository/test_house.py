@@ -115,7 +115,7 @@ def all_imports() -> dict[str, set[str]]:
 
 def test_imports_are_found():
     assert {"runs.plan", "runs.folder"} <= all_imports()["runs.recorder"]
-    assert all_imports()["cli.show"] >= {"cli.types", "report.page", "runs.folder", "slurm.sweep"}
+    assert all_imports()["cli.report"] >= {"cli.types", "report.page", "cli.kept_runs", "slurm.sweep"}
     assert set().union(*all_imports().values()) <= MODULES.keys()
 
 

@@ -1,0 +1,80 @@
+"""`report`: the page of runs."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..units import parse_width
+from ..wings import load_offers
+from .kept_runs import open_runs, take_newest
+from .sections import examples
+from .types import OneLineError, errors_in_one_line, own_files, parsed, progress, tell_damages
+
+COLUMN = "84mm"  # of a page with two, as many journals print it
+
+
+@click.command(
+    epilog=examples(
+        "report results/today",
+        "report results/monday results/today -o both.html",
+        "report results/today --figures pdf --width 84mm",
+    )
+)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), callback=take_newest)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Report file [default: report.html in RUN; with several runs in the working folder; report-2.html and so on "
+    "if that file is a report of other runs].",
+)
+@click.option(
+    "--survive", type=click.Path(path_type=Path), help="What survive --format json printed: a section on lost ranks."
+)
+@click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
+@click.option(
+    "--figures",
+    "kind",
+    type=click.Choice(("pdf", "svg", "png")),
+    help="Write figures for a paper, too: a file for each panel, as wide as --width, with text as text.",
+)
+@click.option(
+    "--width",
+    type=parsed("--width", parse_width),
+    metavar="LENGTH",
+    help="Width of a panel of --figures, in mm, cm or in, e.g. 84mm, a column of many journals [default: 84mm].",
+)
+@own_files
+@errors_in_one_line
+def report(runs, output, survive, pictures, kind, width, own) -> None:
+    """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
+
+    RUNS is the newest one in results/ by default.
+    """
+    told = progress()
+    if output and output.suffix.lower() not in (".html", ".htm"):
+        raise OneLineError(f"-o {output}: expected a name that ends in .html")
+    if width and not kind:
+        raise OneLineError("--width is the width of figures for a paper; add --figures pdf, svg or png")
+    folders = open_runs(runs)
+    gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
+    from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
+    from ..slurm.sweep import missing_of_run
+
+    gc.freeze()
+    gc.enable()
+    tell_damages(folders)
+    losses = _losses(survive) if survive else None
+    page = output or default_page(folders)
+    missing = list(map(missing_of_run, folders))
+    files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
+    click.echo(write_report(folders, page, own, missing, losses, files, told))
+
+
+def _losses(path: Path) -> dict[str, Any]:
+    """Return the section of lost ranks. Raises RunError, OneLineError."""
+    for section in load_offers("losses"):
+        return section(path)
+    raise OneLineError("--survive: this installation has no survive")
