@@ -1,16 +1,13 @@
 """Findings without a ranking: of one algorithm alone, and of ratios of single times.
 
-Of one algorithm its latency, its peak bus bandwidth, and where the times of two rank counts or of two logs differ. Of
-ratios without an interval how many are above a threshold, how many below, and by how much: an observation, no verdict,
-since the spread between launches is unknown.
+Of one algorithm its latency and its peak bus bandwidth. Of ratios without an interval how many are above a threshold,
+how many below, and by how much: an observation, no verdict, since the spread between launches is unknown.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..units import as_printed, format_size, significant
-from .competing import tables
-from .rounds import NEGLIGIBLE
+from ..units import significant
 from .summary_row import SummaryRow, time_of
 
 DIRECTIONS = ("slower", "faster", "same")
@@ -40,14 +37,6 @@ class Performance(NamedTuple):
     ranked: int  # of them those whose times are ranked, of which all of this is said
 
 
-class Contrast(NamedTuple):
-    """Times of one algorithm compared with others of it, at each size that both have."""
-
-    base: str  # number of ranks, as `2 ranks`, or log, that the other is set beside
-    other: str
-    directions: tuple[Direction, ...]  # of times of `other` / those of `base` at sizes that both have
-
-
 def performance(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
     """Return the performance on one number of ranks; None: it has several algorithms, or no ranked time."""
     rows = [row for of_size in rows_by_size.values() for row in of_size if row["size_bytes"]]
@@ -67,49 +56,6 @@ def performance(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) ->
         sizes=len(rows),
         ranked=len(ranked),
     )
-
-
-def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Contrast]:
-    """Compare the most ranks with the fewest; and of each number of ranks with two launches, the second with the first.
-
-    Empty where several algorithms were measured. `sources`: launch of an imported run -> its log; other launches are
-    not compared.
-    """
-    if len({row["competitor"] for row in rows}) != 1:
-        return []
-    rows_of = {
-        ranks: {size_bytes: row for size_bytes, (row, *_) in sizes.items() if size_bytes and not row.get("doubt")}
-        for ranks, sizes in sorted(tables(rows).items())
-    }
-    found = []
-    if len(rows_of) > 1:
-        ends = min(rows_of), max(rows_of)
-        times = [{size_bytes: time_of(row) for size_bytes, row in rows_of[ranks].items()} for ranks in ends]
-        found.append(_contrast(f"{ends[0]} ranks", f"{ends[1]} ranks", *times))
-    for of_table in rows_of.values():
-        launches = sorted({name for row in of_table.values() for name in row["launch_medians"]})
-        if len(launches) == 2 and all(name in sources for name in launches):
-            base, other = launches
-            medians = _of_launch(of_table, base), _of_launch(of_table, other)
-            found.append(_contrast(sources[base], sources[other], *medians))
-    return [contrast for contrast in found if contrast.directions]
-
-
-def _of_launch(rows: Mapping[int, SummaryRow], launch: str) -> dict[int, float]:
-    """Return the medians of one launch, by size."""
-    return {
-        size_bytes: medians[launch] for size_bytes, row in rows.items() if launch in (medians := row["launch_medians"])
-    }
-
-
-def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mapping[int, float]) -> Contrast:
-    """Compare two series (size_bytes -> seconds), by the times as tables print them."""
-    ratios = {
-        format_size(size_bytes): as_printed(other_s[size_bytes]) / as_printed(base_s[size_bytes])
-        for size_bytes in base_s
-        if size_bytes in other_s
-    }
-    return Contrast(base, other, directions(ratios, NEGLIGIBLE - 1))
 
 
 def direction_of(ratio: float, threshold: float) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from ..runs.competitor import NATIVE, Competitor
 from ..runs.folder import CellKey, RunFolder, key_of, run_names
 from ..runs.groups import describe
-from ..runs.identified import Identified, identified_of
+from ..runs.identified import identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
@@ -55,7 +55,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         row["went_on_by_barriers"] = _went_on_by_barriers(ended.get((ranks, cell.key), []), attempts)
         row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
-            row |= _ran_columns(row, identified[ranks], plan)
+            ran = identified[ranks].at(Competitor(row["competitor"]).algorithm, row["size_bytes"])
+            row |= {"ran": ran} if ran else {}
         rows.append(row | _floors(plan, ranks, cell, least))
     rows = judge_rows(rows, attempts)
     return join_columns(rows, bound_rows(plan, rows, attempts))
@@ -107,22 +108,7 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     """Sort by size, and the plan's order of competitors."""
     order = {name: i for i, name in enumerate(plan.competitors)}
-    return sorted(
-        cells,
-        key=lambda cell: (
-            cell.size_bytes,
-            order[cell.competitor],
-        ),
-    )
-
-
-def _ran_columns(row: SummaryRow, found: Identified, plan: Plan) -> SummaryRow:
-    """Return what the library ran at the size of a row, and between it and the next smaller size."""
-    algorithm, size_bytes = Competitor(row["competitor"]).algorithm, row["size_bytes"]
-    smaller = max((size for size in plan.sizes if size < size_bytes), default=size_bytes)
-    below = [ran for ran in found.ran if ran.algorithm == algorithm and smaller < ran.size_bytes < size_bytes]
-    ran = found.at(algorithm, size_bytes)
-    return {"ran_below": below, **({"ran": ran} if ran else {})}
+    return sorted(cells, key=lambda cell: (cell.size_bytes, order[cell.competitor]))
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, least: Mapping[Hashable, Mapping[Hashable, float]]) -> SummaryRow:

@@ -4,7 +4,7 @@
 a row.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from ..runs.competitor import Competitor
@@ -95,7 +95,6 @@ class SummaryFacts(TypedDict, total=False):
     reduced_nbytes: int | None  # and reduces
     groups_in_words: str  # of --groups at these ranks
     ran: Ran  # what the library ran: of its own all-reduce, where that is known
-    ran_below: Sequence[Ran]  # the same at sizes above the next smaller one of the run, ascending
     default_ratio: float  # of native:default over native, where that keeps a forced algorithm from being ranked
     grading: Grade  # the source of `grade` and `grade_reasons`
 

@@ -9,7 +9,7 @@ a crossover (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from math import exp, log, sqrt
 from typing import NamedTuple
 
@@ -71,15 +71,6 @@ class Stretch(NamedTuple):
     absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
 
-class Change(NamedTuple):
-    """Where the library's own all-reduce changes its algorithm, as far as that was identified."""
-
-    before: tuple[str, ...]  # one of these ran up to `low`
-    after: tuple[str, ...]  # and one of these from `high` on
-    low: int  # bytes
-    high: int
-
-
 class Probable(NamedTuple):
     """Neighbouring sizes at which an algorithm is probably the fastest, as few launches say."""
 
@@ -100,8 +91,6 @@ class Verdict(NamedTuple):
     reason: str = ""  # why there is no stretch
     probable: tuple[Probable, ...] = ()  # where few launches are the reason
     alone: Performance | None = None  # of the only algorithm, if there is but one
-    changes: tuple[Change, ...] = ()  # of native
-    native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
     single: tuple[tuple[int, str], ...] = ()  # sizes outside of the stretches, and the fastest there
     sizes: tuple[int, ...] = ()  # at which at least two are ranked, ascending; bytes
 
@@ -109,9 +98,7 @@ class Verdict(NamedTuple):
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """Return one verdict per number of ranks above 1; rows have a `standing`."""
     return [
-        _verdict(ranks, {size_bytes: rows for size_bytes, rows in sizes.items() if size_bytes})._replace(
-            changes=tuple(_changes(sizes)), native=_ran_throughout(sizes)
-        )
+        _verdict(ranks, {size_bytes: rows for size_bytes, rows in sizes.items() if size_bytes})
         for ranks, sizes in sorted(tables(rows).items())
         if ranks > 1 and any(sizes)
     ]
@@ -142,26 +129,6 @@ def _verdict_at(verdict: Verdict, size_bytes: int, rows: Sequence[SummaryRow]) -
     if contest is None:
         return None
     return dict(verdict.single).get(size_bytes) or f"no winner: {_why_nothing_is_told({0: contest}, verdict.grade)}"
-
-
-def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
-    """Yield where what native ran at one size fits nothing that it can have run at the next one."""
-    for (low, before), (high, after) in pairwise(_native_by_size(sizes).items()):
-        if not {*before} & {*after}:
-            yield Change(before, after, low, high)
-
-
-def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...]:
-    """Return what native can have run at all sizes, if some size leaves no more open: else nothing is shown."""
-    known = {*_native_by_size(sizes).values()}
-    return next((names for names in known if all({*names} <= {*others} for others in known)), ())
-
-
-def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:
-    """Return what native can have run, by size, also between those of the run; left out: where that is unknown."""
-    natives = (row for rows in sizes.values() for row in rows if Competitor(row["competitor"]).is_native)
-    ran = (one for row in natives for one in (*row.get("ran_below", ()), row.get("ran")))
-    return {one.size_bytes: one.names for one in ran if one and one.names}
 
 
 def _verdict(ranks: int, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:

@@ -63,7 +63,6 @@ from .live_chart import Switch
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ran_section import ran_section
-from .single_algorithm_sentence import contrast_sentences
 from .unbroken import add_algorithms_at_work
 from .verdict_sentence import crossover_words, settable_sentence, verdict_sentences
 from .winner_table import winner_table
@@ -223,7 +222,6 @@ def _section(
         "warnings": [one for one in found if one.level != "good"],
         "verdicts": [_verdict_of_ranks(verdict, rows) for verdict in verdicts_of_run],
         "settable": settable_sentence(None) if lacks_settable(plan, rows) else "",
-        "contrasts": contrast_sentences(competing(rows), attempts),
         "noise": noise_of_all(rows),
         "winners": winner_table(frame),
         "frame": frame,

@@ -21,7 +21,6 @@ from . import how_measured
 from .grade_sentence import grade_sentence
 from .grid import EFFICIENCY, LEGEND, MINIMA, WHOLE, grid, interval_legend
 from .how_measured import definition_words
-from .single_algorithm_sentence import contrast_sentences
 from .table_notes import further_notes, notes_on_cells, notes_on_trust
 from .verdict_sentence import settable_sentence, verdict_sentence
 
@@ -53,7 +52,7 @@ def table(
         text, unsaid = _table_of_ranks(plan, of_ranks, "" if shared else libraries[ranks], screen, every_note)
         parts.append(text)
         left_out += unsaid
-    closing = [_counts_line(rows), *contrast_sentences(competing(rows), attempts)]
+    closing = [_counts_line(rows)]
     closing += [settable_sentence(None)] if lacks_settable(plan, rows) else []
     closing += [f"({counted(left_out, 'more note')}: show RUN -v, and the report)"] if left_out else []
     return "\n\n".join([*parts, "\n".join(wrapped(closing, screen))]) + "\n"

@@ -18,7 +18,7 @@ from . import caveats, how_measured
 from .caveats import limit_findings
 from .grade_sentence import noise_sentence
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
-from .verdict_sentence import change_words, crossover_words, join_with_or
+from .verdict_sentence import crossover_words, join_with_or
 
 MOST_NAMED = 5  # cells in one note
 MOST_WHYS = 2  # reasons for cells that were not measured
@@ -49,7 +49,6 @@ def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
     grade = rows[0].get("grading")
     return [
         *(f"crossover from {crossover_words(over)}" for one in found for over in one.hand_overs if over),
-        *(words for one in found for words in change_words(one)),
         *_default_note(rows),
         *_part_note(rows),
         *_reference_line(competitors),

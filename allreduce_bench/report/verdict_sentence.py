@@ -6,6 +6,7 @@ from math import log2
 from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.rounds import FEWEST_ROUNDS, NEGLIGIBLE
 from ..evaluation.settable import Settable
+from ..evaluation.single_algorithm import Performance
 from ..evaluation.verdict import (
     ALL_EQUAL,
     ALONE,
@@ -15,18 +16,17 @@ from ..evaluation.verdict import (
     ONE,
     UNRELIABLE,
     Advantage,
-    Change,
     HandOver,
     Stretch,
     Verdict,
 )
 from ..identifying.evidence import either
-from ..runs.competitor import NATIVE, NATIVES
+from ..runs.competitor import NATIVES
 from ..stats import launch_confidence
-from ..units import as_printed, counted, few, format_size, in_ranks, significant
-from .single_algorithm_sentence import performance_words
+from ..units import as_printed, counted, few, format_size, format_time, in_ranks, significant, three_digits
 
 MOST_NAMED = 4  # algorithms in one sentence
+MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly bandwidth, not latency
 DIGITS = 2  # of a factor
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
@@ -59,6 +59,16 @@ def verdict_sentences(verdict: Verdict) -> list[str]:
     if verdict.stretches and verdict.unclear:
         found.append(f"No winner: {', '.join(map(format_size, verdict.unclear))}.")
     return found
+
+
+def performance_words(found: Performance) -> str:
+    """Return `latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
+    time = f"{format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
+    latency = f"latency {time}" if found.latency_nbytes <= MOST_OF_LATENCY else time
+    rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
+    some = f" (of {found.ranked} of {found.sizes} sizes: times of the others are not ranked)"
+    beside = some if found.ranked < found.sizes else ""
+    return f"{latency}, peak bus bandwidth {rate} at {format_size(found.peak_nbytes)}{beside}"
 
 
 def _stretch_sentence(stretch: Stretch, verdict: Verdict) -> str:
@@ -144,20 +154,6 @@ def _rounded_size(size_bytes: float) -> str:
     """Format `13 KiB`: two digits, as precise as it is known."""
     unit = 1024 ** (int(log2(size_bytes)) // 10)
     return format_size(unit * round(size_bytes / unit, 0 if size_bytes >= 10 * unit else 1))
-
-
-def change_words(verdict: Verdict) -> list[str]:
-    """Return which algorithm the library ran as native, as far as that was identified."""
-    if verdict.native:
-        return [f"{NATIVE} ran {join_with_or(verdict.native)}"]
-    return list(map(_change_words, verdict.changes))
-
-
-def _change_words(change: Change) -> str:
-    low, high = format_size(change.low), format_size(change.high)
-    return (
-        f"{NATIVE} changes from {join_with_or(change.before)} to {join_with_or(change.after)} between {low} and {high}"
-    )
 
 
 def settable_sentence(found: Settable | None) -> str:

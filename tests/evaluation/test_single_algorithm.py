@@ -1,9 +1,9 @@
-"""Latency, peak bus bandwidth and contrasts of one algorithm, of times that are known."""
+"""Latency and peak bus bandwidth of one algorithm, of times that are known."""
 
 import pytest
 from made_logs import US, log
 
-from allreduce_bench.evaluation.single_algorithm import contrasts, performance
+from allreduce_bench.evaluation.single_algorithm import performance
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.importers import Asked, keep, read
@@ -37,24 +37,9 @@ def test_latency_is_that_of_the_smallest_size_and_the_peak_where_it_is(tmp_path)
 
 def test_several_algorithms_have_none_and_doubted_times_do_not_count(tmp_path):
     rows = rows_of(tmp_path, text(algorithms=("native", "ring")))
-    assert not [verdict for verdict in verdicts(rows) if verdict.alone] and contrasts(rows, {}) == []
+    assert not [verdict for verdict in verdicts(rows) if verdict.alone]
     native = [row for row in rows if row["competitor"] == "native"]
     doubted = [{**row, "doubt": "two states" if row["size_bytes"] == 1 << 20 else None} for row in native]
     found = performance(4, {row["size_bytes"]: [row] for row in doubted})
     assert (found.peak_nbytes, found.sizes, found.ranked) == (1 << 24, 4, 3)
     assert performance(4, {row["size_bytes"]: [{**row, "doubt": "x"}] for row in native}) is None
-
-
-def test_the_second_of_two_logs_is_set_beside_the_first(tmp_path):
-    rows = rows_of(tmp_path, text(), text(1.6))
-    (contrast,) = contrasts(rows, {"4r-1": "old.csv", "4r-2": "new.csv"})
-    (slower,) = contrast.directions
-    assert (contrast.base, contrast.other, slower.observed, slower.cells) == ("old.csv", "new.csv", "slower", 4)
-    assert (slower.least, slower.most) == pytest.approx((1.6, 1.6))
-    assert contrasts(rows, {}) == []  # launches of a run that was measured here
-
-
-def test_the_most_ranks_are_set_beside_the_fewest(tmp_path):
-    (contrast,) = contrasts(rows_of(tmp_path, text(), text(2, ranks=8), text(3, ranks=16)), {})
-    assert (contrast.base, contrast.other) == ("4 ranks", "16 ranks")
-    assert [(each.observed, each.cells, each.most) for each in contrast.directions] == [("slower", 4, pytest.approx(3))]

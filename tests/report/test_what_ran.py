@@ -6,11 +6,9 @@ import pytest
 from made_runs import build_run, identified
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.verdict import Change, verdicts
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.ran_section import ran_lines, ran_sentences
 from allreduce_bench.report.table import table
-from allreduce_bench.report.verdict_sentence import change_words
 from allreduce_bench.runs.identified import keep_identified
 
 SIZES = (8, 1 << 16, 1 << 20)
@@ -48,42 +46,6 @@ def test_other_types_and_unknown_ranks_are_said(folder):
     assert "Unknown at 2 ranks" in unknown and not_counted == "why"
     assert "with float32 and" in other and "run measured float64 and" in other
     assert ran_sentences(replace(plan, competitors=("ring",)), found) == ["native was not measured."]
-
-
-def test_verdicts_name_what_native_changes_from_and_to(folder):
-    (verdict,) = verdicts(summarise(folder))
-    assert verdict.changes == (Change(("recursive_doubling",), ("rabenseifner",), 8, 1 << 16),)
-    words = " changes from recursive_doubling to rabenseifner between 8 B and 64 KiB"
-    assert f"native{words}" in change_words(verdict)
-
-
-def test_sizes_between_those_of_the_run_say_where_it_changes(folder):
-    between = {("native", 9984): ["recursive_doubling"], ("native", 10112): ["rabenseifner"]}
-    names = dict(sorted((NAMES | between).items(), key=lambda item: item[0]))
-    keep_identified(folder, identified(4, names, asked="no"))
-    (verdict,) = verdicts(summarise(folder))
-    assert verdict.changes == (Change(("recursive_doubling",), ("rabenseifner",), 9984, 10112),)
-    words = " changes from recursive_doubling to rabenseifner between 9.75 KiB and 9.875 KiB"
-    assert f"native{words}" in change_words(verdict)
-    sizes = [line.sizes for line in ran_lines({4: identified(4, names)}) if line.algorithm == "native"]
-    assert sizes == ["8 B to 9.75 KiB", "9.875 KiB to 1 MiB"]
-
-
-def test_what_fits_both_sizes_is_no_change(folder):
-    both = ["recursive_doubling", "rabenseifner"]
-    keep_identified(folder, identified(4, {**NAMES, ("native", 1 << 16): both, ("native", 1 << 20): both}))
-    (verdict,) = verdicts(summarise(folder))
-    assert verdict.changes == () and verdict.native == ("recursive_doubling",)
-    assert "native ran recursive_doubling" in change_words(verdict)
-
-
-def test_what_no_size_shows_alone_ran_nowhere(folder):
-    """With two ranks many algorithms are alike: one that may have run at each size is not the one that ran."""
-    small, large = ["basic_linear", "nonoverlapping"], ["ring", "nonoverlapping"]
-    names = {("native", size): small if size < 1 << 16 else large for _, size in NAMES}
-    keep_identified(folder, identified(4, names | {("native", 1 << 16): large, ("native", 1 << 20): large}))
-    (verdict,) = verdicts(summarise(folder))
-    assert verdict.native == () and change_words(verdict) == []
 
 
 def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path, words_only):

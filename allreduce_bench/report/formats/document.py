@@ -3,14 +3,11 @@
 import json
 from typing import Any
 
-from ...evaluation.competing import competing
-from ...evaluation.single_algorithm import contrasts
 from ...evaluation.summary_row import SummaryRow
 from ...evaluation.verdict import verdicts
 from ...runs.schema import KINDS, SUMMARY, names
 from ..caveats import limit_findings
 from ..grade_sentence import reason_words
-from ..single_algorithm_sentence import sources_of
 from ..table import libraries_of
 from .result import Result
 
@@ -20,7 +17,7 @@ RESULT_SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`
 def json_text(result: Result) -> str:
     """Return an object with schema, layout, program, command, grades, plan, mpi, hosts, findings and results.
 
-    Of a single algorithm also single_algorithm and contrasts, which are empty otherwise. Each of `results` has the
+    Of a single algorithm also single_algorithm, which is empty otherwise. Each of `results` has the
     columns of SUMMARY; numbers are numbers, flags 1 and 0, a missing value is null.
     """
     content = {
@@ -33,7 +30,6 @@ def json_text(result: Result) -> str:
         "findings": _findings(result),
         "results": [{name: _json_value(name, row) for name in names(SUMMARY)} for row in result.rows],
         "single_algorithm": [verdict.alone._asdict() for verdict in verdicts(result.rows) if verdict.alone],
-        "contrasts": _contrasts(result),
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
@@ -53,12 +49,6 @@ def _grades(result: Result) -> list[dict[str, Any]]:
         }
         for ranks, grade in grading.items()
     ]
-
-
-def _contrasts(result: Result) -> list[dict[str, Any]]:
-    """Return where the times of rank counts, or of two logs, of a single algorithm differ."""
-    found = contrasts(competing(result.rows), sources_of(result.launches))
-    return [{**one._asdict(), "directions": [each._asdict() for each in one.directions]} for one in found]
 
 
 def _mpi_facts(result: Result) -> dict[str, Any]:

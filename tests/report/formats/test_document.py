@@ -12,7 +12,7 @@ def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_resu
     rows, result = rows_and_result
     found = json.loads(FORMATS["json"](result))
     keys = ["schema", "layout", "program", "command", "grades", "plan", "mpi", "hosts", "findings", "results"]
-    keys += ["single_algorithm", "contrasts"]
+    keys += ["single_algorithm"]
     assert list(found) == keys
     assert len(found["results"]) == len(rows)
     for cell, row in zip(found["results"], rows):
