@@ -158,7 +158,7 @@ def predict(
             )
         text = as_comparison(forecasts, bandwidth, target)
     elif layout == "table":
-        text = (forecast.as_map if as_map else forecast.as_tables)(forecasts[0], target, verbose)
+        text = forecast.as_text(forecasts[0], target, as_map, verbose)
     else:
         text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](forecasts[0])
     text = text.rstrip("\n")

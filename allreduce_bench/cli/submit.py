@@ -177,8 +177,8 @@ def submit(context: click.Context, **options) -> None:
         talk(f"warning: may exceed their time limit and be requeued: {', '.join(late)}")
     if options["dry_run"]:
         _warn_of_jobs(system, jobs)
-        _print_lines([*table(submission), node_hours_sentence(submission)])
-        _print_lines(script_lines(scripts, sweep / JOBS / str(number)))
+        shown = [*table(submission), *script_lines(scripts, sweep / JOBS / str(number))]
+        click.echo("\n".join(shown))
         return
 
     # submission: slurm.submission
@@ -192,7 +192,7 @@ def submit(context: click.Context, **options) -> None:
     except KeyboardInterrupt as interrupt:
         raise OneLineError(f"interrupted; {NOTHING}", exit_code=INTERRUPTED) from interrupt
     _warn_of_jobs(system, jobs)
-    _print_lines([*table(submission), node_hours_sentence(submission)])
+    click.echo("\n".join(table(submission)))
     talk(f"next: allreduce-bench status {shell_word(output)}")
 
 
@@ -347,20 +347,16 @@ def node_hours(submission: Submission) -> tuple[float, float]:
     return sum(job.node_hours(job.expected_s) for job in jobs), sum(job.node_hours(job.limit_s) for job in jobs)
 
 
-def node_hours_sentence(submission: Submission) -> str:
-    """Return the node-hours in a sentence."""
-    expected, longest = map(three_digits, node_hours(submission))
-    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
-
-
 def table(submission: Submission) -> list[str]:
-    """Return the jobs as lines of a table, the collecting one last."""
+    """Return the jobs as lines of a table, the collecting one last, and the node-hours in a sentence."""
     rows = [("", "job", "nodes", "ranks", "cells", "limit")]
     for job in submission.all_jobs:
         ranks, cells = (str(job.ranks), str(job.cells)) if job.cells else ("", "")
         limit = f"{len(job.tasks())} x {duration(job.limit_s)}" if job.array else duration(job.limit_s)
         rows.append((job.name, job.job, str(job.nodes), ranks, cells, limit))
-    return fitted(columns_of(rows))
+    expected, longest = map(three_digits, node_hours(submission))
+    hours = f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
+    return [*fitted(columns_of(rows)), hours]
 
 
 def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:
@@ -371,8 +367,3 @@ def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:
         shown += ["", f"==> {folder / name}, in place of {first} <=="]
         shown += [line for line in ndiff(whole, lines) if line.startswith(("+", "-"))]
     return shown
-
-
-def _print_lines(lines: Sequence[str]) -> None:
-    for line in lines:
-        click.echo(line)

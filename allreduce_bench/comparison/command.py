@@ -35,10 +35,6 @@ class _CommandOfSides(Sectioned):
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
-def _parse_despite(text: str) -> frozenset[str]:
-    return parse_despite(text)
-
-
 @click.command(
     cls=_CommandOfSides,
     first="threshold algorithms sizes despite undecided format_ output ranks",
@@ -55,7 +51,7 @@ def _parse_despite(text: str) -> frozenset[str]:
 @click.option("--sizes", type=SIZES, help="Compare only these sizes in bytes, e.g. 8,64K [default: all].")
 @click.option(
     "--despite",
-    type=parsed("words", _parse_despite),
+    type=parsed("words", parse_despite),
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in two things or more: library, machine, layout, conditions such as cache, time "

@@ -30,7 +30,8 @@ def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
     """Return aligned columns, one row per cell, with caveats above and the count of verdicts below."""
     rows = [COLUMNS, *(_cell_fields(cell) for cell in comparison.cells)]
     columns = columns_of(rows, left=LEFT_ALIGNED, text=REASON, styles=STYLES)
-    above, below = (wrapped(map(printable, lines(comparison)), screen) for lines in (_lines_above, _lines_below))
+    below = [*_unjudged_lines(comparison), *sentences(comparison)]
+    above, below = (wrapped(map(printable, lines), screen) for lines in (_lines_above(comparison), below))
     return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
 
 
@@ -70,10 +71,6 @@ def method(comparison: Comparison) -> str:
 def _lines_above(comparison: Comparison) -> list[str]:
     sides = [f"baseline: {_describe_side(comparison.baseline)}", f"new: {_describe_side(comparison.new)}"]
     return [comparison.heading, *sides, method(comparison), *comparison.notes]
-
-
-def _lines_below(comparison: Comparison) -> list[str]:
-    return [*_unjudged_lines(comparison), *sentences(comparison)]
 
 
 def _unjudged_lines(comparison: Comparison) -> list[str]:

@@ -226,7 +226,10 @@ def compare(
         baseline,
         new,
         threshold,
-        sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_size),
+        sorted(
+            (judged[cell.key] for cell in cells if cell.key in judged),
+            key=lambda cell: (cell.key.ranks, cell.key.size_bytes),  # ties keep the order of the run
+        ),
         [cell.unjudged for cell in cells if cell.key not in judged],
         [
             *_notes_of_runs(baseline, new, replicates.values()),
@@ -251,11 +254,6 @@ def _refuse_copies(runs: Sequence[ComparedRun]) -> None:
             raise RunError(f"{run.name} holds the same times as {other} (a copy?); name another run")
 
 
-def _ranks_and_size(cell: ComparedCell) -> tuple[int, int]:
-    """Return the key to sort cells by; ties keep the order of the run."""
-    return cell.key.ranks, cell.key.size_bytes
-
-
 def _judge(
     cell: MatchedCell, replicate: Replicate, threshold: float, doubt: str, ratio_alone: str = ""
 ) -> ComparedCell:
@@ -269,17 +267,8 @@ def _judge(
     if rounds:
         before, after = (list(times_s) for times_s in zip(*rounds))
     counted = (len(rounds),) * 2 if replicate == ROUND else (len(before), len(after))
-    judged = ComparedCell(
-        cell.key,
-        cell.name,
-        "undecided",
-        doubt,
-        median(before),
-        median(after),
-        (launches[0], launches[1]),
-        replicate,
-        counted,
-    )
+    times = median(before), median(after), (launches[0], launches[1])
+    judged = ComparedCell(cell.key, cell.name, "undecided", doubt, *times, replicate, counted)
     if doubt:
         return judged
     if ratio_alone or min(counted) < replicate.fewest:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from ..evaluation.doubts import OTHER_DEFINITION, STARTS_TELL_BELOW, doubt_words
@@ -184,27 +184,17 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or {row["competitor"], Competitor(row["competitor"]).algorithm} & {*algorithms}
             if is_named and (not sizes or row["size_bytes"] in sizes):
-                own = _adopt_values(_key_of(row), adopted)
+                own = _key_of(row, adopted)
                 common = tuple(value for name, value in vars(own).items() if name not in ignored)
                 rows_by_key.setdefault(keys.setdefault(common, own), []).append((run, row))
     return rows_by_key
 
 
-def _key_of(row: SummaryRow) -> MatchKey:
-    return MatchKey(
-        row["ranks"],
-        row["competitor"],
-        row["segment"],
-        row["dtype"],
-        row["op"],
-        row["size_bytes"],
-    )
-
-
-def _adopt_values(key: MatchKey, adopted: Sequence[Adopted]) -> MatchKey:
-    """Return the key with the adopted values of its side."""
+def _key_of(row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
+    """Return the key of a row, with the adopted values of its side."""
     values = {each.name: each.value for each in adopted}
-    return replace(key, dtype=values.get("dtype", key.dtype), op=values.get("op", key.op))
+    dtype, op = values.get("dtype", row["dtype"]), values.get("op", row["op"])
+    return MatchKey(row["ranks"], row["competitor"], row["segment"], dtype, op, row["size_bytes"])
 
 
 def _medians_s(rows: Rows) -> Medians:
@@ -252,7 +242,10 @@ def _describe_state(rows: Rows) -> str:
 
 def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
     """Return a name for each cell, with its segment only if needed to make it unique."""
-    short = {key: _short_name(row) for key, row in rows.items()}
+    short = {
+        key: f"{row['competitor']} {format_size(row['size_bytes'])}, {in_ranks([row['ranks']])}"
+        for key, row in rows.items()
+    }
     count = Counter(short.values())
     return {key: name if count[name] == 1 else f"{name}, {_segment_text(key)}" for key, name in short.items()}
 
@@ -262,11 +255,6 @@ def _segment_text(key: MatchKey) -> str:
         return "whole messages"
     itemsize = DTYPES.get(key.dtype or "")
     return f"segment {format_size(key.segment * itemsize) if itemsize else f'{key.segment} elements'}"
-
-
-def _short_name(row: SummaryRow) -> str:
-    """Format `ring 64 KiB, 4 ranks`."""
-    return f"{row['competitor']} {format_size(row['size_bytes'])}, {in_ranks([row['ranks']])}"
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
@@ -280,21 +268,15 @@ def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
 def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, list]) -> str:
     """Return the error for no common cell: the first column of MatchKey without a common value."""
     for name in (field.name for field in fields(MatchKey)):
-        if {getattr(key, name) for key in before} & {getattr(key, name) for key in after}:
-            continue
-        if name == "size_bytes":
-            texts = [_format_sizes(side) for side in (before, after)]
-        else:
-            texts = [_format_values(side, name) for side in (before, after)]
-        column = name.removesuffix("_bytes")
-        return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
+        values = [list(dict.fromkeys(getattr(key, name) for key in side)) for side in (before, after)]
+        if not {*values[0]} & {*values[1]}:
+            texts = [", ".join(_value_text(name, value) for value in of_side) for of_side in values]
+            column = name.removesuffix("_bytes")
+            return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
     return "no cell in common: the two sides measured different algorithms, sizes or ranks"
 
 
-def _format_sizes(side: dict[MatchKey, list]) -> str:
-    return ", ".join(dict.fromkeys(format_size(rows[0][1]["size_bytes"]) for rows in side.values()))
-
-
-def _format_values(side: dict[MatchKey, list], name: str) -> str:
-    values = dict.fromkeys(getattr(key, name) for key in side)
-    return ", ".join("unknown" if value is None else str(value) for value in values)
+def _value_text(column: str, value: object) -> str:
+    if value is None:
+        return "unknown"
+    return format_size(float(str(value))) if column == "size_bytes" else str(value)

@@ -28,6 +28,7 @@ WORDS_OF = {  # doubt -> what people read, if different
     STATES: "bimodal: two levels",
     INVALID: "invalid calls (a rank started late, or its clock ran backwards)",
     BARRIERS: "by barriers, since no call began on time",
+    OTHER_DEFAULT: "the library's own choice takes another time in its launches than native",
 }
 
 # where doubts begin

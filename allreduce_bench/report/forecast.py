@@ -4,8 +4,8 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
@@ -92,16 +92,6 @@ def as_json(forecast: Forecast) -> str:
     return json.dumps(content, indent=1) + "\n"
 
 
-def as_tables(forecast: Forecast, screen: Screen = UNBOUNDED, is_verbose: bool = False) -> str:
-    """Return for every group a table, the fastest, and how well its models did; `is_verbose`: and all that is known."""
-    return _text(forecast, screen, is_map=False, is_verbose=is_verbose)
-
-
-def as_map(forecast: Forecast, screen: Screen = UNBOUNDED, is_verbose: bool = False) -> str:
-    """Return for every group the fastest algorithm, ranks down and sizes across."""
-    return _text(forecast, screen, is_map=True, is_verbose=is_verbose)
-
-
 def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Crossing]:
     """Find crossings over sizes at the numbers of ranks, and over ranks, from fewest to most; of given prices only."""
     if not forecast.machine.bare:
@@ -116,7 +106,11 @@ def _few_ranks(ranks: Sequence[int]) -> Sequence[int]:
     return ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
 
 
-def _text(forecast: Forecast, screen: Screen, is_map: bool, is_verbose: bool) -> str:
+def as_text(forecast: Forecast, screen: Screen = UNBOUNDED, is_map: bool = False, is_verbose: bool = False) -> str:
+    """Return for every group a table, the fastest, and how well its models did.
+
+    `is_map`: the fastest algorithm alone, ranks down and sizes across; `is_verbose`: and all that is known.
+    """
     lines = []
     for group in forecast.groups:
         grade = f"grade of the times: {group.grade}" if group.grade else ""
@@ -179,10 +173,9 @@ def _fastest_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
     lines = []
     for ranks in _few_ranks(forecast.ranks):
         stretches = []
-        names = [(named(group, ranks, size_bytes), size_bytes) for size_bytes in forecast.sizes]
-        for name, run in groupby(names, itemgetter(0)):
-            sizes = [format_size(size_bytes) for _, size_bytes in run]
-            stretches.append(f"{name or 'unknown'} at {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}")
+        for name, run in groupby(forecast.sizes, partial(named, group, ranks)):
+            first, *others = map(format_size, run)
+            stretches.append(f"{name or 'unknown'} at {' to '.join(dict.fromkeys((first, *others[-1:])))}")
         lines.append(f"fastest on {in_ranks([ranks])}: {', '.join(stretches)}")
     return lines
 
@@ -242,7 +235,7 @@ def _details(forecast: Forecast, group: CompetingModels) -> list[str]:
     cells = _predict_all(forecast, group)
     prices = "the least fitted alpha and beta" if group.grade else "the given alpha and beta"
     lines = [f"bounds: {NETWORK_BOUND}, at {prices}; --format csv lists them"]
-    lines += [*_port_notes(group), *_limit_notes(cells)]
+    lines += [*_port_note(group), *_limit_notes(cells)]
     if cut := _series_of(cell for cell in cells if cell.is_cut):
         lines.append(f"{cut}: a time that would be longer than that of a larger size is cut off at the latter")
     if segmented := [cell for cell in cells if cell.segment_nbytes]:
@@ -255,29 +248,22 @@ def _fit_notes(group: CompetingModels) -> list[str]:
     return joined_notes([(series, model.notes) for series, model in group.models.items()])
 
 
-def _port_notes(group: CompetingModels) -> list[str]:
+def _port_note(group: CompetingModels) -> list[str]:
     """Note whether the ranks of a node share its port, if a node has several."""
     rate, per_node = group.layout.nic_bytes_per_s, group.step
+    whose = f"the {per_node} ranks of a node share its port" if per_node > 1 else "each node has one port"
     if rate:
-        return [f"{port_in_words(rate, per_node)} (one port, full duplex, no reduction in the network)"]
-    if per_node == 1:
-        return []
-    return [
-        f"whether the {per_node} ranks of a node share its port is counted only as far as it was measured; "
-        "--nic-bandwidth sets the rate of the port"
-    ]
+        return [f"{whose} of {format_rate(rate)} (one port, full duplex, no reduction in the network)"]
+    unknown = f"whether {whose} is counted only as far as it was measured; --nic-bandwidth sets the rate of the port"
+    return [unknown] if per_node > 1 else []
 
 
 def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
     """Note whose times were raised, and to what."""
-    raised = [cell for cell in cells if cell.time_s and cell.limit]
-    notes = []
-    if names := _series_of(cell for cell in raised if cell.limit == PORT):
-        notes.append(f"^ {names}: the port of the busiest node needs longer for its bytes than the critical path")
-    for limit in LIMITS:
-        if names := _series_of(cell for cell in raised if cell.limit == limit):
-            notes.append(f"^ {names}: the {limit} bound; the model alone is below it, so the time is this or more")
-    return notes
+    why = {PORT: "the port of the busiest node needs longer for its bytes than the critical path"}
+    why |= {kind: f"the {kind} bound; the model alone is below it, so the time is this or more" for kind in LIMITS}
+    raised = {kind: _series_of(cell for cell in cells if cell.time_s and cell.limit == kind) for kind in why}
+    return [f"^ {names}: {why[kind]}" for kind, names in raised.items() if names]
 
 
 def _series_of(cells: Iterable[Predicted]) -> str:
@@ -286,7 +272,7 @@ def _series_of(cells: Iterable[Predicted]) -> str:
 
 def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
     sizes = sorted({cell.segment_nbytes for cell in cells if cell.segment_nbytes})
-    range_text = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+    range_text = " to ".join(dict.fromkeys(map(format_size, (sizes[0], sizes[-1]))))
     if group.layout.segment == BEST:
         return f"the best segment at each size, {range_text}"
     return f"segments of {range_text}; --segment best takes the segment size with the lowest modelled time"
@@ -295,12 +281,6 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
 def source_of(machine: Machine, name: str) -> str:
     """Return the source of the models of a machine file, as text."""
     return f"{name}, fitted to {', '.join(str(run.get('run', '?')) for run in machine.runs) or 'unnamed runs'}"
-
-
-def port_in_words(nic_bytes_per_s: float, ranks_per_node: int) -> str:
-    """Return `the 4 ranks of a node share its port of 25 Gbit/s`."""
-    whose = f"the {ranks_per_node} ranks of a node share its port" if ranks_per_node > 1 else "each node has one port"
-    return f"{whose} of {format_rate(nic_bytes_per_s)}"
 
 
 def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:

@@ -87,18 +87,15 @@ def _times_text(times_s: Sequence[float]) -> str:
 
 def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
     """Return `1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
-    all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
-    met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
-    rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
-    named = {getattr(each, f"{rarer}_launches") for each in states}
-    texts = {}
-    for state, counts in met.items():
-        text = f"{_span_text(counts)} of {_span_text(all_of)}"
-        if state == rarer:
-            numbers = [_number(name) for name in named.pop()] if len(named) == 1 else []
-            text += " launches" + (f": {', '.join(numbers)}" if 0 < len(numbers) <= MOST_LAUNCHES else "")
-        texts[state] = text
-    return texts["low"], texts["high"]
+    low, high = ([getattr(each, name) for each in states] for name in ("low_launches", "high_launches"))
+    all_of = _span_text([len(one) + len(other) for one, other in zip(low, high)])
+    is_low_rarer = sum(map(len, low)) < sum(map(len, high))
+    texts = []
+    for launches, is_rarer in ((low, is_low_rarer), (high, not is_low_rarer)):
+        same = [*launches[0]] if len({*launches}) == 1 and len(launches[0]) <= MOST_LAUNCHES else []
+        named = f" launches{': ' if same else ''}{', '.join(map(_number, same))}" if is_rarer else ""
+        texts.append(f"{_span_text(list(map(len, launches)))} of {all_of}{named}")
+    return texts[0], texts[1]
 
 
 def _number(launch: str) -> str:

@@ -91,33 +91,25 @@ def cell_id(ranks: int, competitor: str, size_bytes: int) -> str:
 
 def chart_json(chart: LiveChart) -> dict[str, Any]:
     """Return the chart as the script reads it: dicts, lists, text and finite numbers."""
+    names = {"values": list(chart.names), "names": list(chart.names.values())}
     return {
         "title": chart.title,
-        "x": {
-            **{"label": chart.x.label, "log": chart.x.log},
-            **{"values": list(chart.names), "names": list(chart.names.values())},
-        },
+        "x": {"label": chart.x.label, "log": chart.x.log, **names},
         "y": chart.y._asdict(),
         "panels": [_panel_json(panel) for panel in chart.panels],
         "looks": {name: look_json(style) for name, style in chart.looks.items()},
-        "facets": [list(facet) for facet in chart.facets],
+        "facets": list(map(list, chart.facets)),
         "hidden": list(chart.hidden),
     }
 
 
 def _panel_json(panel: LivePanel) -> dict[str, Any]:
     series = [
-        {**one._asdict(), "y": numbers(one.y), "low": numbers(one.low), "high": numbers(one.high)}
-        for one in panel.series
+        one._asdict() | {name: numbers(getattr(one, name)) for name in ("y", "low", "high")} for one in panel.series
     ]
-    return {
-        "title": panel.title,
-        "tags": list(panel.tags),
-        "series": series,
-        "lines": [{**line._asdict(), "x": numbers(line.x), "y": numbers(line.y)} for line in panel.lines],
-        "marks": [mark._asdict() for mark in panel.marks],
-        "pale": panel.pale,
-    }
+    lines = [line._asdict() | {"x": numbers(line.x), "y": numbers(line.y)} for line in panel.lines]
+    marks = [mark._asdict() for mark in panel.marks]
+    return {**panel._asdict(), "tags": list(panel.tags), "series": series, "lines": lines, "marks": marks}
 
 
 def look_json(style: Style) -> dict[str, Any]:

@@ -38,7 +38,6 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
         *_limit_notes(competitors),
         *launch_states_sentences(rows),
         *launch_apart_sentences(rows),
-        *_default_ratio_note(competitors),
         *_outlier_notes(competitors),
     ]
 
@@ -46,10 +45,13 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
 def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return what a reader may want to know beside the verdict of one rank count."""
     competitors, found = competing(rows), verdicts(competing(rows))
-    grade = rows[0].get("grading")
+    grade, has_default = rows[0].get("grading"), bool(defaults(rows))
     return [
         *(f"crossover from {crossover_words(over)}" for one in found for over in one.hand_overs if over),
-        *_default_note(rows),
+        *(
+            [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
+            * has_default
+        ),
         *_part_note(rows),
         *_reference_line(competitors),
         *([noise_sentence(grade.noise)] if grade and grade.noise else []),
@@ -61,18 +63,9 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Return the times that are not ranked, with the reason."""
     cells: dict[str, list[str]] = {}
     for row in rows:
-        if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
+        if (doubt := row.get("doubt")) and doubt != REFERENCE:
             cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_doubt_detail(row)}")
     return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
-
-
-def _default_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say what native:default is, if it was measured."""
-    return (
-        [f"{FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked"]
-        if defaults(rows)
-        else []
-    )
 
 
 def _part_note(rows: Sequence[SummaryRow]) -> list[str]:
@@ -82,21 +75,6 @@ def _part_note(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.parts import part_comparisons, parts_sentence  # late: few runs have mock-ups
 
     return list(filter(None, [parts_sentence(part_comparisons(rows))]))
-
-
-def _default_ratio_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """Say at which sizes forced algorithms are not ranked, since their launches disturb the library by itself."""
-    apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
-    if not apart:
-        return []
-    names = list(dict.fromkeys(row["competitor"] for row in apart))
-    ratio_of = {row["size_bytes"]: row["default_ratio"] for row in apart}
-    parts = [
-        f"{three_digits(ratio)} times native's time at {format_size(size_bytes)}"
-        for size_bytes, ratio in sorted(ratio_of.items())
-    ]
-    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
-    return [f"{who}: the default of their launches takes {', '.join(parts)}; not compared"]
 
 
 def _outlier_notes(rows: Sequence[SummaryRow]) -> list[str]:
@@ -109,7 +87,9 @@ def _outlier_notes(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _doubt_detail(row: SummaryRow) -> str:
-    """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
+    """Return ` (3 of 30)` invalid calls, ` (recursive_doubling ran)`, or ` (1.5 times)`; empty for other doubts."""
+    if row.get("doubt") == OTHER_DEFAULT:
+        return f" ({three_digits(row['default_ratio'])} times)"
     if row.get("doubt") == INVALID:
         return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
     return f" ({join_with_or(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
@@ -142,13 +122,12 @@ def _cell_name(row: SummaryRow) -> str:
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     """Return `all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes that lack all `algorithms` first."""
-    complete_sizes = [format_size(size_bytes) for size_bytes, names in sizes.items() if len(names) == algorithms > 1]
-    other_cells = [
-        (name, size_bytes) for size_bytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
-    ]
-    parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
-    others = [f"{name} {format_size(size_bytes)}" for name, size_bytes in other_cells]
-    return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
+    lacking = {
+        size_bytes: format_size(size_bytes) for size_bytes, names in sizes.items() if len(names) == algorithms > 1
+    }
+    others = [f"{name} {format_size(n)}" for n, names in sizes.items() for name in names if n not in lacking]
+    parts = [f"all at {', '.join(lacking.values())}" if lacking else "", few(others, MOST_NAMED) if others else ""]
+    return ", ".join(filter(None, parts))
 
 
 def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -82,31 +82,30 @@ def parse_job_id(text: str) -> str:
 
 def parse_squeue(text: str) -> list[SlurmJob]:
     """Return the jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
-    rows = (line.split("|", 5) for line in text.splitlines())
-    jobs = (
-        SlurmJob(number, state, _word_or_empty(reason), _word_or_empty(nodes), seconds(elapsed), seconds(limit))
-        for number, state, nodes, elapsed, limit, reason in (row for row in rows if len(row) == 6)
-    )
-    return [task for job in jobs for task in _tasks(job)]
+    return [
+        task
+        for number, state, nodes, elapsed, limit, reason in _rows(text, 6)
+        for task in _tasks(
+            SlurmJob(number, state, _word_or_empty(reason), _word_or_empty(nodes), seconds(elapsed), seconds(limit))
+        )
+    ]
 
 
 def parse_sacct(text: str) -> list[SlurmJob]:
     """Return the jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
-    rows = (line.split("|", 6) for line in text.splitlines())
-    jobs = (
-        SlurmJob(
-            id=number,
-            state=_first_word(state),
-            reason=_word_or_empty(reason),
-            nodelist=_word_or_empty(nodes),
-            elapsed_s=_whole_seconds(elapsed),
-            limit_s=_seconds_of_minutes(limit),
-            exit_code=code,
-            by=_canceller(state),
-        )
-        for number, state, nodes, elapsed, limit, code, reason in (row for row in rows if len(row) == 7)
-    )
-    return [task for job in jobs for task in _tasks(job)]
+    found = []
+    for number, state, nodes, elapsed, limit, code, reason in _rows(text, 7):
+        words, _, by = state.partition(" by ")  # CANCELLED by 1000
+        why, where = _word_or_empty(reason), _word_or_empty(nodes)
+        times = _whole_seconds(elapsed), _whole_seconds(limit, 60)
+        found += _tasks(SlurmJob(number, words.strip().rstrip("+"), why, where, *times, code, by.strip()))
+    return found
+
+
+def _rows(text: str, columns: int) -> list[list[str]]:
+    """Return the lines of so many columns; the last one may hold anything."""
+    rows = (line.split("|", columns - 1) for line in text.splitlines())
+    return [row for row in rows if len(row) == columns]
 
 
 def split_id(job_id: str) -> tuple[str, str]:
@@ -159,22 +158,8 @@ def _word_or_empty(text: str) -> str:
     return "" if text.strip() in ("None", "(null)", "N/A", "None assigned", "Unknown") else text.strip()
 
 
-def _first_word(text: str) -> str:
-    """Return the state alone of `CANCELLED by 1000`."""
-    return (text.split() or [""])[0].rstrip("+")
-
-
-def _canceller(text: str) -> str:
-    """Return the user of `CANCELLED by 1000`."""
-    return text.partition(" by ")[2].strip()
-
-
-def _whole_seconds(text: str) -> float | None:
-    return float(text) if text.strip().isdigit() else None
-
-
-def _seconds_of_minutes(text: str) -> float | None:
-    return 60.0 * int(text) if text.strip().isdigit() else None
+def _whole_seconds(text: str, unit_s: float = 1.0) -> float | None:
+    return unit_s * int(text) if text.strip().isdigit() else None
 
 
 # Running Slurm's commands: nothing else runs them

@@ -14,7 +14,7 @@ from allreduce_bench.evaluation.verdict import FASTEST, SLOWER, Verdict, verdict
 from allreduce_bench.models.crossings import Crossing, winner_map
 from allreduce_bench.models.machine import Machine, bare_machine
 from allreduce_bench.models.prediction import competing_models
-from allreduce_bench.report.forecast import Forecast, as_tables, crossings_of, rows
+from allreduce_bench.report.forecast import Forecast, as_text, crossings_of, rows
 
 NAMES = ("ring", "recursive_doubling", "rabenseifner", "two_tree")
 SIZES = (8, 1 << 10, 3 << 12, 1 << 16, 5 << 18, 1 << 24)
@@ -77,7 +77,7 @@ def check_crossing(one: Crossing, place: tuple[int, int], fastest: str) -> None:
 @settings(max_examples=35, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(forecasts())
 def test_no_two_statements_contradict_each_other(forecast):
-    of_place, text = said(forecast), as_tables(forecast, is_verbose=True)
+    of_place, text = said(forecast), as_text(forecast, is_verbose=True)
     for one in crossings_of(forecast, forecast.groups[0]):
         assert one.sentence in text
         for place, fastest in of_place.items():
