@@ -22,6 +22,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 SHOWN = ("ring", "tree", "two_tree", "recursive_doubling", "rabenseifner")  # without a machine file
 ALL = "all"
 WITH_FILE = ("beta", "bandwidth", "gamma")  # prices that may replace a machine file's
+NEEDS = "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
 PRICE = parsed("price", parse_price)
 
 
@@ -174,9 +175,7 @@ def _newest_machine_file() -> Path:
 
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if not runs:
-        raise OneLineError(
-            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
-        )
+        raise OneLineError(NEEDS)
     newest, *older = (run.folder.path for run in runs)
     path = _machine_file_of(newest, older)
     talk(f"models of the newest run: {path}")
@@ -258,9 +257,7 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
 
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:
-        raise OneLineError(
-            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
-        )
+        raise OneLineError(NEEDS)
     alone = {name: prices[name] for name in ("alpha", "alpha_within", "gamma")}
     _refuse_without_unit({**alone, "beta": beta, "beta_within": beta_within})
     between = Prices(prices["alpha"], beta)

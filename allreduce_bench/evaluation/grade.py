@@ -88,16 +88,19 @@ def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     return [row for row in rows if row["time_s"] is not None]
 
 
-def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Count cells with a wrong result, or with bits that contradict a proved schedule."""
-    wrong = sum(row["state"] == "wrong" or bool(broken_promise(row)) for row in rows)
-    return (NOT_RELIABLE, wrong) if wrong else None
+def _count_cells(holds: Callable[[SummaryRow], bool]) -> Criterion:
+    """Return the criterion that counts cells of which something holds that spoils all times."""
+    return lambda rows, attempts: (NOT_RELIABLE, cells) if (cells := sum(map(holds, rows))) else None
 
 
-def _refused(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Count cells that were not measured, since their steps are no all-reduce."""
-    refused = sum(row["state"] == "refused" for row in rows)
-    return (NOT_RELIABLE, refused) if refused else None
+def _count_nodes(holds: Callable[[dict], bool]) -> Criterion:
+    """Return the criterion that counts nodes of which something held while launches ran."""
+    return lambda rows, attempts: (PROVISIONAL, nodes) if (nodes := _nodes_that(attempts, holds)) else None
+
+
+def _some_port(fact: str) -> Callable[[dict], bool]:
+    """Return whether some port of a node has a fact."""
+    return lambda node: any(port.get(fact) for port in (node.get("ports") or {}).values())
 
 
 def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
@@ -222,24 +225,6 @@ def _nodes_that(attempts: Sequence[dict], holds: Callable[[dict], bool]) -> int:
     return len({node.get("host") for fact in attempts for node in fact.get("counted") or () if holds(node)})
 
 
-def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Count nodes whose ports counted errors while launches ran."""
-    nodes = _nodes_that(attempts, lambda node: any(port.get("counted") for port in (node.get("ports") or {}).values()))
-    return (PROVISIONAL, nodes) if nodes else None
-
-
-def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Count nodes with a degraded link."""
-    nodes = _nodes_that(attempts, lambda node: any(port.get("degraded") for port in (node.get("ports") or {}).values()))
-    return (PROVISIONAL, nodes) if nodes else None
-
-
-def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Count nodes with throttled CPUs while launches ran."""
-    nodes = _nodes_that(attempts, is_throttled)
-    return (PROVISIONAL, nodes) if nodes else None
-
-
 def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Report the most sets of sizes that a launch measured one after the other; the grade may stay good.
 
@@ -250,8 +235,8 @@ def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 
 CRITERIA: dict[str, Criterion] = {  # in order of weight
-    "wrong": _wrong,
-    "refused": _refused,
+    "wrong": _count_cells(lambda row: row["state"] == "wrong" or bool(broken_promise(row))),
+    "refused": _count_cells(lambda row: row["state"] == "refused"),  # their steps are no all-reduce
     "unmeasured": _unmeasured,
     "others": _others,
     "stolen": _stolen,
@@ -262,9 +247,9 @@ CRITERIA: dict[str, Criterion] = {  # in order of weight
     "launch_states": _states,
     "wide": _wide,
     "calls": _calls,
-    "throttled": _throttled,
-    "port_errors": _port_errors,
-    "degraded": _degraded,
+    "throttled": _count_nodes(is_throttled),
+    "port_errors": _count_nodes(_some_port("counted")),
+    "degraded": _count_nodes(_some_port("degraded")),
     "launches": _launches_to_spare,
     "size_sets": _size_sets,
 }

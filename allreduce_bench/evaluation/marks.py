@@ -4,12 +4,18 @@ Pure; standard library only.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from ..machine.traffic import format_traffic, parse_traffic
 from ..runs.rows import Row
 from ..runs.schema import FINAL, QUANTILES_OF_LOGS, join_values
 from ..stats import median
 from .summary_row import Accident, SummaryRow
+
+DESCRIBED = (  # columns of a mark that one launch tells of a cell and of its schedule: whole numbers
+    *("nodes", "nodes_declared", "internode_nbytes", "node_nbytes", "received_nbytes", "reduced_nbytes"),
+    *("path_messages", "path_nbytes", "path_reduced_nbytes"),
+)
 
 
 def outcome(marks: Sequence[Row]) -> SummaryRow:
@@ -35,20 +41,8 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
 
 def _described_columns(mark: Row) -> SummaryRow:
     """Return the report of one launch on the cell and on its schedule."""
-    row: SummaryRow = {
-        "nodes": _whole_or_none(mark["nodes"]),
-        "nodes_declared": _whole_or_none(mark["nodes_declared"]),
-        "state": mark["state"],
-        "reason": mark["reason"] or None,
-        "run_whole": mark.get("run_whole") or None,
-        "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
-        "node_nbytes": _whole_or_none(mark["node_nbytes"]),
-        "received_nbytes": _whole_or_none(mark["received_nbytes"]),
-        "reduced_nbytes": _whole_or_none(mark["reduced_nbytes"]),
-        "path_messages": _whole_or_none(mark["path_messages"]),
-        "path_nbytes": _whole_or_none(mark["path_nbytes"]),
-        "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
-    }
+    words = {"state": mark["state"], "reason": mark["reason"] or None, "run_whole": mark.get("run_whole") or None}
+    row = cast("SummaryRow", words | {name: _whole_or_none(mark[name]) for name in DESCRIBED})
     if size_bytes := _whole_or_none(mark["size_bytes"]):  # an imported type may have an unknown size
         row["size_bytes"] = size_bytes
     return row

@@ -18,11 +18,11 @@ from ..cli.types import OneLineError, errors_in_one_line, given_options, parsed,
 from ..cli.work_limit import generators_that_end
 from ..runs.files import is_stream, read_given_text, refuse_given, write_given
 from ..schedule import Schedule
-from ..schedule.algorithm import Algorithm, Topology
+from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
 from ..schedule.draw import messages_of_rounds, rounds
 from ..schedule.price import border
-from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
+from ..schedule.verify import Case, Refusal, proof_of, same_at_any_length
 from ..tables import columns_of, fitted
 from ..units import counted
 from .drawing import drawing
@@ -67,7 +67,8 @@ def _as_text(asked: Asked) -> str:
     segment = asked.segment or max(count, 1)
     pages = []
     for chosen in find(list(asked.algorithms)).values():
-        _refuse_unmet(chosen, size, topology)
+        if reason := chosen.unmet(size, topology):
+            raise OneLineError(reason)
         schedules = chosen.schedules(size, topology, count, segment)
         proof = proof_of(chosen, Case(size, topology, count, segment), schedules)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
@@ -76,15 +77,13 @@ def _as_text(asked: Asked) -> str:
             lines.append(_torus_line(schedules, asked.torus, count))
         if size <= MOST_RANKS_OF_LENGTHS:
             same = same_at_any_length(chosen, size, topology)
-            lines.append(
-                "order of additions of an element: the same at any length"
-                if same
-                else "order of additions of an element: depends on the length of the vector"
-            )
-        lines += (
-            wrap(f"why {counted(len(messages_of_rounds(schedules)), 'round')}: {chosen.why}", 79) if chosen.why else []
-        )
-        pages.append("\n".join([*lines, f"{_promises_line(proof)}\n"]))
+            order = "the same at any length" if same else "depends on the length of the vector"
+            lines.append(f"order of additions of an element: {order}")
+        rounds_text = counted(len(messages_of_rounds(schedules)), "round")
+        lines += wrap(f"why {rounds_text}: {chosen.why}", 79) if chosen.why else []
+        bits, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
+        depth = f"roundings of an input: at most {proof.depth}"
+        pages.append("\n".join([*lines, f"same bits on all ranks: {bits}, rank order: {order}, {depth}\n"]))
     if asked.measured:
         table = fitted(columns_of(asked.measured.table, left=[0]))
         pages.append("\n".join([asked.measured.title, *(f"    {line}" for line in table), ""]))
@@ -166,17 +165,6 @@ def _as_picture(asked: Asked) -> str:
 
 
 ENDINGS: dict[str, Callable[[Asked], str]] = {".txt": _as_text, ".html": _as_page, ".svg": _as_picture}  # of -o
-
-
-def _promises_line(proof: Proof) -> str:
-    """Return the line below the rounds with the promises proved of the result."""
-    same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
-    return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
-
-
-def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
-    if reason := algorithm.unmet(size, topology):
-        raise OneLineError(reason)
 
 
 def explain_all(context: click.Context, ranks: int) -> Path:
@@ -262,7 +250,11 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     if library := next(filter(is_of_library, named), None):
         raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     found = find([*named])
-    measured = _read_run(run, [*found], asked_ranks) if run else None
+    measured = None
+    if run:
+        from .teaching import read_measured
+
+        measured = read_measured(run, [*found], asked_ranks)
     size = measured.ranks if measured else asked_ranks or RANKS
     refuse_too_many([size])
     _refuse_networks(size, ending, others["map"], others["torus"])
@@ -277,13 +269,6 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
         click.echo(made, nl=False)
     else:
         write_given(output, made)
-
-
-def _read_run(run: Path, names: Sequence[str], ranks: int | None) -> "Measured":
-    """Return what a run measured. Raises RunError."""
-    from .teaching import read_measured
-
-    return read_measured(run, names, ranks)
 
 
 def _split_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:

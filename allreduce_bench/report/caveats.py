@@ -284,7 +284,7 @@ def find_gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
         if row["state"] != "done":
             key = row["state"], row["ranks"], row["competitor"], row["reason"] or ""
             sizes[key].append(format_size(row["size_bytes"]))
-    gaps = [Gap(*key, ", ".join(of_gap), reason) for (*key, reason), of_gap in sizes.items()]
+    gaps = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
     return sorted(gaps, key=lambda gap: gap.state not in FAILED_BADGES)
 
 

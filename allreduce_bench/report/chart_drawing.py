@@ -107,8 +107,8 @@ def _draw_series(axes: Axes, series: LiveSeries, style: Style) -> None:
     x, y, low, high = columns
     for start, end in pairwise([0, *series.breaks, len(x)]):
         part = slice(start, end)
-        bars = (low[part], high[part]) if np.isfinite(low[part]).any() else (None, None)
-        draw_line(axes, x[part], y[part], *bars, style)
+        has_bars = np.isfinite(low[part]).any()
+        draw_line(axes, x[part], y[part], low[part] if has_bars else None, high[part] if has_bars else None, style)
 
 
 def _place_ticks(axes: Axes, reach: float) -> None:

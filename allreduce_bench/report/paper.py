@@ -4,18 +4,14 @@ A panel keeps its axes, its title and its looks. Its legend stands below it, all
 sizes that would run into each other are left out.
 """
 
-import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.legend import Legend
@@ -23,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from ..runs.files import write_atomically
-from .pictures import Picture
+from .pictures import Picture, write_figure
 
 DPI = 300  # of PNG
 LETTERS = 8  # points, as captions of papers have them
@@ -40,7 +36,7 @@ class PaperError(ValueError):
 class Paper(NamedTuple):
     """How figures are written for a paper."""
 
-    format: str  # one of WRITERS
+    format: str  # one of `pictures.KINDS`
     width: float  # inches
 
 
@@ -58,14 +54,14 @@ def write_panels(picture: Picture, beside: Path, prefix: str, paper: Paper) -> N
     panels = _panels(figure)
     if not panels:
         figure.set_size_inches(paper.width, paper.width * figure.get_figheight() / figure.get_figwidth())
-        write_atomically(beside / f"{stem}.{paper.format}", _write_figure(figure, paper.format, stem))
+        write_atomically(beside / f"{stem}.{paper.format}", write_figure(figure, paper.format, stem, DPI))
     names: list[str] = []
     for panel in panels:
         _show_only(figure, panel, paper.width)
         _refuse_wide_legend(figure, stem)
         names.append(re.sub(r"[^\w.+-]+", "_", panel[0].get_title()).strip("_"))
         name = names[-1] if names.count(names[-1]) == 1 else f"{names[-1]}-{names.count(names[-1])}"
-        write_atomically(beside / f"{stem}-{name}.{paper.format}", _write_figure(figure, paper.format, stem))
+        write_atomically(beside / f"{stem}-{name}.{paper.format}", write_figure(figure, paper.format, stem, DPI))
 
 
 def _move_legend_below(figure: Figure, width: float) -> None:
@@ -168,29 +164,3 @@ def _hide_wide_words(axes: Axes) -> None:
     if axes.patches and axes.get_xscale() == "linear":
         for text in axes.texts:
             text.set_visible(text.get_window_extent().width < cell)
-
-
-def _svg(figure: Figure, into: io.BytesIO) -> None:
-    FigureCanvasSVG(figure).print_svg(into, metadata={"Date": None, "Creator": None})
-
-
-def _pdf(figure: Figure, into: io.BytesIO) -> None:
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf  # late: with all that embeds fonts
-
-    FigureCanvasPdf(figure).print_pdf(into, metadata={"CreationDate": None, "Creator": None, "Producer": None})
-
-
-def _png(figure: Figure, into: io.BytesIO) -> None:
-    figure.dpi = DPI
-    FigureCanvasAgg(figure).print_png(into, metadata={"Software": None})
-
-
-WRITERS: dict[str, Callable[[Figure, io.BytesIO], None]] = {"pdf": _pdf, "svg": _svg, "png": _png}
-
-
-def _write_figure(figure: Figure, kind: str, stem: str) -> bytes:
-    """Return the file of a figure; letters stay letters that can be searched and edited."""
-    into = io.BytesIO()
-    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": stem}):
-        WRITERS[kind](figure, into)
-    return into.getvalue()

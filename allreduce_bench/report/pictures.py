@@ -135,30 +135,44 @@ def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool =
     That is its caption, the SVG as a data: URI and its width and height in the page, the names of its files, and
     its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
-    svg = _svg(picture)
+    figure, stem = picture.figure, picture.stem
+    svg = _drop_blanks(write_figure(figure, "svg", stem))  # letters as text take a third of the bytes of their outlines
+    figure.set_layout_engine("none")  # the layout stays: it takes longest
     numbers = picture.numbers.to_csv(index=False, float_format="%.9g").encode()
-    files = ({"png": _png(picture), "svg": svg} if as_files else {}) | {"csv": numbers}
-    paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in files}
+    files = ({"png": write_figure(figure, "png", stem), "svg": svg} if as_files else {}) | {"csv": numbers}
+    paths = {kind: beside / f"{prefix}{stem}.{kind}" for kind in files}
     for kind, path in paths.items():
         write_atomically(path, files[kind])
     data, csv_data = data_address("image/svg+xml", svg), data_address("text/csv", numbers)
-    width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
+    width, height = (round(PIXELS_PER_INCH * inches) for inches in figure.get_size_inches())
     return {
-        **{"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height},
+        **{"caption": picture.caption, "data": data, "stem": stem, "width": width, "height": height},
         "files": [f"{beside.name}/{path.name}" for path in paths.values()],
         "csv_data": csv_data,
         "live": chart_json(picture.live) if picture.live else None,
     }
 
 
-def _svg(picture: Picture) -> bytes:
-    """Lay out and draw the picture; it keeps its layout, which takes longest."""
-    written = io.BytesIO()
-    # The same run yields the same page; letters as text take a third of the bytes of their outlines
-    with matplotlib.rc_context({"svg.hashsalt": picture.stem, "svg.fonttype": "none"}):
-        FigureCanvasSVG(picture.figure).print_svg(written, metadata={"Date": None, "Creator": None})
-    picture.figure.set_layout_engine("none")
-    return _drop_blanks(written.getvalue())
+def write_figure(figure: Figure, kind: str, salt: str, dpi: int = PNG_DPI) -> bytes:
+    """Return the file of a figure, one of KINDS; the same run yields the same file, and letters stay letters."""
+    into = io.BytesIO()
+    figure.dpi = dpi
+    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": salt}):
+        KINDS[kind](figure, into)
+    return into.getvalue()
+
+
+def _write_pdf(figure: Figure, into: io.BytesIO) -> None:
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf  # late: with all that embeds fonts
+
+    FigureCanvasPdf(figure).print_pdf(into, metadata={"CreationDate": None, "Creator": None, "Producer": None})
+
+
+KINDS: dict[str, Callable[[Figure, io.BytesIO], object]] = {
+    "pdf": _write_pdf,
+    "svg": lambda figure, into: FigureCanvasSVG(figure).print_svg(into, metadata={"Date": None, "Creator": None}),
+    "png": lambda figure, into: FigureCanvasAgg(figure).print_png(into, metadata={"Software": None}),
+}
 
 
 def _drop_blanks(svg: bytes) -> bytes:
@@ -166,11 +180,3 @@ def _drop_blanks(svg: bytes) -> bytes:
     for found, instead in ((rb"(\d\.\d)\d{4,}", rb"\1"), (rb">\s+<", b"><"), (rb"\s*\n\s*", b" ")):
         svg = re.sub(found, instead, svg)
     return svg
-
-
-def _png(picture: Picture) -> bytes:
-    """Draw the picture, which has its layout."""
-    written = io.BytesIO()
-    picture.figure.dpi = PNG_DPI
-    FigureCanvasAgg(picture.figure).print_png(written, metadata={"Software": None})
-    return written.getvalue()

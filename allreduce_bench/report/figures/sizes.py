@@ -201,7 +201,9 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
     return LiveSeries(
         label,
         [int(row["size_bytes"]) for row in records],
-        *([row[column] for row in records] for column in ("y", "low", "high")),
+        [row["y"] for row in records],
+        [row["low"] for row in records],
+        [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
         [cell_id(int(row["ranks"]), name, int(row["size_bytes"])) for row in records],
         find_breaks(line),

@@ -74,8 +74,8 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
             continue
         lowest, standing, time_s = first["competitor"], first["standing"], first["time_s"]
         native = row_of.get((ranks, size_bytes, Competitor(lowest).native_beside))
-        over = others[0] if native is None or native is first else native
-        gains = standing == EQUAL and over is native and over["standing"] == SLOWER
+        over: dict = others[0] if native is None or native is first else native
+        gains = standing == EQUAL and native is over and over["standing"] == SLOWER
         beside = over["competitor"], over["time_s"], over["time_s"] / time_s, gains
         lines.append((ranks, size_bytes, lowest if standing == FASTEST else "", lowest, standing, time_s, *beside))
     columns = ["ranks", "size_bytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup", "gains"]
