@@ -60,7 +60,8 @@ def report(runs, output, survive, pictures, kind, width, own) -> None:
         raise OneLineError("--width is the width of figures for a paper; add --figures pdf, svg or png")
     folders = open_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
-    from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
+    from ..report.page import FigureFiles, Paper, write_report  # late: they load what draws
+    from ..report.page_place import default_page
     from ..slurm.sweep import missing_of_run
 
     gc.freeze()

@@ -4,21 +4,12 @@ The page holds its figures, style and script, and needs no network. It is comple
 figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
 names, reasons), and the page's content security policy runs only its own script: see `web`. Sections with
 large errors are folded, and begin with a line that says so.
-
-A default name (`default_page`) never replaces a page about other runs. A page about one run is in its folder, one
-about several runs in the working folder: beside the runs its folder of figures would be taken for one of them. Each
-page names its runs in its head, by fingerprints of their run.json, which never changes.
 """
 
-import hashlib
 import json
-import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from errno import EEXIST
 from functools import cache
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +33,7 @@ from ..models.fitting import UnfittedSeries, fit_series
 from ..models.model import NO_OWN, Model
 from ..models.points import points_of_summary
 from ..runs.competitor import MOCKUPS
-from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
+from ..runs.files import refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of
 from ..runs.plan import Plan
@@ -60,6 +51,7 @@ from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
 from .how_measured import describe_origin
 from .live_chart import Switch
+from .page_place import fingerprints, refuse_no_folder
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ran_section import ran_section
@@ -87,11 +79,6 @@ def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
         ]
         for verdict in verdicts
     }
-
-
-# names of pages
-HEAD_NBYTES = 1 << 16  # of a page: searched for its runs
-NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 
 
 # sections
@@ -362,38 +349,3 @@ def _engine() -> Environment:
 def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the charts for the script, by the stems of the pictures."""
     return {picture["stem"]: picture["live"] for picture in pictures if picture["live"]}
-
-
-def default_page(folders: Sequence[RunFolder]) -> Path:
-    """Return the default path of the page about `folders`: `report.html`, or the first free `report-2.html`, ...
-
-    It is in the folder of a single run, or in the working folder for several. A name is free if there is no file, or a
-    page about the same runs; in the folder of a single run also if a file does not name its runs. Raises OSError: a
-    run.json, or the file at such a name, cannot be read.
-    """
-    runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
-    free = {None, runs, ""} if len(folders) == 1 else {None, runs}
-    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
-    return next(place / name for name in names if _runs_of_page(place / name) in free)
-
-
-def fingerprints(folders: Sequence[RunFolder]) -> str:
-    """Return the fingerprints in the head of a page about `folders`: a word for each run, sorted. Raises OSError."""
-    return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
-
-
-def _runs_of_page(path: Path) -> str | None:
-    """Return the fingerprints that a page names, possibly none; None if there is no file. Raises OSError."""
-    if not os.path.lexists(path):
-        return None
-    with open_kept(path) as file:
-        named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
-    return named[1].decode() if named else ""
-
-
-def refuse_no_folder(path: Path) -> None:
-    """Raise OSError if `path` is a link, which could lead anywhere, or a file."""
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise OSError(
-            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
-        )

@@ -9,7 +9,7 @@ from made_runs import build_run
 
 from allreduce_bench.cli import main
 from allreduce_bench.report import page as report
-from allreduce_bench.report.page import default_page, fingerprints
+from allreduce_bench.report.page_place import default_page, fingerprints
 from allreduce_bench.runs.folder import RunFolder
 
 
