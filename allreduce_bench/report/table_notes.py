@@ -152,4 +152,5 @@ def _state_notes(rows: Sequence[SummaryRow]) -> list[str]:
         *caveats.find_broken_promises(rows),
     ]
     effects = {caveat: f"; {caveat.effect}" if caveat.effect else "" for caveat in found}
-    return [*notes, *(f"{one.badge}: {text}{effects[one]}" for one in found for text in one.texts)]
+    kinds = {caveat: caveat.badge.partition(":")[0] for caveat in found}  # the texts name the competitors
+    return [*notes, *(f"{kinds[one]}: {text}{effects[one]}" for one in found for text in one.texts)]

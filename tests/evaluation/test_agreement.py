@@ -110,7 +110,7 @@ def test_a_contradicted_promise_is_a_bad_finding_named_first(tmp_path, name, fac
     assert (first.level, first.badge) == ("bad", f"BROKEN PROMISE: {name}")
     assert first.texts[0].startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.texts[0]
     assert not any(finding.badge.startswith("bits change") and name in finding.badge for finding in others)
-    assert f"BROKEN PROMISE: {name}: " in table(folder.plan(), rows, "an MPI")
+    assert f"BROKEN PROMISE: {name} at " in table(folder.plan(), rows, "an MPI")
 
 
 def test_different_bits_in_another_launch_contradict_a_schedule_only_if_it_was_the_same(tmp_path):

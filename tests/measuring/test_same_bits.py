@@ -148,7 +148,7 @@ def test_a_broken_promise_is_a_failed_check(python, run, tmp_path, fault, column
     result = run(folder, *words, by=f"broken_bits.{fault}")
     assert result.returncode == 1
     assert "determines them: recursive_doubling" in result.stderr and "Traceback" not in result.stderr
-    assert re.search(f"BROKEN PROMISE: recursive_doubling: .*{broken}.*{re.escape(BUG)}", result.stdout)
+    assert re.search(f"BROKEN PROMISE: recursive_doubling at .*{broken}.*{re.escape(BUG)}", result.stdout)
     (row,) = rows_of(folder / "summary.csv")
     assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
     if FULL or column == "same_bits":
