@@ -53,7 +53,7 @@ def test_the_table_the_page_and_the_fit_name_each(tmp_path):
     )
     rows = summarise(folder)
     text = table(folder.plan(), rows, "a library")
-    assert f"ran whole: ring@pipelined 1 MiB, ring@compiled-pipelined 1 MiB: {why}" in text
+    assert f"ring@pipelined (1 MiB), ring@compiled-pipelined (1 MiB) at 2 ranks ran whole: {why}" in text
     write_report([folder], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert (
