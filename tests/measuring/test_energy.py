@@ -171,7 +171,7 @@ def test_ranks_keep_the_energy_of_a_cell_and_the_power_of_idle_nodes(alone, run_
     facts, cells = launch_of(tmp_path / "run")
     (cell,) = [cell for cell in cells if cell["competitor"] == "ring"]
     assert cell["energy_counters"] == "package" and float(cell["energy_j"]) > 0
-    assert 0.39 < float(cell["energy_idle_share"]) < 1 and facts["energy"]["idle_w"][0] == pytest.approx(40)
+    assert 0.2 < float(cell["energy_idle_share"]) < 1 and 30 < facts["energy"]["idle_w"][0] < 60
     assert all(cell["energy_j"] == "" for cell in cells if cell["competitor"] != "ring")
 
 
