@@ -26,16 +26,14 @@ def executed(python, *words: object) -> tuple[int, str, str]:
     return result.returncode, result.stdout, result.stderr
 
 
+# MPICH's launcher may end the others before it says who aborted
+ABORTED = r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort|rank \d on .* died;.*)$"
 ENDINGS = {
     "kill": (137, r"error: rank 1 on \S+ was killed by SIGKILL; the other ranks were ended$"),
     "exit": (3, r"error: rank 1 on \S+ ended with status 3; the other ranks were ended$"),
     "raise": (1, r"error: rank 1 on \S+ ended with status 1; the other ranks were ended$"),
-    # MPICH's launcher may end the others before it says who aborted
-    "error": (
-        None,
-        r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort|rank \d on .* died;.*)$",
-    ),
-    "abort": (7, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
+    "error": (None, ABORTED),
+    "abort": (7, ABORTED),
 }
 
 

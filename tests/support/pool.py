@@ -87,6 +87,9 @@ class Pool:
             if silent:
                 limit = "" if failures else f" within {limit_s:g} s"
                 failures.append(f"no answer{limit} from ranks {silent}, which are here:\n{self._where(silent)}")
+            if any(answer == "died" for _, answer in answers.values()):
+                with suppress(subprocess.TimeoutExpired):  # mpirun ends, and has handed on their last words by then
+                    self._mpirun.wait(GRACE_S)
             if failures:
                 raise AssertionError("\n".join(failures) + self._said())
         except BaseException:
