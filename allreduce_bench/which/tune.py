@@ -240,7 +240,10 @@ def _turn_lines(turns: Sequence[Alternated]) -> list[str]:
 def _proved_words(turns: Sequence[Alternated], tuning: Tuning) -> str:
     """Return how fast the file is, and at how many sizes that it was not made from."""
     held_out = sum(one.size_bytes not in tuning.sizes for one in turns)
-    return f"{_turns_words(turns)}, at {counted(len(turns), 'size')}, {held_out} of them not in the runs"
+    share = {0: ", all in the runs", len(turns): " not in the runs"}.get(
+        held_out, f", {held_out} of them not in the runs"
+    )
+    return f"{_turns_words(turns)}, at {counted(len(turns), 'size')}{share}"
 
 
 def _turns_words(turns: Sequence[Alternated]) -> str:
