@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.slow_units import Late
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import attribution, lasting_differences
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import correlate
 
 from allreduce_bench.stragglers.noise import correlation_time, correlation_time_of_events
+from allreduce_bench.stragglers.synthetic import correlate
 
 
 def noise(lag1, steps=300, units=64, seed=1):

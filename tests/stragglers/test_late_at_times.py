@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import synthetic_arrivals
 
 from allreduce_bench.stragglers.slow_units import late_at_times, period_of
+from allreduce_bench.stragglers.synthetic import synthetic_arrivals
 
 NOBODY = np.zeros(8, dtype=bool)
 

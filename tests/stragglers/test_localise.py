@@ -1,10 +1,10 @@
 """Node or rank. Whole reports: test_stragglers.py."""
 
 import numpy as np
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.localise import localise
 from allreduce_bench.stragglers.slow_units import NODE
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def late(ranks, slow, node_of):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from made_arrivals import arrivals, judgement
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.runs.injected import Slowdown
 from allreduce_bench.stragglers.arrivals import Arrivals
@@ -16,6 +15,7 @@ from allreduce_bench.stragglers.sentences import (
     suspect_rows,
     verdict_sentences,
 )
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def test_a_slow_rank_is_named_with_its_price():

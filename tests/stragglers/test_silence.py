@@ -2,10 +2,10 @@
 
 import numpy as np
 from made_arrivals import arrivals, judgement
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers import verdict
 from allreduce_bench.stragglers.sentences import judge_arrivals, silence_words, verdict_sentences
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE, TOO_ALIKE
 
 

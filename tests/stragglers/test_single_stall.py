@@ -1,8 +1,8 @@
 """One step that makes most of the waiting is told as a fact, and nothing else is."""
 
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
 
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import job_of, single_stall
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.slow_units import measure_standing, number_of_blocks, unknown_standing
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def found(units, steps, seed, slow=(), noise=0.2, clock_error_s=0.0):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.step_alarm import GROUPS, MOST_BLOCKS, RECOVERED, SLOW, StepAlarm, TooLittle
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def alerts(ranks, steps, slow=(), chunk=10, seed=1, per_node=1, clock_error_s=0.0, **options):

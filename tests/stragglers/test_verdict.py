@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.arrivals import Arrivals
 from allreduce_bench.stragglers.slow_units import GROUP, NODE, RANK
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import (
     BELOW_CLOCK,
     BELOW_NOISE,

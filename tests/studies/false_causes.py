@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from places import ROOT
-from synthetic_arrivals import arrivals_of_work, correlate
 
 from allreduce_bench.stragglers.slow_units import GROUP
+from allreduce_bench.stragglers.synthetic import arrivals_of_work, correlate
 from allreduce_bench.stragglers.verdict import StragglerReport, straggler_report
 
 RANKS = (8, 64, 512)

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from false_causes import limit_words
 from places import ROOT
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.step_alarm import SLOW, StepAlarm
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import straggler_report
 
 RANKS = (8, 32, 128, 1024)

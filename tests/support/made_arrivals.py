@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.arrivals import Arrivals
 from allreduce_bench.stragglers.sentences import JudgedArrivals, judge_arrivals
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def arrivals(ranks: int = 8, steps: int = 200, slow: int | None = 5, by: float = 0.12, **choices) -> Arrivals:

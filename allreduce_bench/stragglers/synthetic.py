@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allreduce_bench.stragglers.arrivals import Arrivals
+from .arrivals import Arrivals
 
 
 class Slow(NamedTuple):
