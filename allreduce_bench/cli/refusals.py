@@ -82,8 +82,6 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return f"no such option before a command: {name}; expected for example: allreduce-bench run -n 4"
-    if instead := getattr(error.ctx.command if error.ctx else None, "instead", {}).get(name):
-        return f"no such option: {name}; {instead}"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
     return f"no such option: {name}; {_meant_or_help(meant, error.ctx)}"

@@ -1,13 +1,10 @@
 """The help of commands: options in sections, each under its title; examples at the end."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import click
 
 HELP_ALL = "help_all"
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def examples(*commands: str) -> str:
@@ -19,12 +16,11 @@ class Sectioned(click.Command):
     """A command whose help shows its options in sections.
 
     With `first`, the options of a first day by the names of their parameters, --help shows these alone, and --help-all
-    the others, too. `instead` says by option that there is none of what to do.
+    the others, too.
     """
 
-    def __init__(self, *args: Any, first: str = "", instead: Mapping[str, str] = NOTHING, **keywords: Any):
+    def __init__(self, *args: Any, first: str = "", **keywords: Any):
         super().__init__(*args, **keywords)
-        self.instead = instead
         self.first = first.split()
         if first:
             self.params.append(self._help_all_option())

@@ -106,11 +106,6 @@ def launches(ranks: int, start: Start, timeout_s: float) -> Launches:
     return Launches(find_launcher(start), ranks, start, timeout_s, os.environ.get(LEVEL, "auto"))
 
 
-def environ_of_launch() -> dict[str, str]:
-    """Return the environment that launches get."""
-    return dict(os.environ)
-
-
 def findings(plain: Look, counted: Look | None) -> Findings:
     """Put together what launches showed; where their orders differ, what was counted does not count."""
     of_counted = counted.seen if counted else {}

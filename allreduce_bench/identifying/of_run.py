@@ -4,6 +4,7 @@ Its own all-reduce is looked at, and each algorithm that the plan tells it to us
 those that are timed. No failure of it fails the run: a sentence says why something is not known.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from ..runs.library_algorithms import NAMES, NotForced, own_name, variables_at_s
 from ..runs.plan import Plan
 from ..units import in_ranks
 from .evidence import Answer, is_asked
-from .launch import Findings, Launches, environ_of_launch
+from .launch import Findings, Launches
 from .look import Asked
 from .order import dtype_for
 
@@ -99,7 +100,7 @@ def _identify(
 
 def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Findings:
     """Look at the library's own choice and its algorithms, those that it takes at its start in launches of theirs."""
-    environ, library = environ_of_launch(), launches.launcher.library
+    environ, library = dict(os.environ), launches.launcher.library
     at_start = {}
     for name in asked.forced:
         with suppress(NotForced):  # the library does not have it

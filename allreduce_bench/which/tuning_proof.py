@@ -6,6 +6,7 @@ of `run --against`; a rule that is slower in any round by HARMLESS, not faster i
 is dropped.
 """
 
+import os
 import shlex
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from ..evaluation.settable import IN_EACH_ROUND
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import time_of
 from ..identifying.evidence import is_asked
-from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch
+from ..identifying.launch import Findings, Launches, ProbeFailed
 from ..identifying.look import Asked
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher
@@ -136,7 +137,7 @@ def _look(launcher: Launcher, ranks: int, sizes: Sequence[int], variables: Mappi
 
 def _bare_environ() -> dict[str, str]:
     """Return the environment of launches without what loads files of rules, this one or others."""
-    return {name: value for name, value in environ_of_launch().items() if name not in LOADING}
+    return {name: value for name, value in os.environ.items() if name not in LOADING}
 
 
 def refuse_told(tuning: Tuning) -> None:

@@ -16,7 +16,7 @@ from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parse
 from ..cli.work_limit import refuse_many_ranks
 from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
-from ..identifying.launch import LEVEL, Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
+from ..identifying.launch import LEVEL, Findings, Launches, ProbeFailed, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
 from ..importers.nccl_log import read_nccl_logs
@@ -159,7 +159,7 @@ def _status(verdicts: Sequence[Verdict]) -> int:
 
 def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result:
     """Start ranks, once more for each setting. Raises OneLineError."""
-    library, environ, command = found.launcher.library, environ_of_launch(), found.command
+    library, environ, command = found.launcher.library, dict(os.environ), found.command
     _refuse_unknown(library, expect)
     prefix = Path(found.launcher.program).resolve().parent.parent
     given = settings(environ, command, library, prefix)

@@ -7,6 +7,7 @@ and tells no error: where another one of its algorithms is named, it says so (re
 """
 
 import argparse
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allreduce_bench.identifying.evidence import Answer, is_asked
-from allreduce_bench.identifying.launch import Launches, ProbeFailed, environ_of_launch, launches
+from allreduce_bench.identifying.launch import Launches, ProbeFailed, launches
 from allreduce_bench.identifying.look import Asked
 from allreduce_bench.machine import INTEL, MPICH, OPEN_MPI
 from allreduce_bench.runs.identified import NO, YES
@@ -113,7 +114,7 @@ def _states(library: str) -> Sequence[str]:
 
 def _looked_at(found: Launches, one: Forced) -> dict[int, tuple[str, str]]:
     """Return the state of each size, and what was said."""
-    environ = {**environ_of_launch(), **one.variables}
+    environ = {**os.environ, **one.variables}
     try:
         answers = found.find(Asked(SIZES), environ, found.command).answers
     except ProbeFailed as error:
@@ -135,7 +136,7 @@ def _state(found: Launches, one: Forced, size_bytes: int, answer: Answer) -> str
 def _is_replaced(found: Launches, one: Forced, size_bytes: int) -> bool:
     """Return whether the library itself takes another one: MPICH ends if it is told to, Open MPI's source says it."""
     if found.launcher.library.startswith(MPICH):
-        environ = {**environ_of_launch(), **one.variables, "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
+        environ = {**os.environ, **one.variables, "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
         try:
             found.find(Asked([size_bytes]), environ, found.command)
         except ProbeFailed:
