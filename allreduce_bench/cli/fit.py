@@ -47,7 +47,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     largest number of ranks when they are made without it. Series of different runs and types are never pooled.
     """
     if output:
-        refuse_given(output)
+        refuse_given(output, runs)
         if not output.parent.is_dir():
             raise FileNotFoundError(ENOENT, "no such folder; make it first", str(output.parent))
     open_runs([path for path in runs if (path / "run.json").exists()])

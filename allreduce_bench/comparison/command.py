@@ -92,7 +92,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     from .judgement import compare as judge
 
     if output:
-        refuse_given(output)
+        refuse_given(output, map(Path, runs))
     baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
     sides = _read(baselines, new_runs, of_logs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)

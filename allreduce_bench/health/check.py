@@ -16,6 +16,7 @@ from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.watched_launch import LaunchFailed
 from ..measuring.startup import under_launcher
 from ..runs.hosts import expand, slots_of
+from ..runs.rows import RunError
 from ..runs.start import Start
 from ..units import counted, format_rate, shell_word
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
@@ -87,12 +88,17 @@ def judge_folder(folder: PairFolder, threshold: float) -> Health:
     if not folder.asked_json.exists():
         raise OneLineError(f"{folder.path}: holds no check; expected the folder of a check, or a CSV of pairs")
     asked, rows = folder.read_settings(), folder.rows()
+    if strangers := {name for row in rows for name in (row.source, row.dest)} - {*asked.nodes}:
+        raise RunError(f"{folder.pairs_csv}: {min(strangers)} is no node of this check; begin a new check")
     found = judge_rows(asked, rows, threshold, {})
     if any(row.alone for row in rows):
         found = clear_crowded(found, asked, rows)
+    tried = whole_pairs([row for row in rows if not row.alone], asked).keys() | found.failed.keys()
+    if not tried:
+        again = f"allreduce-bench health -o {shell_word(folder.path)}"
+        raise OneLineError(f"{folder.path}: no pair was measured whole; measure them: {again}", exit_code=1)
     if len(asked.nodes) > MOST_FOR_ALL:
         return found
-    tried = whole_pairs([row for row in rows if not row.alone], asked).keys() | found.failed.keys()
     return found._replace(left=len(asked.nodes) * (len(asked.nodes) - 1) // 2 - len(tried))
 
 

@@ -153,7 +153,7 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     if format_ != "order" and output is None:
         raise OneLineError(f"--format {format_} makes a file for a launcher; name it with -o")
     if output is not None:
-        refuse_given(output)
+        refuse_given(output, filter(None, (source, map_)))
     costs = _costs(source, map_, value, value_is or "")
     if is_of_library(algorithm):
         raise OneLineError(

@@ -8,7 +8,7 @@ place, and existing non-regular files are never replaced: a device, a FIFO, a li
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENXIO
 from io import BufferedReader
@@ -25,6 +25,7 @@ KINDS = (
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISBLK, "a block device"),
 )
+OF_CHECK = ("pairs.csv", "rounds.json")  # files beside health.json
 STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # file descriptors of this process
 
 
@@ -159,10 +160,23 @@ def is_stream(path: Path) -> bool:
     return bool(STREAM.fullmatch(str(path))) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def refuse_given(path: Path) -> None:
-    """Raise OSError if `write_given` would refuse `path`: to be called before the work."""
-    if not is_stream(path):
-        refuse_special(path)
+def refuse_given(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Raise OSError if `write_given` would refuse `path`, or would replace an input or what a run or a check keeps.
+
+    To be called before the work.
+    """
+    if is_stream(path):
+        return
+    refuse_special(path)
+    if not path.exists():
+        return
+    place = path.resolve()
+    of_launch = place.parent.name == "launches" and (place.parent.parent / "run.json").exists()
+    of_check = place.name in OF_CHECK and (place.parent / "health.json").exists()
+    if of_launch or of_check or place.name in ("run.json", "health.json"):
+        raise OSError(EEXIST, "a file of a run or a check, which is never replaced; name another file", str(path))
+    if any(place == one.resolve() for one in inputs):
+        raise OSError(EEXIST, "what is read, which is never replaced; name another file", str(path))
 
 
 def refuse_special(path: Path) -> None:

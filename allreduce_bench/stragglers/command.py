@@ -59,7 +59,7 @@ def stragglers(sources, communicator, step, trace, fail, format_) -> None:
     if step is not None and step <= 0:
         raise OneLineError("--step must be above 0, such as 250ms")
     if trace:
-        refuse_given(trace)
+        refuse_given(trace, sources)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
     judged = _judge_sources(sources, communicator, step)
     if not judged:

@@ -4,8 +4,10 @@ from itertools import combinations
 
 import pytest
 
+from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.health.check import judge_folder, judge_rows
 from allreduce_bench.health.pair_folder import CheckSettings, PairFolder, PairRow
+from allreduce_bench.runs.rows import RunError
 
 NODES = tuple(f"n{number}" for number in range(1, 9))
 
@@ -48,6 +50,16 @@ def test_the_latency_of_virtual_hosts_is_not_judged(kept):
 
 def test_pairs_that_are_left_are_counted(kept):
     assert judge_folder(kept(left=2), 0.2).left == 2
+
+
+def test_a_check_without_a_whole_pair_or_with_a_node_of_another_is_refused(kept):
+    folder = kept(left=len(NODES) * (len(NODES) - 1) // 2)
+    with pytest.raises(OneLineError, match="no pair was measured") as refused:
+        judge_folder(folder, 0.2)
+    assert refused.value.exit_code == 1
+    folder.append(rows_of(("n1", "n9"), 1.0))
+    with pytest.raises(RunError, match="n9 is no node of this check"):
+        judge_folder(folder, 0.2)
 
 
 def test_suspects_that_are_not_slow_alone_are_cleared(kept):

@@ -45,6 +45,17 @@ def test_a_user_may_not_name_it_either(tmp_path, kind):
             refused(path)
 
 
+@pytest.mark.parametrize("name", ["run.json", "launches/2r-1.1.json", "health.json", "pairs.csv", "read.csv"])
+def test_neither_may_what_is_read_or_kept_of_a_run_or_a_check(tmp_path, name):
+    (tmp_path / "launches").mkdir()
+    for kept in ("run.json", "health.json", "pairs.csv", "read.csv", "launches/2r-1.1.json", "other.csv"):
+        (tmp_path / kept).touch()
+    with pytest.raises(OSError, match="which is never replaced"):
+        refuse_given(tmp_path / name, [tmp_path / "read.csv"])
+    refuse_given(tmp_path / "other.csv", [tmp_path / "read.csv"])
+    refuse_given(tmp_path / "launches" / "new.csv")
+
+
 def test_a_fifo_is_written_through_and_one_that_nobody_reads_is_refused(tmp_path):
     path, read = tmp_path / "fifo", []
     os.mkfifo(path)
