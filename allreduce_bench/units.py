@@ -96,11 +96,10 @@ def parse_rate(text: str) -> float:
     """Parse `200Gbit`, `100mbit/s`, `12.5GB/s` to bytes/s: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        number = re.fullmatch(r"([\d.]+)\s*([KMGT])?", text.strip(), re.IGNORECASE)
-        meant = (
-            " or ".join(f"{number[1]}{(number[2] or 'G').upper()}{unit}" for unit in ("bit", "B/s")) if number else ""
-        )
-        expected = meant or "a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        number = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])?", text.strip(), re.IGNORECASE)
+        expected = "a value above 0 with its unit, such as 200Gbit, 100Mbit/s or 12.5GB/s"
+        if number and float(number[1]) > 0:
+            expected = " or ".join(f"{number[1]}{(number[2] or 'G').upper()}{unit}" for unit in ("bit", "B/s"))
         raise ValueError(f"'{text}' is not a rate; expected {expected}")
     in_bits = match[3] != "B"
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)

@@ -106,7 +106,7 @@ def test_what_is_no_rate_is_refused_by_its_name(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("25G", "25Gbit or 25GB/s"), ("2.5", "2.5Gbit or 2.5GB/s"), ("x", "a value")]
+    ("text", "meant"), [("25G", "25Gbit or 25GB/s"), ("2.5", "2.5Gbit or 2.5GB/s"), ("x", "a value"), ("0", "a value")]
 )
 def test_a_rate_without_its_unit_is_answered_by_the_two_that_it_may_mean(text, meant):
     with pytest.raises(ValueError, match=f"expected {re.escape(meant)}"):

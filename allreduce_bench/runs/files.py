@@ -148,8 +148,12 @@ def write_given(path: Path, text: str) -> None:
     /dev/stdout and /dev/fd/N are descriptors of this process, even if they are files. Raises OSError.
     """
     if is_stream(path):
-        with open(_opened(path), "w", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with open(_opened(path), "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            error.filename = str(path)
+            raise
     else:
         write_atomically(path, text)
 

@@ -123,3 +123,8 @@ def test_files_are_written_together_or_not_at_all(tmp_path):
         (hidden / "page.html").write_text("page")
     assert (tmp_path / "figures" / "a.csv").read_text() == "new" and (tmp_path / "page.html").read_text() == "page"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "page.html"]
+
+
+def test_a_full_device_is_named():
+    with pytest.raises(OSError, match="/dev/full"):
+        write_given(Path("/dev/full"), "text")

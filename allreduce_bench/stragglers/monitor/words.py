@@ -86,8 +86,8 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
     if stall.ahead:
         have, they = ("have", "they") if len(stall.ahead) > 1 else ("has", "it")
         causes.append(
-            f"{_name_ranks(stall.ahead, name)} {have} ended it, and the others are still in it: {they} left out its "
-            "all-reduce, or the others hang after it"
+            f"{_name_ranks(stall.ahead, name)} {have} ended it, and the others are still in it: {they} left out an "
+            "all-reduce, in this step or before, or the others hang after it or left out a call of step()"
         )
     if stall.silent:
         either = "do" if len(stall.silent) > 1 else "does"
