@@ -89,12 +89,12 @@ def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 
 def _count_cells(holds: Callable[[SummaryRow], bool]) -> Criterion:
-    """Return the criterion that counts cells of which something holds that spoils all times."""
+    """Return the criterion that counts cells that spoil all times: those for which `holds` is true."""
     return lambda rows, attempts: (NOT_RELIABLE, cells) if (cells := sum(map(holds, rows))) else None
 
 
 def _count_nodes(holds: Callable[[dict], bool]) -> Criterion:
-    """Return the criterion that counts nodes of which something held while launches ran."""
+    """Return the criterion that counts nodes for which `holds` is true of some launch."""
     return lambda rows, attempts: (PROVISIONAL, nodes) if (nodes := _nodes_that(attempts, holds)) else None
 
 

@@ -18,7 +18,7 @@ from .summary_row import SummaryRow, time_of
 
 
 class PartComparison(NamedTuple):
-    """Native at one number of ranks and size beside a mock-up of it."""
+    """Native at one number of ranks and size beside its mock-up."""
 
     ranks: int
     size_bytes: int
@@ -52,7 +52,7 @@ def _compare(native: SummaryRow, made: SummaryRow) -> PartComparison:
 
 
 def parts_sentence(compared: Sequence[PartComparison]) -> str:
-    """Return where native is slowest against what the library's other operations make of it; empty: nowhere."""
+    """Return where native is slowest against the library's other operations; empty: nowhere."""
     slower = [comparison for comparison in compared if comparison.slower]
     if not slower:
         return ""

@@ -80,11 +80,11 @@ def offsets_of(calls: Sequence[Place], comm: MPI.Comm) -> str:
 
     Of calls in several places, as cold ones are, VARIES where they differ.
     """
-    offsets = {_of_call(*place, comm) for place in calls}
+    offsets = {_format_offsets(*place, comm) for place in calls}
     return offsets.pop() if len(offsets) == 1 else VARIES
 
 
-def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> str:
+def _format_offsets(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> str:
     """Return offsets, rank by rank if they differ; the same on all ranks."""
     own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in call.buffers or (sendbuf, recvbuf))
     texts = comm.allgather(own)

@@ -100,13 +100,13 @@ def han_names(order: Order, nodes: Sequence[Sequence[int]], counted: Traffic | N
         return []
     above = _above(order, nodes)
     if counted is None:
-        return [f"han: in node first, {name} between" for name in _between(above, None, itemsize)]
+        return [f"han: in node first, {name} between" for name in _names_between_nodes(above, None, itemsize)]
     first = [node[0] for node in nodes]
     within = _within(order, nodes, counted, itemsize)
     between = counted.among(first)
     if not within or between.total + sum(counted.among(node).total for node in nodes) != counted.total:
         return []
-    return [f"han: {within} in node, {name} between" for name in _between(above, between, itemsize)]
+    return [f"han: {within} in node, {name} between" for name in _names_between_nodes(above, between, itemsize)]
 
 
 def _above(order: Order, nodes: Sequence[Sequence[int]]) -> Order:
@@ -131,7 +131,7 @@ def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Traffic, item
     return REDUCE_BCAST if enough else ""
 
 
-def _between(above: Order, counted: Traffic | None, itemsize: int) -> list[str]:
+def _names_between_nodes(above: Order, counted: Traffic | None, itemsize: int) -> list[str]:
     """Return the names of what fits between nodes."""
     ranks = len(above[0].trees)
     names = [one.name for one in known(OPEN_MPI, ranks, above[-1].stop) if fits(one, above, counted, itemsize)]

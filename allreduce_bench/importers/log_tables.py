@@ -48,7 +48,7 @@ def importer_of_tables(
     allreduce: str,
     begins: str = "",
 ) -> Importer:
-    """Return the importer of tables, each of which is a launch.
+    """Return the importer of tables; each table is a launch.
 
     `head`: begins a table, and names its collective in the first group. `row`: a row. `fields`: table, place and groups
     of a row -> fields of Imported; raises LogError. `definition`: what a time is. `allreduce` as in Importer. `begins`:

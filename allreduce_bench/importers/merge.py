@@ -1,4 +1,4 @@
-"""Runs with equal plans, such as those of jobs submitted by hand, merged into one; the sources stay unchanged."""
+"""Runs with equal plans, such as of jobs submitted by hand, merged into one; the sources stay unchanged."""
 
 import hashlib
 import tempfile
@@ -34,7 +34,7 @@ class Source:
     name: str
     folder: RunFolder
     plan: Plan
-    renamed: dict[Launch, Launch]  # its launches -> those of the new run
+    renamed: dict[Launch, Launch]  # launch of the source -> launch of the new run
 
 
 def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
@@ -50,13 +50,13 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
         raise RunError(f"{twice[0]}: named twice; name each run once")
     from ..evaluation.summary import record_summary  # late: it loads pandas
 
-    sources = _numbered(folders, [_plan_of(folder) for folder in folders])
+    sources = _renumber_launches(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
         source.folder.marks()  # refuses a run without any
         _refuse_damaged(source)
         _refuse_other_plan(sources[0], source)
     _refuse_other_launches(sources)
-    plan = _joined(sources)
+    plan = _merge_plans(sources)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as beside:
         folder = RunFolder(Path(beside) / "run")
@@ -121,7 +121,7 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
                     )
 
 
-def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
+def _renumber_launches(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
     """Renumber the launches of the runs: each keeps its number if it is free, else gets the lowest that is."""
     taken: dict[int, set[int]] = defaultdict(set)
     numbered = []
@@ -137,7 +137,7 @@ def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Sourc
     return numbered
 
 
-def _joined(sources: Sequence[Source]) -> Plan:
+def _merge_plans(sources: Sequence[Source]) -> Plan:
     """Return the merged plan: every rank count, and as many launches as any of them has."""
     plans = [source.plan for source in sources]
     used = [launch.number for source in sources for launch in source.renamed.values()]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..machine.variables import drop_values
-from ..runs.hosts import without_domain
+from ..runs.hosts import drop_domain
 from ..runs.start import Start
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from .find import mpirun_command
@@ -197,7 +197,7 @@ class WatchedProgram:
             self._error_at = self._error_at or time.monotonic()
         self._supervisor.patience.may_be_absent |= UNWATCHED in line
         self._is_peer_gone |= PEER_GONE.search(line) is not None
-        self._lost_nodes.update(map(without_domain, LOST_NODE.findall(line)))
+        self._lost_nodes.update(map(drop_domain, LOST_NODE.findall(line)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()
@@ -241,7 +241,7 @@ class WatchedProgram:
     def _ending(self, status: int) -> Ending:
         first = self._first
         ranks = [Place(rank.rank, rank.host) for rank in self._supervisor.patience.ranks]
-        if on_lost_nodes := tuple(place for place in ranks if without_domain(place.host) in self._lost_nodes):
+        if on_lost_nodes := tuple(place for place in ranks if drop_domain(place.host) in self._lost_nodes):
             names = ", ".join(sorted(self._lost_nodes))  # other ranks may have been ended before these were missed
             sentence = f"the launcher lost {names}; the ranks of other nodes were ended"
             return Ending(_status(status, on_lost_nodes), sentence, on_lost_nodes)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..runs.hosts import expand, fill_slots, slots_for, slots_of, without_domain
+from ..runs.hosts import drop_domain, expand, fill_slots, slots_for, slots_of
 from ..runs.start import RESTART_VARIABLE, Start
 from .own_program import Ending, Place
 
@@ -56,12 +56,12 @@ def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
     """Return the ranks and hosts without those that were lost; no ranks: nothing is left."""
     hosts = _hosts(start)
     slots = slots_for(hosts, ranks, start.ranks_per_node)
-    bad = nodes_gone(hosts) or {without_domain(place.host) for place in lost}
-    good = [host for host in hosts if without_domain(slots_of(host)[0]) not in bad]
+    bad = nodes_gone(hosts) or {drop_domain(place.host) for place in lost}
+    good = [host for host in hosts if drop_domain(slots_of(host)[0]) not in bad]
     if len(hosts) < 2 or len(good) == len(hosts):
         return Left(max(0, ranks - len(lost)), start)
     on_hosts = fill_slots((number for _, number in slots), ranks)
-    kept = sum(number for (name, _), number in zip(slots, on_hosts) if without_domain(name) not in bad)
+    kept = sum(number for (name, _), number in zip(slots, on_hosts) if drop_domain(name) not in bad)
     return Left(kept, replace(start, hosts=tuple(good)))
 
 
@@ -71,14 +71,14 @@ def _hosts(start: Start) -> tuple[str, ...]:
 
 def nodes_gone(hosts: Sequence[str]) -> set[str]:
     """Return those of `hosts` that the job of Slurm that this runs in had, and has no more; empty: nobody says so."""
-    if not (had := set(map(without_domain, expand(os.environ.get(ALLOCATION, ""))))):
+    if not (had := set(map(drop_domain, expand(os.environ.get(ALLOCATION, ""))))):
         return set()
     words = ["squeue", "--noheader", f"--jobs={os.environ.get(JOB)}", "--format=%N"]
     try:
         answer = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S, check=True)
-        left = set(map(without_domain, expand(answer.stdout)))
+        left = set(map(drop_domain, expand(answer.stdout)))
     except (OSError, ValueError, subprocess.SubprocessError):
         return set()
     if not left or not left <= had:
         return set()
-    return had.intersection(without_domain(slots_of(host)[0]) for host in hosts) - left
+    return had.intersection(drop_domain(slots_of(host)[0]) for host in hosts) - left

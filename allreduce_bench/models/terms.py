@@ -58,7 +58,7 @@ def terms(
     """
     count = size_bytes // itemsize
     segment = min(segment or count, max(count, 1)) or 1
-    return _of_bytes(algorithm, ranks, nodes or ranks, count, segment, enumerated).scale(itemsize)
+    return _count_byte_terms(algorithm, ranks, nodes or ranks, count, segment, enumerated).scale(itemsize)
 
 
 def listed_steps(algorithm: Algorithm) -> int:
@@ -67,13 +67,13 @@ def listed_steps(algorithm: Algorithm) -> int:
 
 
 @lru_cache(maxsize=20_000)
-def _of_bytes(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> Terms:
+def _count_byte_terms(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> Terms:
     """Return the terms of elements of a byte. Equal blocks of two vectors differ by a factor only: one is counted."""
     topology = _filled(ranks, ceil(ranks / nodes))
     factor = _factor(algorithm, ranks, nodes, count, segment)
     if enumerated and factor > 1:
         shorter = segment // factor if algorithm.segmented else count // factor
-        return _of_bytes(algorithm, ranks, nodes, count // factor, shorter, enumerated).scale(factor)
+        return _count_byte_terms(algorithm, ranks, nodes, count // factor, shorter, enumerated).scale(factor)
     if _is_short(algorithm, ranks, topology, count, segment, enumerated):
         walked = walk(algorithm.schedules(ranks, topology, count, segment), topology, WITHIN, BETWEEN, GAMMA)
         messages = (PathMessage(size, number, between) for (size, between), number in walked.messages.items())

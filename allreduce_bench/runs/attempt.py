@@ -84,11 +84,11 @@ def read_attempt(launches: Path, launch: Launch, number: int, run_crc32: str, wi
         begun = any(attempt.path(ending).exists() for ending in (".cells.csv", ".calls.csv"))
         return attempt.without(".json", phrase(error)) if begun else attempt
     try:
-        attempt = _with_cells(attempt, run_crc32, with_calls)
+        attempt = _read_cells(attempt, run_crc32, with_calls)
     except (RunError, OSError) as error:
         is_of_calls = getattr(error, "filename", None) == str(attempt.path(".calls.csv"))
         return attempt.without(".calls.csv" if is_of_calls else ".cells.csv", phrase(error))
-    return _with_whole_stamps(attempt) if with_calls else attempt
+    return _drop_damaged_stamps(attempt) if with_calls else attempt
 
 
 def _facts(attempt: Attempt, run_crc32: str) -> dict:
@@ -122,7 +122,7 @@ def mark_line(mark: Row, seed: int) -> bytes:
     return content + f"{crc32(content, seed):08x}\n".encode()
 
 
-def _with_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
+def _read_cells(attempt: Attempt, run_crc32: str, with_calls: bool) -> Attempt:
     """Return the attempt with its whole cells, and what is damaged. Raises RunError, OSError.
 
     Not `with_calls`: only the marks of cells without calls are verified.
@@ -230,7 +230,7 @@ def _content(path: Path) -> bytes:
     return b""
 
 
-def _with_whole_stamps(attempt: Attempt) -> Attempt:
+def _drop_damaged_stamps(attempt: Attempt) -> Attempt:
     """Return the attempt without the cells whose stamps are damaged."""
     cells: list[Row] = []
     damages: list[Damage] = []

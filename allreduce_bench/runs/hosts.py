@@ -83,7 +83,7 @@ def slots_of(host: str) -> tuple[str, int | None]:
     return name, int(slots) if slots else None
 
 
-def without_domain(host: str) -> str:
+def drop_domain(host: str) -> str:
     """Return `n1` of `n1.cluster.org`: hosts are named both ways; addresses stay as they are."""
     return host if host.replace(".", "").isdigit() else host.partition(".")[0]
 
@@ -117,13 +117,13 @@ def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
 def expand(text: str) -> list[str]:
     """Return the names that a list of nodes stands for, in order. Raises ValueError for an invalid list."""
     words = filter(None, OUTER_COMMA.split(text.strip()))
-    names = [*islice((name for word in words for name in _of_word(word, text)), MOST_NODES + 1)]
+    names = [*islice((name for word in words for name in _expand_word(word, text)), MOST_NODES + 1)]
     if len(names) > MOST_NODES:
         raise _refusal(text)
     return names
 
 
-def _of_word(word: str, text: str) -> list[str]:
+def _expand_word(word: str, text: str) -> list[str]:
     """Return the names that one word of the list `text` stands for. Raises ValueError."""
     if PART.sub("", word) or not word:
         raise _refusal(text)

@@ -10,7 +10,7 @@ import json
 import re
 from typing import NamedTuple
 
-from ..runs.hosts import without_domain
+from ..runs.hosts import drop_domain
 from ..runs.typed_json import read_as
 from ..units import parse_duration
 
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
         """Return whether this rank, on this host, is lost; hosts may be named without their domain."""
         if self.rank is not None:
             return self.rank == rank
-        return without_domain(self.whom) == without_domain(host)
+        return drop_domain(self.whom) == drop_domain(host)
 
     @property
     def words(self) -> str:

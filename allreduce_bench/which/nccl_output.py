@@ -7,7 +7,7 @@ from ..importers.nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
 from ..runs.identified import NO, OPEN, YES
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, unknown_word
-from .output import Verdict, refuted, verdict_words
+from .output import Verdict, refutation_sentence, verdict_words
 
 SCHEMA = "urn:allreduce-bench:which-nccl:1"
 
@@ -53,7 +53,7 @@ def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
     for one in verdicts:
         if one.state == NO:
             names = dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.size_bytes))
-            sentences.append(refuted(one, ", ".join(names)))
+            sentences.append(refutation_sentence(one, ", ".join(names)))
     return sentences
 
 

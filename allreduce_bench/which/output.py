@@ -120,10 +120,12 @@ def _sentences(result: Result) -> list[str]:
             )
     if result.found.not_counted:
         sentences.append(result.found.not_counted)
-    return sentences + [refuted(one, answers[one.size_bytes].words) for one in result.verdicts if one.state == NO]
+    return sentences + [
+        refutation_sentence(one, answers[one.size_bytes].words) for one in result.verdicts if one.state == NO
+    ]
 
 
-def refuted(one: Verdict, ran: str) -> str:
+def refutation_sentence(one: Verdict, ran: str) -> str:
     """Return the sentence about an algorithm that was expected, and did not run."""
     return f"expected {one.name} at {format_size(one.size_bytes)}, found {ran}"
 
