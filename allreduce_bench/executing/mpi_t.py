@@ -106,7 +106,8 @@ class Control:
 
     def __enter__(self) -> "Control":
         """Start MPI_T, which counts its starts. Raises NoControl."""
-        self._call("init_thread", 0, byref(ctypes.c_int()))
+        # Open MPI sets the thread level of MPI itself to the one asked for here
+        self._call("init_thread", MPI.Query_thread(), byref(ctypes.c_int()))
         return self
 
     def __exit__(self, *_: object) -> None:

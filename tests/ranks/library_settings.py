@@ -59,6 +59,7 @@ def main() -> None:
     """Try all of it."""
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version()).rpartition(" ")[0]
     name, more = VARIABLES[library]
+    level = MPI.Query_thread()
     said: dict[str, object] = {"library": library, "read": read_back([name, "no_such_variable"])}
     said["before"] = comm.gather(lengths(comm))
     with forced(comm, {**more, name: VALUE}) as made:
@@ -75,6 +76,7 @@ def main() -> None:
     }
     said["errors"] = {kind: comm.gather(error_of(comm, settings)) for kind, settings in wrong.items()}
     said["read_at_end"] = read_back([name])[name]
+    said["thread_levels"] = [level, MPI.Query_thread()]
     if comm.rank == 0:
         print(json.dumps(said))
 

@@ -44,6 +44,12 @@ def test_a_variable_that_is_not_there_is_not_read(python):
 
 
 @every_mpi
+def test_the_thread_level_of_mpi_stays(python):
+    before, after = said(python)["thread_levels"]
+    assert before == after > 0, "mpi4py asks for a level above single"
+
+
+@every_mpi
 def test_all_ranks_refuse_what_one_of_them_cannot_set(python):
     found = said(python)
     text = {"Open MPI": "", "MPICH": "where it may have no effect"}[found["library"]]
