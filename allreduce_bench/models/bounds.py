@@ -4,8 +4,7 @@ ceil(log2 p) alpha, and 2(p-1)/p n beta or, if larger, the time of a node's port
 Concurrency and Computation 19(13), 2007; Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
 """
 
-from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..schedule.price import bound_path
@@ -29,8 +28,8 @@ def bounds(
     """
     candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
-    alpha = {link: _least(candidates, ALPHA, link)[0] for link in links}
-    beta = {link: _least(candidates, BETA, link)[0] for link in links}
+    alpha = {link: _least(candidates, ALPHA, link) for link in links}
+    beta = {link: _least(candidates, BETA, link) for link in links}
     messages, moved = bound_path(size_bytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * size_bytes * beta.get(BETWEEN, 0.0)  # 2(N-1)/N n over p/N ports of a node
     if nic_bytes_per_s:
@@ -39,23 +38,16 @@ def bounds(
     return Bounds(messages * cheapest[0], max(moved * cheapest[1], crossing))
 
 
-def sources(models: Iterable[Model], ranks: int, nodes: int | None) -> dict[str, list[Model]]:
-    """Return ALPHA and BETA -> the models that `bounds` takes them from; empty if none has any."""
-    candidates, links = list(models), _links(ranks, nodes)
-    return {name: [model for link in links if (model := _least(candidates, name, link)[1])] for name in (ALPHA, BETA)}
-
-
 def _links(ranks: int, nodes: int | None) -> list[str]:
     """Return the kinds of links that so many ranks and nodes use; one rank per node if nodes are unknown."""
     nodes = nodes or ranks
     return [link for link, crossed in ((WITHIN, ranks > nodes), (BETWEEN, nodes > 1)) if crossed]
 
 
-def _least(models: Sequence[Model], name: str, link: str) -> tuple[float, Model | None]:
-    """Return the least price above 0 over links of one kind, and its model; 0 if there is none.
+def _least(models: Iterable[Model], name: str, link: str) -> float:
+    """Return the least price above 0 over links of one kind; 0 if there is none.
 
     The prices of a library's own choice belong to a schedule that may not have run.
     """
-    known = [model for model in models if not model.is_library]
-    priced = [(price.value, model) for model in known if (price := price_of(model, name, link)) and price.value > 0]
-    return min(priced, key=itemgetter(0), default=(0.0, None))
+    known = (price for model in models if not model.is_library and (price := price_of(model, name, link)))
+    return min((price.value for price in known if price.value > 0), default=0.0)

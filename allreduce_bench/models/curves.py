@@ -84,20 +84,6 @@ def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bound
     return least
 
 
-def passed_bounds(least: Mapping[int, Bounds], rows: pd.DataFrame) -> frozenset[int]:
-    """Return the numbers of ranks at which some time of `rows`, or some launch's median, is below `lower_bounds`.
-
-    `least` are those bounds. Their parameters were fitted to these times: what one of them undercuts is no bound.
-    """
-    passed = set()
-    for ranks, bound in least.items():
-        cells = rows[(rows["ranks"] == ranks) & (rows["size_bytes"] > 0)]
-        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["size_bytes"])
-        if (cells[["time_s", "spread_low_s"]].min(axis="columns") < limits_s).any():
-            passed.add(ranks)
-    return frozenset(passed)
-
-
 def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
     """Return the numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: unknown."""
     several = rows[rows["ranks"] > 1]

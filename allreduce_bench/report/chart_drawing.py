@@ -18,11 +18,9 @@ from .live_chart import LiveChart, LiveLine, LivePanel, LiveSeries
 
 GREY = "#555555"
 BOUND: Style = {"color": GREY, "linestyle": (0, (5, 2)), "linewidth": 1.2}
-FIT: Style = {"color": GREY, "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # a bound that times undercut
 REFERENCE: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 LINES: dict[str, Style] = {  # kind of a line -> how it is drawn
     "bound": BOUND,
-    "fit": FIT,
     "limit": {"color": GREY, "linestyle": (0, (1, 2)), "linewidth": 1.4},
     "one": {"color": "black", "linewidth": 2},
     "reference call": {**REFERENCE, "linestyle": ":"},

@@ -1,9 +1,9 @@
 """Figures of the report: how one is declared, its data and lower bounds, and the looks that all share.
 
-The bound comes from fitted parameters: if a measured time is below it, it is no bound and is called a fit.
+The bound is estimated from fitted parameters, so a measured time may be a little below it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, log2
@@ -18,8 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..models.bounds import Bounds, sources
-from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
+from ..models.bounds import Bounds
+from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds
 from ..models.model import Model
 from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.competitor import NATIVE as NATIVE_NAME
@@ -36,12 +36,8 @@ CELL = ["ranks", "competitor", "size_bytes"]  # columns that name a cell
 # bounds
 CURVE_POINTS = 24  # of a bound, joined by straight lines
 NO_BOUND = " No bound is drawn: no model of this run gives the cost of a message or a byte."
+ESTIMATED = f" Dashed line: bound ({NETWORK_BOUND}), estimated from the smallest fitted α and β of this run."
 BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 - BEATEN):.0f} % below their bound"
-FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `add_bounds`
-PRICES = (  # parameter, symbol
-    ("alpha_s", "α"),
-    ("beta_s_per_byte", "β"),
-)
 
 
 @dataclass(frozen=True)
@@ -60,15 +56,10 @@ class FigureData:
         return lower_bounds(self.models, self.frame)
 
     @cached_property
-    def passed(self) -> frozenset[int]:
-        """Numbers of ranks at which measured times are below their supposed lower bound."""
-        return passed_bounds(self.least, self.frame)
-
-    @cached_property
     def limits(self) -> pd.DataFrame:
         """`bound_curves` over the measured sizes; there is at least one size."""
         sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["size_bytes"] > 0), "size_bytes"]
-        return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
+        return bound_curves(self.least, sizes.min(), sizes.max())
 
     @cached_property
     def timed(self) -> pd.DataFrame:
@@ -78,7 +69,7 @@ class FigureData:
     @cached_property
     def bounded(self) -> pd.DataFrame:
         """Rows with their bounds."""
-        return add_bounds(self.timed, self.least, self.passed)
+        return add_bounds(self.timed, self.least)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
@@ -88,7 +79,7 @@ class FigureData:
     @property
     def bound_sentence(self) -> str:
         """Sentence on the models that give the bound; starts with a blank."""
-        return bound_sentence(self.frame, self.models, self.least, self.passed)
+        return bound_sentence(self.frame, self.models, self.least)
 
 
 class Drawing(NamedTuple):
@@ -111,27 +102,20 @@ class ReportFigure:
     why_not: Callable[[FigureData], str] | None = None  # the page's text if it is not drawn
 
 
-def bound_curves(
-    least: Mapping[int, Bounds], smallest: float, largest: float, passed: Collection[int] = ()
-) -> pd.DataFrame:
+def bound_curves(least: Mapping[int, Bounds], smallest: float, largest: float) -> pd.DataFrame:
     """Return the bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
 
-    Columns: ranks, size_bytes, time_s, busbw_bytes_per_s, NaN without a bound; passed: whether measured times are below
-    at these ranks, which are `passed` as `curves.passed_bounds` returns them.
+    Columns: ranks, size_bytes, time_s, busbw_bytes_per_s, NaN without a bound.
     """
     size_bytes = np.geomspace(smallest, largest, CURVE_POINTS)
     curves = [pd.DataFrame({"ranks": ranks, "size_bytes": size_bytes}) for ranks in least]
     empty = pd.DataFrame(columns=["ranks", "size_bytes"])
     rows = add_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
-    rows = rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
-    return rows.assign(passed=rows["ranks"].isin(passed))
+    return rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
 
 
-def add_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
-    """Return `frame` with the lower bound of its times and the upper bound of its bus bandwidths.
-
-    At the `passed` numbers of ranks both are in the columns of the fit instead, which are NaN elsewhere.
-    """
+def add_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds]) -> pd.DataFrame:
+    """Return `frame` with the lower bound of its times and the upper bound of its bus bandwidths, NaN without one."""
     none = Bounds(0.0, 0.0)
     bound_s = [
         max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * size_bytes) if size_bytes else 0.0
@@ -139,38 +123,17 @@ def add_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collect
     ]
     moved = [bound_path(size_bytes, ranks)[1] for ranks, size_bytes in zip(frame["ranks"], frame["size_bytes"])]
     rows = frame.assign(bound_s=pd.Series(bound_s, index=frame.index, dtype=float).replace(0.0, np.nan))
-    rows = rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
-    is_fit = frame["ranks"].isin(passed)
-    fits = {fit: rows[bound].where(is_fit) for bound, fit in FIT_OF_BOUND.items()}
-    return rows.assign(**{bound: rows[bound].mask(is_fit) for bound in FIT_OF_BOUND}, **fits)
+    return rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
 
 
-def bound_sentence(
-    frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds], passed: Collection[int] = ()
-) -> str:
-    """Name the models that give the bound, where times undercut it, and where nothing is drawn."""
+def bound_sentence(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds]) -> str:
+    """Say what gives the bound, and where nothing is drawn."""
     if not models:
         return NO_BOUND
-    nodes_of = layouts(frame)
-    series_of: dict[str, set[str]] = {name: set() for name, _ in PRICES}
-    for ranks in least:
-        for nodes in nodes_of[ranks]:
-            for name, priced in sources(models, ranks, nodes).items():
-                series_of[name] |= {model.competitor for model in priced}
-    prices = [
-        f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
-    ]
-    drawn = f" Dashed line: {_kinds(least, passed)} from the smallest fitted {' and '.join(prices)}." if prices else ""
-    if passed:
-        drawn += f" At {in_ranks(sorted(passed))} it is not a bound: some measured times are shorter."
-    lacking = [ranks for ranks in nodes_of if ranks not in least]
-    return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
-
-
-def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:
-    bound = f"bound ({NETWORK_BOUND})"
-    bounds = len(least) > len(passed)
-    return f"{bound} or fit" if passed and bounds else bound if bounds else "fit"
+    lacking = [ranks for ranks in layouts(frame) if ranks not in least]
+    return (ESTIMATED if least else "") + (
+        f" None is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else ""
+    )
 
 
 # Shared by all figures: colours, markers, axes, legends

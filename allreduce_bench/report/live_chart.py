@@ -42,7 +42,7 @@ class LiveLine(NamedTuple):
     """A line without values to query: a bound."""
 
     name: str
-    kind: str  # its look: `limit`, `fit`, `one`
+    kind: str  # its look: `bound`, `limit`, `one`
     x: Sequence[float]
     y: Sequence[float | None]
 

@@ -6,16 +6,14 @@ import pytest
 from hand_models import hand_model
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
-from allreduce_bench.models.bounds import bounds, sources
+from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.machine import Prices, bare_machine
 from allreduce_bench.models.prediction import CompetingModels
 
 
-def test_bounds_use_the_smallest_parameters_and_say_whose():
+def test_bounds_use_the_smallest_parameters():
     models = [hand_model("ring"), hand_model("two_tree", factor=0.5)]
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 0.75 * BETA_S_PER_BYTE * (1 << 20)))
-    assert sources(models, 4, None) == {"alpha_s": [models[1]], "beta_s_per_byte": [models[1]]}
-    assert sources([], 4, None) == {"alpha_s": [], "beta_s_per_byte": []}
 
 
 def test_the_bounds_are_those_of_the_formulas():
@@ -47,7 +45,6 @@ def test_a_price_of_zero_bounds_nothing():
     free = replace(cheap, parameters=(cheap.parameters[0], cheap.parameters[1]._replace(value=0.0)))
     models = [hand_model("ring"), free]
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 1.5 * BETA_S_PER_BYTE * (1 << 20)))
-    assert sources(models, 4, None)["beta_s_per_byte"] == models[:1]
 
 
 def test_a_bound_that_a_measured_time_undercuts_is_lowered_to_it():

@@ -9,7 +9,7 @@ from allreduce_bench.report.live_chart import Axis, LiveChart, LiveLine, LivePan
 
 def chart(**changes) -> LiveChart:
     series = LiveSeries("ring", [8, 16], [1.23456789, nan], [1, None], [2, nan], ["a", "b"], ["c", "d"])
-    panel = LivePanel("2 ranks", ("2 ranks",), [series], [LiveLine("bound", "fit", [8, 16], [nan, 1])])
+    panel = LivePanel("2 ranks", ("2 ranks",), [series], [LiveLine("bound", "bound", [8, 16], [nan, 1])])
     looks = styles(["native", "ring"])
     axes = Axis("size", log=True), Axis("time (us)", log=True)
     return LiveChart("Time", *axes, {8: "8 B", 16: "16 B"}, [panel], looks, [["2 ranks"]])._replace(**changes)

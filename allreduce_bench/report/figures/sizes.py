@@ -50,7 +50,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     empty = NO_PLACE if (data.frame["size_bytes"] == 0).any() else ""
     caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{_native_sentences(data)}"
-    columns = ["time_s", "time_low_s", "time_high_s", *SPREAD, "interval", *REFERENCES, "bound_s", "fit_s"]
+    columns = ["time_s", "time_low_s", "time_high_s", *SPREAD, "interval", *REFERENCES, "bound_s"]
     columns += ["limit_s", "limit_by", "own_limit_s"]
     return _drawing(data, chart_times(data.timed, data.limits, data.switches), caption, columns)
 
@@ -62,7 +62,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     links += PASSING if ((data.frame["time_s"] < data.frame["limit_s"]) & by_links).any() else ""
     what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
     caption = f"{what} {BARS}{data.bound_sentence}{links}{_native_sentences(data)}"
-    columns = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s", "limit_s", "of_limit", "time_s"]
+    columns = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "limit_s", "of_limit", "time_s"]
     return _drawing(data, chart_bandwidth(data.timed, data.limits), caption, [*columns, *SPREAD])
 
 
@@ -133,14 +133,12 @@ def chart_speedup(frame: pd.DataFrame, switches: Switches) -> LiveChart | None:
 
 
 def _bound_lines(bounds: pd.DataFrame, ranks: int, side: str, column: str, scale: float) -> list[LiveLine]:
-    """Return the curve of `bound_curves`: a bound on the `side`, but where times pass it."""
+    """Return the curve of `bound_curves`: a bound on the `side`."""
     curve = bounds[(bounds["ranks"] == ranks) & bounds["time_s"].notna()]
     if curve.empty:
         return []
-    made_of = "from the smallest fitted α and β"
-    fit = f"fit {made_of} (some times are shorter)", "fit"
-    name, kind = fit if curve["passed"].any() else (f"{side} bound {made_of}", "bound")
-    return [LiveLine(name, kind, [*curve["size_bytes"]], [*curve[column] * scale])]
+    name = f"{side} bound estimated from the smallest fitted α and β"
+    return [LiveLine(name, "bound", [*curve["size_bytes"]], [*curve[column] * scale])]
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:
