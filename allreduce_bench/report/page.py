@@ -1,4 +1,4 @@
-"""One self-contained HTML page about finished runs: verdict, map, figures, times, how they were measured, statistics.
+"""One self-contained HTML page about finished runs: verdict, map, figures, times, how they were measured.
 
 The page holds its figures, style and script, and needs no network. It is complete without the script, which makes
 figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
@@ -27,8 +27,6 @@ from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import Verdict, verdicts
 from ..machine.forks import in_forks
 from ..models import words as model_words
-from ..models.bounds import Bounds
-from ..models.curves import lower_bounds
 from ..models.fitting import UnfittedSeries, fit_series
 from ..models.model import NO_OWN, Model
 from ..models.points import points_of_summary
@@ -46,7 +44,7 @@ from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import load_offers
 from . import caveats
 from .damage_sentence import damage_caveats, damage_report
-from .distribution import call_distributions, time_table
+from .distribution import call_distributions
 from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
 from .how_measured import describe_origin
@@ -55,6 +53,7 @@ from .page_place import fingerprints, refuse_no_folder
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ran_section import ran_section
+from .time_table import time_table
 from .unbroken import add_algorithms_at_work
 from .verdict_sentence import crossover_words, settable_sentence, verdict_sentences
 from .winner_table import winner_table
@@ -192,7 +191,6 @@ def _section(
     beside = add_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
-    least = lower_bounds(models, frame)
     modelled = _models_section(plan, frame, models, unfit, own)
     found = [
         *damage_caveats(damage_report(folder)),
@@ -223,7 +221,9 @@ def _section(
         "models_line": models_line(models),
         "gaps": caveats.find_gaps(rows),
         "bits": _bits(plan, rows),
-        "tables": _tables(plan, rows, least),
+        "tables": [
+            time_table(ranks, of) for ranks in plan.ranks if (of := [row for row in rows if row["ranks"] == ranks])
+        ],
         "limited": [name for name in plan.competitors if name not in MOCKUPS],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
@@ -262,15 +262,6 @@ def _models_section(
     told = [*filter(None, [model_words.warning(models)]), *notes]
     content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit, "not_drawn": []}
     return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
-
-
-def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
-    """Return a table of times for each rank count that has rows."""
-    return [
-        time_table(ranks, of, least.get(ranks))
-        for ranks in plan.ranks
-        if (of := [row for row in rows if row["ranks"] == ranks])
-    ]
 
 
 def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> list[tuple[int, list[str]]]:

@@ -1,35 +1,22 @@
 """The limit and the shares of it that the page shows."""
 
-import pytest
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.models.bounds import Bounds
-from allreduce_bench.report.distribution import LimitLine, limit_lines, shares_text
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
+from allreduce_bench.report.time_table import LimitLine, limit_lines, shares_text
 from allreduce_bench.tables import Screen
 
 ROW = {"competitor": "tree", "limit_s": 1.0, "of_limit": 0.5, "own_limit_s": None, "of_own_limit": None}
 
 
 def test_a_share_stands_beside_that_of_the_schedule_s_own_limit():
-    assert shares_text(ROW) == "50 %" and shares_text({**ROW, "limit_s": None}) == "-"
+    assert shares_text(ROW) == "50 %"
     assert shares_text({**ROW, "own_limit_s": 1.0, "of_own_limit": 0.5}) == "50 %"
     assert shares_text({**ROW, "own_limit_s": 2.0, "of_own_limit": 0.98}) == "50 % (98 %)"
     assert shares_text({**ROW, "own_limit_s": 2.0}) == "50 % (above 100 %)"
     assert shares_text({**ROW, "of_limit": None}) == "above 100 %"
-
-
-def test_where_nothing_measured_gives_a_limit_the_models_do_and_are_named():
-    row = {**ROW, "ranks": 2, "size_bytes": 8, "time_s": 4e-6, "limit_s": None}
-    least = Bounds(latency_s=1e-6, bandwidth_s=1e-9)
-    assert limit_lines([row], least) == [LimitLine(8, 1e-6, "modelled latency", {"tree": "25 %"})]
-    large = {**row, "size_bytes": 8192}
-    assert limit_lines([large], least) == [
-        LimitLine(8192, pytest.approx(8.192e-6), "modelled bandwidth", {"tree": "above 100 %"})
-    ]
-    assert limit_lines([row]) == [] and limit_lines([{**row, "time_s": None}], least) == []
 
 
 def loads(launch, cell):

@@ -10,7 +10,6 @@ from rechecked import recheck
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.report import caveats
-from allreduce_bench.report.distribution import statistics_table
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
@@ -109,12 +108,6 @@ def test_too_few_calls_of_a_launch_tell_nobody_from_the_fastest(tmp_path, timed,
     assert rows[1]["time_s"] > 1.2 * rows[0]["time_s"]
     assert [row["interval"] for row in rows] == [kind, kind]
     assert rows[0]["standing"] == "unclear"  # of one launch, anyway
-    calls = statistics_table(rows)
-    words = [
-        dict(zip((column.heading for column in calls["groups"]["time (µs)"]), line["time (µs)"]))
-        for line in calls["lines"]
-    ]
-    assert all(bool(of.get("interval")) == (kind == "repetitions") for of in words)
 
 
 def test_many_calls_carry_every_quantile(tmp_path):
@@ -239,20 +232,6 @@ def test_strong_drift_is_said(tmp_path):
         "a factor above 1.5 and by more than their interval: two_tree (8 B) at 2 ranks"
     )
     assert {row["competitor"]: row["doubt"] for row in summarise(folder)}["two_tree"] == "drift"
-
-
-def test_the_page_has_table_of_calls_with_only_what_is_known(tmp_path, words_only):
-    def page(name: str, **told) -> str:
-        folder = build_run(tmp_path / name, ranks=(2,), timed=40, **told)
-        return write_report([folder], tmp_path / f"{name}.html").read_text()
-
-    full = page("full")
-    for words in (">Statistics</h2>", "<summary>2 ranks: 15 cells</summary>", ">p95<", ">lag-1<"):
-        assert words in full
-    assert ">invalid<" not in full and ">p99.9<" not in full
-    assert '<th scope="col" class="text">cache</th>' not in full and ">groups<" not in full
-    none = page("none", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
-    assert "Statistics" not in none
 
 
 def test_values_of_launches_are_joined_and_split():

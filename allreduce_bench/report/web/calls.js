@@ -35,12 +35,3 @@ function callsOf(data) {
     box.scrollIntoView({ block: "nearest" });
   };
 }
-
-function callsButtons(section, show) {
-  for (const row of section.querySelectorAll("tr[data-cell]")) {
-    const button = element("button", { type: "button", class: "ask" }, "calls");
-    button.setAttribute("aria-label", "calls of " + row.dataset.cell);
-    button.addEventListener("click", () => show(row.closest(".scroll"), row.dataset.cell));
-    row.cells[0].prepend(button, " ");
-  }
-}

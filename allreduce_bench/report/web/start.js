@@ -5,7 +5,6 @@ for (const section of document.querySelectorAll("section")) {
   const state = { hidden: new Set(), charts: [], calls: Object.keys(data.cells).length ? callsOf(data) : null };
   for (const figure of section.querySelectorAll("figure[data-chart]"))
     if (data.charts[figure.dataset.chart]) new Chart(figure, data.charts[figure.dataset.chart], state);
-  if (state.calls) callsButtons(section, (where, id) => state.calls(where, id));
   for (const table of section.querySelectorAll("table.map")) mapped(table, state.calls);
   for (const link of section.querySelectorAll("figure a.svg")) {  // the page may be sent without its folder
     link.href = link.closest("figure").querySelector("img").src;

@@ -2,10 +2,8 @@
 const UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4, us: 1e-6, ms: 1e-3, s: 1, "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12 };
 const FILTERED_FROM = 20;
 
-const wordsOf = cell => [...cell.childNodes].filter(node => !node.matches || !node.matches("button.ask")).map(node => node.textContent).join("").trim();
-
 function valueOf(cell) {
-  const text = cell ? wordsOf(cell) : "", found = /^([+-]?[\d.,]+(?:e[+-]?\d+)?)\s*([kMGT]?B\/s|[KMGT]iB|B|us|ms|s)?(?![\w])/.exec(text);
+  const text = cell ? cell.textContent.trim() : "", found = /^([+-]?[\d.,]+(?:e[+-]?\d+)?)\s*([kMGT]?B\/s|[KMGT]iB|B|us|ms|s)?(?![\w])/.exec(text);
   if (!found) return [text === "" || text === "-" ? 2 : 1, text.toLowerCase()];
   return [0, parseFloat(found[1].replace(/,/g, "")) * (UNITS[found[2]] || 1)];
 }
@@ -36,7 +34,7 @@ function sortable(table) {
 function filtered(table, label) {
   const rows = [...table.tBodies[0].rows];
   if (rows.length < FILTERED_FROM) return;
-  const field = element("input", { type: "search", placeholder: "words, such as " + wordsOf(rows[rows.length >> 1].cells[0]), "aria-label": "Filter rows: " + label });
+  const field = element("input", { type: "search", placeholder: "words, such as " + rows[rows.length >> 1].cells[0].textContent.trim(), "aria-label": "Filter rows: " + label });
   const count = element("span", { role: "status" });
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
