@@ -2,12 +2,10 @@
 
 import gc
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..units import parse_width
-from ..wings import load_offers
 from .kept_runs import open_runs, take_newest
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, own_files, parsed, progress, tell_damages
@@ -30,9 +28,6 @@ COLUMN = "84mm"  # of a page with two, as many journals print it
     help="Report file [default: report.html in RUN; with several runs in the working folder; report-2.html and so on "
     "if that file is a report of other runs].",
 )
-@click.option(
-    "--survive", type=click.Path(path_type=Path), help="What survive --format json printed: a section on lost ranks."
-)
 @click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
 @click.option(
     "--figures",
@@ -48,7 +43,7 @@ COLUMN = "84mm"  # of a page with two, as many journals print it
 )
 @own_files
 @errors_in_one_line
-def report(runs, output, survive, pictures, kind, width, own) -> None:
+def report(runs, output, pictures, kind, width, own) -> None:
     """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
 
     RUNS is the newest one in results/ by default.
@@ -67,15 +62,7 @@ def report(runs, output, survive, pictures, kind, width, own) -> None:
     gc.freeze()
     gc.enable()
     tell_damages(folders)
-    losses = _losses(survive) if survive else None
     page = output or default_page(folders)
     missing = list(map(missing_of_run, folders))
     files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
-    click.echo(write_report(folders, page, own, missing, losses, files, told))
-
-
-def _losses(path: Path) -> dict[str, Any]:
-    """Return the section of lost ranks. Raises RunError, OneLineError."""
-    for section in load_offers("losses"):
-        return section(path)
-    raise OneLineError("--survive: this installation has no survive")
+    click.echo(write_report(folders, page, own, missing, files, told))

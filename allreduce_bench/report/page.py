@@ -110,18 +110,15 @@ def write_report(
     output: Path,
     own: Mapping[str, Algorithm] = NO_OWN,
     missing: Sequence[Sequence[MissingCell]] = (),
-    losses: Mapping[str, Any] | None = None,
     figures: FigureFiles = NO_FILES,
     progress: Progress = unsaid,
 ) -> Path:
     """Write the page about `folders` to `output`, and its numbers as CSV to `<output stem>_figures/` beside it.
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
-    should have measured and did not; empty: none. `losses`: the section on lost ranks, with a list of its pictures;
-    None: there is none. `figures`: which files there are of them beside their numbers; `progress` is told what comes
-    next. Returns `output`. Creates missing parent folders; writes
-    nothing before all runs were read, and all or nothing. Raises RunError; OSError where `output` exists and is no
-    regular file.
+    should have measured and did not; empty: none. `figures`: which files there are of them beside their numbers;
+    `progress` is told what comes next. Returns `output`. Creates missing parent folders; writes nothing before all runs
+    were read, and all or nothing. Raises RunError; OSError where `output` exists and is no regular file.
     """
     beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
@@ -141,15 +138,13 @@ def write_report(
         for folder, prefix, section in zip(folders, prefixes, sections):
             names = ("pictures", "model_pictures", "straggler_pictures")
             places += [_Place(str(folder.path), prefix, section, name) for name in names]
-        of_losses = dict(losses or {})
-        places += [_Place("lost ranks", "", of_losses, "pictures")] if of_losses else []
         _draw(places, drafts, figures, progress)
         for prefix, section in zip(prefixes, sections):
             for name, table in section.pop("files").items():
                 text = table.to_csv(index=False, float_format="%.9g")
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
                 section["tables_written"][name] = data_address("text/csv", text.encode())
-        values = {"sections": sections, "over_runs": of_all["pictures"], "losses": of_losses}
+        values = {"sections": sections, "over_runs": of_all["pictures"]}
         write_atomically(hidden / output.name, _render(runs=fingerprints(folders), version=__version__, **values))
     return output
 

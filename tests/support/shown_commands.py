@@ -38,7 +38,6 @@ PARSED = {
     r"^order\b|--order\b": "pairs of hosts, or a map; `order/test_command.py` makes them",
     r"^tune\b": "runs of five launches on an idle machine; `which/test_tune.py` makes some",
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
-    r"--survive\b": "what `survive` printed; `survive/test_section.py` has some",
     r"--nccl-log\b": "a log of NCCL; `importers/test_nccl_log.py` has some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
