@@ -11,7 +11,7 @@ from textwrap import wrap
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from .figure import GRID, PALE, Style, draw_line, few_minor_ticks, grid, legend, size_axis
 from .live_chart import LiveChart, LiveLine, LivePanel, LiveSeries
@@ -28,7 +28,6 @@ LINES: dict[str, Style] = {  # kind of a line -> how it is drawn
     "reference reduction": {**REFERENCE, "linestyle": "-."},
 }
 BESIDE = 1.15  # of the ends of an axis over the values
-DATES = 4  # named, at most about
 WIDEST = 28  # letters of a line of the legend
 TICKS = ((30, (1, 1.5, 2, 3, 5, 7)), (300, (1, 2, 5)))  # last over first value of an axis -> its ticks in a decade
 
@@ -48,7 +47,7 @@ def draw_chart(chart: LiveChart) -> Figure:
         if chart.y.log:
             _place_ticks(axes, high / low)
         if axes.get_xlabel():
-            axes.set_xlabel(chart.x.label)
+            axes.set_xlabel(chart.x)
         seen |= {line.name: LINES[line.kind] for line in lines}
     named = {series.name for panel in panels for series in panel.series}
     shown = {name: look for name, look in chart.looks.items() if name in named}
@@ -83,13 +82,7 @@ def _draw_panel(axes: Axes, panel: LivePanel, chart: LiveChart) -> None:
         _draw_bound(axes, line)
     for series in panel.series:
         _draw_series(axes, series, {**chart.looks[series.name], **({"alpha": PALE} if panel.pale else {})})
-    if chart.x.log:
-        size_axis(axes, [*chart.names])
-    else:
-        axes.xaxis.set_major_locator(FixedLocator([*chart.names][:: 1 + len(chart.names) // DATES]))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: chart.names.get(at, "")))
-        axes.tick_params(labelsize=8.5)
+    size_axis(axes, [*chart.names])
     axes.set_title(panel.title.replace("$", r"\$"), fontsize=10)
     axes.grid(True, **GRID)
 

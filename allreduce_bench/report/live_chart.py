@@ -17,11 +17,11 @@ MOST_DIGITS = 6  # of a number in the page
 
 
 class Axis(NamedTuple):
-    """One axis of all panels."""
+    """The y axis of all panels."""
 
     label: str
     log: bool
-    shared: bool = False  # of the y axis: all panels have the same
+    shared: bool = False  # all panels have the same
     unit: str = ""  # of its values: `us` or `GB/s`; the script names ticks in a larger or smaller one
 
 
@@ -75,7 +75,7 @@ class LiveChart(NamedTuple):
     """A figure as numbers."""
 
     title: str
-    x: Axis
+    x: str  # label of the axis, which is logarithmic
     y: Axis
     names: Mapping[Any, str]  # value on the x axis, a number, ascending -> its name
     panels: Sequence[LivePanel]
@@ -94,7 +94,7 @@ def chart_json(chart: LiveChart) -> dict[str, Any]:
     names = {"values": list(chart.names), "names": list(chart.names.values())}
     return {
         "title": chart.title,
-        "x": {"label": chart.x.label, "log": chart.x.log, **names},
+        "x": {"label": chart.x, **names},
         "y": chart.y._asdict(),
         "panels": [_panel_json(panel) for panel in chart.panels],
         "looks": {name: look_json(style) for name, style in chart.looks.items()},

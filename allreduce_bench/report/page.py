@@ -6,9 +6,7 @@ names, reasons), and the page's content security policy runs only its own script
 large errors are folded, and begin with a line that says so.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,7 +80,6 @@ def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
 
 # sections
 SCRIPTS = ("chart", "tables", "map", "calls", "start")  # of the page, joined in this order
-NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ only in these share a plan
 LARGE_ERROR = 0.25  # error of a model, relative
 
 
@@ -274,28 +271,15 @@ def _load_wing_sections(folder: RunFolder) -> dict[str, Any]:
 
 
 def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
-    """Return the rows of all runs in one frame, the oldest run first; None for a single run. Raises RunError.
+    """Return the rows of all runs in one frame with their groups, text, the oldest run first; None for a single run.
 
-    Further columns are created and groups, text, and plan, a number for each different plan.
+    Raises RunError.
     """
     if len(folders) < 2:
         return None
-    plans: list[dict] = []
-    marked = []
-    for folder, frame in zip(folders, frames):
-        plan = _plan_key(folder.plan())
-        if plan not in plans:
-            plans.append(plan)
-        created, groups = str(folder.open().get("created", "")), folder.plan().groups
-        marked.append(frame.assign(created=created, groups=groups, plan=plans.index(plan)))
-    together = pd.concat(marked, ignore_index=True)
-    return together.sort_values("created", kind="stable", ignore_index=True)
-
-
-def _plan_key(plan: Plan) -> dict:
-    """Return the part of a plan that decides which cells are measured and how, as JSON values."""
-    kept = {name: value for name, value in asdict(plan).items() if name not in NOT_OF_A_PLAN}
-    return json.loads(json.dumps(kept, default=str))
+    named = [frame.assign(groups=folder.plan().groups) for folder, frame in zip(folders, frames)]
+    created = [str(folder.open().get("created", "")) for folder in folders]
+    return pd.concat([named[i] for i in sorted(range(len(folders)), key=created.__getitem__)], ignore_index=True)
 
 
 def models_line(models: Sequence[Model]) -> str:

@@ -15,9 +15,9 @@ FAR = LiveLine("a far bound", "limit", [8, 64], [0.01, 0.02])
 def drawn(lines=(NEAR, FAR), is_log=True, hidden=(), **changes):
     series = LiveSeries("ring", [8, 16, 64], [10.0, nan, 80.0], [9.0, nan, 70.0], [11.0, nan, 90.0], ["", "", ""])
     panels = [LivePanel(tag, (tag,), [series._replace(**changes)], lines) for tag in ("2 ranks", "4 ranks")]
-    axes = Axis("size", log=True), Axis("time", log=is_log, shared=True, unit="us")
+    y_axis = Axis("time", log=is_log, shared=True, unit="us")
     names = {8: "8 B", 16: "16 B", 64: "64 B"}
-    return draw_chart(LiveChart("Time", *axes, names, panels, styles(["ring", "tree"]), hidden=hidden))
+    return draw_chart(LiveChart("Time", "size", y_axis, names, panels, styles(["ring", "tree"]), hidden=hidden))
 
 
 def words(figure):
@@ -46,6 +46,8 @@ def test_a_line_is_drawn_in_parts_where_another_algorithm_is_at_work():
 def test_a_crossover_is_a_line_in_its_range():
     series = LiveSeries("ring", [8, 64], [1.0, 2.0], [None] * 2, [None] * 2, ["", ""])
     panel = LivePanel("2 ranks", ("2 ranks",), [series], marks=[Switch(20.0, 8.0, 64.0, "")])
-    axes = Axis("size", log=True), Axis("time", log=True)
-    (drawn_axes,) = draw_chart(LiveChart("Time", *axes, {8: "8 B", 64: "64 B"}, [panel], styles(["ring"]))).axes
+    y_axis = Axis("time", log=True)
+    (drawn_axes,) = draw_chart(
+        LiveChart("Time", "size", y_axis, {8: "8 B", 64: "64 B"}, [panel], styles(["ring"]))
+    ).axes
     assert [20.0, 20.0] in [list(line.get_xdata()) for line in drawn_axes.lines] and drawn_axes.patches

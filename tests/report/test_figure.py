@@ -10,7 +10,7 @@ from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData, tick_
 from allreduce_bench.report.figures import report_figures
 
 ORDER = {TIMES: ["speedup", "latency", "bus_bandwidth", "winners"], MODELS: ["models", "ranks"]}
-ORDER[RUNS] = ["runs", "trend"]
+ORDER[RUNS] = ["runs"]
 
 
 @pytest.mark.parametrize("section", ORDER)

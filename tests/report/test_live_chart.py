@@ -11,8 +11,8 @@ def chart(**changes) -> LiveChart:
     series = LiveSeries("ring", [8, 16], [1.23456789, nan], [1, None], [2, nan], ["a", "b"], ["c", "d"])
     panel = LivePanel("2 ranks", ("2 ranks",), [series], [LiveLine("bound", "bound", [8, 16], [nan, 1])])
     looks = styles(["native", "ring"])
-    axes = Axis("size", log=True), Axis("time (us)", log=True)
-    return LiveChart("Time", *axes, {8: "8 B", 16: "16 B"}, [panel], looks, [["2 ranks"]])._replace(**changes)
+    y_axis = Axis("time (us)", log=True)
+    return LiveChart("Time", "size", y_axis, {8: "8 B", 16: "16 B"}, [panel], looks, [["2 ranks"]])._replace(**changes)
 
 
 def test_numbers_have_few_digits_and_what_is_missing_is_null():

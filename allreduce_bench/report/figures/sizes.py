@@ -19,7 +19,7 @@ from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, Live
 from ..unbroken import find_breaks, is_broken
 from ..verdict_sentence import printed_factor
 
-SIZE = Axis("size of the vector", log=True)
+SIZE = "size of the vector"  # label of the x axis
 REFERENCES = {  # column -> its label, and the kind of its line
     "call_floor_s": ("reference: empty call", "reference call"),
     "copy_floor_s": ("reference: local copy", "reference copy"),

@@ -138,7 +138,7 @@ class Chart {
   panel(panel, width, shared, labels) {
     const values = this.data.x.values, [low, high] = shared || this.range([panel]), ends = [values[0], values[values.length - 1]];
     const bottom = HEIGHT - EDGE.bottom, pad = 10;
-    const x = scale(ends[0], ends[1], EDGE.left + pad, width - EDGE.right - pad, this.data.x.log), y = scale(low, high, bottom, EDGE.top, this.log);
+    const x = scale(ends[0], ends[1], EDGE.left + pad, width - EDGE.right - pad, true), y = scale(low, high, bottom, EDGE.top, this.log);
     const inside = value => typeof value === "number" && (!this.log || value > 0) && value >= low * 0.999 && value <= high * 1.001;
     const words = this.data.title + ", " + panel.title + ". The arrow keys move from value to value" + (this.state.calls ? "; Enter shows the calls." : ".");
     const picture = element("svg:svg", { width: width + labels, height: HEIGHT, viewBox: `0 0 ${width + labels} ${HEIGHT}`, class: panel.pale ? "pale" : null, tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": words });
