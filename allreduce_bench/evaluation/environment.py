@@ -5,7 +5,6 @@ Keys decide whether two environments are equal; labels and texts are for people.
 
 import shlex
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from ..units import format_ranges, format_size, in_ranks
@@ -187,31 +186,20 @@ FIELDS = (
 )
 
 
-class LaunchDifference(NamedTuple):
-    """A fact that differs between two groups of launches."""
+def differences(attempts: Mapping[str, Mapping[str, Any]], first: Iterable[str], second: Iterable[str]) -> list[str]:
+    """Return what divides two groups of launches: of each fact that has other values in either group its label.
 
-    label: str
-    values: tuple[tuple[str, ...], tuple[str, ...]]  # of the first and of the second group, as texts
-
-
-def differences(
-    attempts: Mapping[str, Mapping[str, Any]], first: Iterable[str], second: Iterable[str]
-) -> list[LaunchDifference]:
-    """Return the facts that divide two groups of launches: every launch has a value, and no value is in both groups.
-
-    `attempts`: launch -> its facts. FIELDS, then each variable, then the logs of imported launches.
+    `attempts`: launch -> its facts. FIELDS, then each variable, then the logs of imported launches. A fact that some
+    launch lacks divides nothing.
     """
     groups = [[attempts[name] for name in names if name in attempts] for names in (first, second)]
-    if not all(groups):
-        return []
-    fields = [field for field in FIELDS if field.key != "variables"]
-    fields += [_variable(name) for name in _variables_of(fact for group in groups for fact in group)]
+    variables = _variables_of(fact for group in groups for fact in group)
+    fields = [*(field for field in FIELDS if field.key != "variables"), *map(_variable, variables), LOGS]
     found = []
-    for field in [*fields, LOGS]:
-        values = [[tuple(map(str, map(field.text, _known(field, fact)))) for fact in group] for group in groups]
-        if all(value for group in values for value in group) and not set(values[0]) & set(values[1]):
-            texts = (tuple(dict.fromkeys(text for value in group for text in value)) for group in values)
-            found.append(LaunchDifference(field.label, (next(texts), next(texts))))
+    for field in fields:
+        values = [[tuple(map(str, _known(field, fact))) for fact in group] for group in groups]
+        if all(values) and all(map(all, values)) and not set(values[0]) & set(values[1]):
+            found.append(field.label)
     return found
 
 
@@ -230,4 +218,4 @@ def _variable(name: str) -> Field:
     return Field(name, f"variable {name}", lambda fact: [str(fact.get("variables", {}).get(name, "not set"))])
 
 
-LOGS = Field("logs", "log", lambda fact: fact.get("source", {}).get("files", ()), lambda name: PurePath(name).name)
+LOGS = Field("logs", "log", lambda fact: fact.get("source", {}).get("files", ()))

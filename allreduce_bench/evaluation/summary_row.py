@@ -5,15 +5,12 @@ a row.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
+from typing import NamedTuple, TypedDict, cast
 
 from ..runs.competitor import Competitor
 from ..runs.identified import Ran
 from ..runs.plan import Cell
 from ..runs.schema import KINDS, SummaryColumns
-
-if TYPE_CHECKING:
-    from .environment import LaunchDifference
 
 
 class Accident(NamedTuple):
@@ -35,8 +32,7 @@ class LaunchStates(NamedTuple):
     high_s: float  # of those above
     low_launches: tuple[str, ...]
     high_launches: tuple[str, ...]
-    # facts that divide the launches of both sides, those of the fast one first
-    differences: "tuple[LaunchDifference, ...]" = ()
+    differences: tuple[str, ...] = ()  # labels of the facts that divide the launches of both sides
 
     @property
     def apart(self) -> str:

@@ -309,9 +309,10 @@ def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _find_levels(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Return the caveats of launches on two levels, and of launches apart."""
-    advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
-    if all(states.differences for row in done if (states := row.get("launch_states"))):
-        advice = "measure launches that do not differ in this, each kind as a run of its own"
+    advice = (
+        "find out what differs between these launches (nodes, placement, a timer in the transport), and measure each "
+    )
+    advice += "kind as a run of its own"
     neither = (
         "the median over the launches represents neither level; it is not used for a winner, a fit or a comparison"
     )

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ..evaluation.environment import LOGS, LaunchDifference
 from ..evaluation.launch_states import StatesOfSeries, series_in_states
 from ..evaluation.summary_row import LaunchStates, SummaryRow
 from ..runs.cell import beside
@@ -12,7 +11,7 @@ from ..units import few, format_size, format_time, in_ranks, three_digits
 
 ALIKE, GROWTH = 1.15, 2.0  # times whose ratio is less are printed as one; by which the fast level grows beside a timer
 MOST_LAUNCHES, MOST_SERIES = 5, 4  # named
-MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
+MOST_CAUSES = 4  # named
 
 
 def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
@@ -111,39 +110,17 @@ def _span_text(counts: Sequence[int]) -> str:
 def _cause_text(states: Sequence[LaunchStates]) -> str:
     """Return what differs between the launches, else whether the slow ones take the same time at every size."""
     if causes := common_causes(states):
-        return f"; {_causes_text(causes)}"
+        return f"; the fast and the slow launches differ in {few(causes, MOST_CAUSES)}"
     low_s, high_s = ([getattr(each, name) for each in states] for name in ("low_s", "high_s"))
     if max(high_s) >= ALIKE * min(high_s) or max(low_s) < GROWTH * min(low_s):
         return ""
     return f"; the slow ones take {format_time(median(high_s))} at every size, which indicates a timer"
 
 
-def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
+def common_causes(states: Sequence[LaunchStates]) -> list[str]:
     """Return what differs between the launches of both states at all of these sizes."""
     first, *others = (each.differences for each in states)
-    labels = [{difference.label for difference in each} for each in others]
-    return [difference for difference in first if all(difference.label in each for each in labels)]
-
-
-def _causes_text(causes: Sequence[LaunchDifference]) -> str:
-    """Return `the likely cause is that the fast and the slow launches differ in MPI library: A (fast) and B (slow)`.
-
-    A log is named only if nothing else is known: it may be of one launch alone.
-    """
-    told = [cause for cause in causes if cause.label != LOGS.label]
-    said = [
-        f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
-    ]
-    if not told:
-        return f"the fast and the slow launches are in different logs, {said[0]}: look there for what differs"
-    labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
-    named = few(labelled, MOST_CAUSES, comma="; in ", more="; and {more} more")
-    return f"the likely cause is that the fast and the slow launches differ in {named}"
-
-
-def _values_text(values: Sequence[str]) -> str:
-    shown = (value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values)
-    return few(shown, MOST_VALUES, more=", {more} more")
+    return [label for label in first if all(label in each for each in others)]
 
 
 def _other_sizes_text(series: StatesOfSeries) -> str:

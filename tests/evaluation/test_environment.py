@@ -4,7 +4,6 @@ import pytest
 
 from allreduce_bench.evaluation.environment import (
     FIELDS,
-    LaunchDifference,
     differences,
     environment,
     format_values,
@@ -82,11 +81,8 @@ def test_what_divides_two_groups_of_launches_is_a_difference():
         launch_of("3", "Intel MPI 2021", {"SLURM_JOB_ID": "3"}, hosts=["n1"]),
     ]
     attempts = {fact["launch"]: fact for fact in launches}
-    assert differences(attempts, ["1"], ["2", "3"]) == [
-        LaunchDifference("MPI library", (("Open MPI 5.0.11",), ("MPICH 5.0.1", "Intel MPI 2021"))),
-        LaunchDifference("variable OMPI_MCA_btl", (("tcp",), ("not set",))),
-    ]
-    assert [found.label for found in differences(attempts, ["2"], ["1", "3"])] == ["MPI library", "hosts"]
+    assert differences(attempts, ["1"], ["2", "3"]) == ["MPI library", "variable OMPI_MCA_btl"]
+    assert differences(attempts, ["2"], ["1", "3"]) == ["MPI library", "hosts"]
     assert differences(attempts, ["1", "9"], ["9"]) == []
 
 
@@ -95,6 +91,6 @@ def test_what_one_launch_does_not_say_is_no_difference_and_logs_come_last():
         "1": launch_of("1", source={"files": ["a/fast.out"]}),
         "2": launch_of("2", None, source={"files": ["a/slow.out"]}),
     }
-    assert differences(attempts, ["1"], ["2"]) == [LaunchDifference("log", (("fast.out",), ("slow.out",)))]
+    assert differences(attempts, ["1"], ["2"]) == ["log"]
     same = {name: launch_of(name, source={"files": ["all.out"]}) for name in ("1", "2")}
     assert differences(same, ["1"], ["2"]) == []
