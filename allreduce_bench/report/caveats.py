@@ -311,8 +311,8 @@ def _find_levels(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Return the caveats of launches on two levels, and of launches apart."""
     advice = (
         "find out what differs between these launches (nodes, placement, a timer in the transport), and measure each "
+        "kind as a run of its own"
     )
-    advice += "kind as a run of its own"
     neither = (
         "the median over the launches represents neither level; it is not used for a winner, a fit or a comparison"
     )
