@@ -25,8 +25,7 @@ COLUMN = "84mm"  # of a page with two, as many journals print it
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Report file [default: report.html in RUN; with several runs in the working folder; report-2.html and so on "
-    "if that file is a report of other runs].",
+    help="Report file [default: report.html in RUN; with several runs in the working folder].",
 )
 @click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
 @click.option(
@@ -56,13 +55,12 @@ def report(runs, output, pictures, kind, width, own) -> None:
     folders = open_runs(runs)
     gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
     from ..report.page import FigureFiles, Paper, write_report  # late: they load what draws
-    from ..report.page_place import default_page
     from ..slurm.sweep import missing_of_run
 
     gc.freeze()
     gc.enable()
     tell_damages(folders)
-    page = output or default_page(folders)
+    page = output or (folders[0].path if len(folders) == 1 else Path()) / "report.html"
     missing = list(map(missing_of_run, folders))
     files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
     click.echo(write_report(folders, page, own, missing, files, told))

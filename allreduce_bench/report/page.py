@@ -7,6 +7,7 @@ large errors are folded, and begin with a line that says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from errno import EEXIST
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,7 +48,6 @@ from .grade_sentence import noise_of_all, reasons_words
 from .grid import LEGEND, MARK, brief_state
 from .how_measured import describe_origin
 from .live_chart import Switch
-from .page_place import fingerprints, refuse_no_folder
 from .paper import Paper, write_panels
 from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ran_section import ran_section
@@ -119,7 +119,7 @@ def write_report(
     """
     beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
-    refuse_no_folder(beside)
+    _refuse_no_folder(beside)
     missing_of = missing or [()] * len(folders)
     sections = []
     for folder, name, missing_cells in zip(folders, run_names(folders), missing_of, strict=True):
@@ -142,8 +142,16 @@ def write_report(
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
                 section["tables_written"][name] = data_address("text/csv", text.encode())
         values = {"sections": sections, "over_runs": of_all["pictures"]}
-        write_atomically(hidden / output.name, _render(runs=fingerprints(folders), version=__version__, **values))
+        write_atomically(hidden / output.name, _render(version=__version__, **values))
     return output
+
+
+def _refuse_no_folder(path: Path) -> None:
+    """Raise OSError if `path` is a link, which could lead anywhere, or a file."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise OSError(
+            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
+        )
 
 
 def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress: Progress) -> None:

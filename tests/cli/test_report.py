@@ -71,6 +71,29 @@ def test_figures_are_files_when_asked_for(folder, monkeypatch):
     assert run("report", folder, "--pictures").exit_code == 0 and kinds() == {".csv", ".pdf", ".png", ".svg"}
 
 
+def test_the_page_of_a_run_is_in_it_and_of_several_in_the_working_folder(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report, "write_report", lambda folders, output, *rest: output)
+    said = [run("report", *runs).stdout.strip() for runs in (["run"], ["run", folder], ["run", "-o", "mine.html"])]
+    assert said == ["run/report.html", "report.html", "mine.html"]
+
+
+@pytest.mark.parametrize("name", ["run.json", "summary.csv", "page.pdf", "page"])
+def test_a_page_has_the_name_of_a_page(folder, name):
+    kept = (folder / "run.json").read_bytes()
+    result = run("report", folder, "-o", folder / name)
+    assert result.exit_code == 2 and f"error: -o {folder / name}" in result.stderr
+    assert (folder / "run.json").read_bytes() == kept
+
+
+def test_figures_are_not_written_through_a_link(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "page_figures").symlink_to("elsewhere")
+    result = run("report", folder, "-o", tmp_path / "page.html")
+    assert result.exit_code == 2 and "page_figures" in result.stderr and "figures need" in result.stderr
+    assert not list((tmp_path / "elsewhere").iterdir()) and not (tmp_path / "page.html").exists()
+
+
 def test_another_format_and_a_width_of_nothing_are_refused(folder):
     result = run("report", folder, "--figures", "gif")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "'gif' is not one of 'pdf'" in result.stderr

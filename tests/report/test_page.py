@@ -152,14 +152,13 @@ def test_every_figure_has_words(page):
     assert all(len(image["alt"]) > 40 for image in page.all("img"))
 
 
-def test_energy_is_drawn_over_size_and_time_and_waiting_costs_too(page, run):
+def test_energy_is_drawn_over_size_and_waiting_costs_too(page, run):
     drawn = pd.read_csv(run.path.parent / "pages" / "report_figures" / "energy.csv")
     (cell,) = drawn[drawn[["ranks", "competitor", "size_bytes"]].eq([2, "ring", 8]).all(axis=1)].to_dict("records")
     expected_j = [(1e-3 + 8e-9) * factor for factor in (1.2, 1.1, 1.3)]
     assert [cell[f"energy{end}_j"] for end in ("", "_low", "_high")] == pytest.approx(expected_j)
     assert "package-0, package-0/dram. What idle nodes take is subtracted: 40 % of what was counted" in page.text
     assert "Ranks which spin while they wait cost as much as ranks which work" in page.text
-    assert "Energy of a call against its time" in page.text
 
 
 def test_the_first_screen_is_the_verdict_with_its_grade_the_map_and_the_speedup(page, run):
