@@ -23,13 +23,6 @@ OF_A_JOB = (
 Values = dict[Hashable, frozenset[int]]  # value -> the rank counts of the launches that have it
 
 
-class Binding(NamedTuple):
-    """The cores of the ranks of some hosts."""
-
-    hosts: tuple[str, ...]  # empty: all
-    cores: tuple[str, ...]  # of each rank, such as `0-3`; a single one: shared by all
-
-
 class Field(NamedTuple):
     """One kind of fact about an environment."""
 
@@ -110,51 +103,35 @@ def _ranks_of_hosts(fact: Mapping[str, Any]) -> dict[str, list[int]]:
     return ranks
 
 
-def _mapping(fact: Mapping[str, Any]) -> list[tuple]:
-    """Return (host, its ranks) of each host, where there is more than one."""
-    hosts = tuple((host, tuple(ranks)) for host, ranks in _ranks_of_hosts(fact).items())
-    return [hosts] if len(hosts) > 1 else []
+def _mapping(fact: Mapping[str, Any]) -> list[str]:
+    """Return `n1: 0-3, n2: 4-7`, where there is more than one host."""
+    hosts = [f"{host}: {format_ranges(ranks)}" for host, ranks in _ranks_of_hosts(fact).items()]
+    return [", ".join(hosts)] if len(hosts) > 1 else []
 
 
-def _mapping_text(hosts: Iterable[tuple[str, Iterable[int]]]) -> str:
-    """Format `n1: 0-3, n2: 4-7`."""
-    return ", ".join(f"{host}: {format_ranges(ranks)}" for host, ranks in hosts)
-
-
-def _switches(fact: Mapping[str, Any]) -> list[tuple]:
-    """Return (path from the topmost switch down, the hosts below it) of each path, where a scheduler reports them."""
+def _switches(fact: Mapping[str, Any]) -> list[str]:
+    """Return `s0/s1: n1, n2; s0/s2: n3`, paths from the topmost switch down, where a scheduler reports them."""
     below: dict[str, list[str]] = {}
     for host, path in fact.get("switches", {}).items():
         below.setdefault(path, []).append(host)
-    return [tuple((path, tuple(hosts)) for path, hosts in below.items())] if below else []
+    return ["; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in below.items())] if below else []
 
 
-def _switches_text(paths: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Format `s0/s1: n1, n2; s0/s2: n3`."""
-    return "; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in paths)
+def _binding(fact: Mapping[str, Any]) -> list[str]:
+    """Return the cores of each rank of a launch; none where they are unknown.
 
-
-def _binding(fact: Mapping[str, Any]) -> list[tuple[Binding, ...]]:
-    """Return the bindings of a launch, equal ones of hosts merged; none where the cores of a rank are unknown."""
+    `n1, n2: 0 | 1 | 2 | 3`, rank by rank; `all 0-3` if shared; without hosts if all are alike.
+    """
     cores = fact.get("binding", [])
     if None in cores or not cores or len(cores) != len(fact.get("hosts", [])):
         return []
-    hosts: dict[tuple[str, ...], list[str]] = {}
+    hosts: dict[str, list[str]] = {}
     for host, ranks in _ranks_of_hosts(fact).items():
-        own = tuple(cores[rank] for rank in ranks)
-        hosts.setdefault(own[:1] if len(set(own)) == 1 else own, []).append(host)
+        own = [cores[rank] for rank in ranks]
+        hosts.setdefault(f"all {own[0]}" if len({*own}) == 1 else " | ".join(own), []).append(host)
     if len(hosts) == 1:
-        return [tuple(Binding((), own) for own in hosts)]
-    return [tuple(Binding(tuple(names), own) for own, names in hosts.items())]
-
-
-def _binding_text(bindings: Iterable[Binding]) -> str:
-    """Format `n1, n2: 0 | 1 | 2 | 3`, rank by rank; `all 0-3` if shared; without hosts if all are alike."""
-    texts = []
-    for hosts, cores in bindings:
-        own = f"all {cores[0]}" if len(cores) == 1 else " | ".join(cores)
-        texts.append(f"{', '.join(hosts)}: {own}" if hosts else own)
-    return "; ".join(texts)
+        return [*hosts]
+    return ["; ".join(f"{', '.join(names)}: {own}" for own, names in hosts.items())]
 
 
 FIELDS = (
@@ -164,9 +141,9 @@ FIELDS = (
     Field("thread_level", "thread level", mpi_fact("thread_level")),
     Field("transport", "transport, as reported by the MPI", lambda fact: [fact.get("transport")]),
     Field("hosts", "hosts", lambda fact: fact.get("hosts", [])),
-    Field("mapping", "ranks of each host", _mapping, _mapping_text),
-    Field("switches", "switches above the hosts", _switches, _switches_text),
-    Field("binding", "core binding", _binding, _binding_text),
+    Field("mapping", "ranks of each host", _mapping),
+    Field("switches", "switches above the hosts", _switches),
+    Field("binding", "core binding", _binding),
     Field("command", "started by", _command),
     Field("layout", "nodes x ranks", lambda fact: [fact.get("layout")]),
     Field("processor", "processor", _machine_fact("processor")),
