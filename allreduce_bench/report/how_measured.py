@@ -19,11 +19,9 @@ from ..runs.command_of_plan import repeat_command
 from ..runs.conditions import SAID_IN_TABLES, conditions_text
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
-from ..runs.groups import describe
-from ..runs.injected import PATTERNS, late_by_of
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.rank_order import BLOCK, CYCLIC
-from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, split_values
+from ..runs.schema import split_values
 from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES
 from ..units import counted, few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
@@ -32,11 +30,6 @@ FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vect
 BEGUN = {  # how ranks enter a call -> as text
     "barrier": "after an MPI_Barrier",
     "round_time": "at a time on the common clock that rank 0 announces",
-}
-PLACED = {  # placement of the vectors -> as text
-    PAGE: f"at pages, inputs, outputs and scratch {STAGGER} bytes apart",
-    NUMPY: "where numpy puts them",
-    UNKNOWN_PLACEMENT: "",
 }
 ORDERS = {
     BLOCK: "The ranks of each host follow each other, host after host (--order block).",
@@ -54,9 +47,10 @@ DEFINITIONS = {
 def describe_method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """Return how it was measured: (label, text)."""
     done = [row for row in rows if row["time_s"] is not None]
+    of_a_call = "last exit - last entry" if plan.arrival else "the maximum over ranks of exit - entry"
     told = {
         "operation": f"all-reduce, {operation_sentence(plan)}",
-        "time of a call": f"the maximum over ranks of exit - entry; the entry is {_begun_text(attempts)}",
+        "time of a call": f"{of_a_call}; the entry is {_begun_text(attempts)}",
         "common start": format_values(values_of(attempts, _start_of)),
         "common clock": _common_clock_text(attempts),
         "time of a cell": "median over launches of the median over its timed calls",
@@ -66,12 +60,7 @@ def describe_method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[d
         "warm-ups": f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics",
         "interval": _interval_text(done),
         "cache": _cache_text(plan, attempts),
-        "vectors": PLACED.get(
-            plan.placement, f"an output begins {plan.placement} bytes behind its input, modulo a page"
-        ),
-        "groups": _groups_text(plan) if plan.groups else "",
         "order of ranks": order_sentence(plan) if plan.order else "",
-        "lateness of ranks": _lateness_text(plan),
         "reference times": FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)",
         "checks": _checks_text(rows),
         "bits": _bits_text(plan) if plan.check == "bits" else "",
@@ -142,34 +131,10 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
     return f"cold: between two uses of a buffer each rank touches {touched}, twice its share of the node's caches"
 
 
-def _groups_text(plan: Plan) -> str:
-    layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
-    return f"{layouts}; all at the same time from a common start"
-
-
 def order_sentence(plan: Plan) -> str:
     """Return on which hosts the ranks of the all-reduce sit, of a run with --order."""
     named = f"The ranks sit on these hosts, in their order: {few(plan.order, MOST_HOSTS)} (--order)."
     return ORDERS.get(plan.order[0], named)
-
-
-def _lateness_text(plan: Plan) -> str:
-    """Say how the run shows which rank is late, and what was injected; empty: it does not."""
-    if plan.arrival:
-        delay = ""
-        if plan.arrival in PATTERNS:
-            late_by = late_by_of(plan.late_by)
-            times = f"{late_by.factor:g} times the median of the library's own all-reduce"
-            delay = f", by at most {format_time(late_by.seconds) if late_by.seconds else times}"
-        return f"injected: {plan.arrival_name}{delay}; a time is the completion, last exit - last entry"
-    if not plan.compute_s:
-        return ""
-    work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]
-    slower = "".join(f"; rank {word.replace(':', ' was slowed down by ')}" for word in plan.inject_slowdown)
-    return (
-        f"seen: before each call each rank has a phase of work of {format_time(plan.compute_s)} ({work}), and its end "
-        f"is stamped before the common start{slower}"
-    )
 
 
 def _checks_text(rows: Sequence[SummaryRow]) -> str:
@@ -328,7 +293,6 @@ def describe_imported_method(
             list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
         ),
         "set by option": "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items()),
-        "not in the logs": ", ".join(_find_missing(plan, imported, rows, attempts)),
     }
     return [(label, text) for label, text in told.items() if text]
 
@@ -349,19 +313,3 @@ def _option_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={item}" for name, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else "yes" if value is True else str(value)
-
-
-def _find_missing(
-    plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
-) -> list[str]:
-    """List what measured runs record and this one does not."""
-    absent = {
-        "type of the elements": not plan.dtype,
-        "operation": not plan.op,
-        "in place or out of place": imported.get("in_place") is None,
-        "nodes": not all(row.get("nodes") for row in rows),
-        "hosts": not any(fact.get("hosts") for fact in attempts),
-        "MPI library": not any(fact.get("mpi", {}).get("library") for fact in attempts),
-        "whether results were checked": all(row.get("wrong") is None for row in rows),
-    }
-    return [fact for fact, is_absent in absent.items() if is_absent]
