@@ -9,7 +9,7 @@ from ..runs.cell import beside
 from ..stats import median
 from ..units import few, format_size, format_time, in_ranks, three_digits
 
-ALIKE, GROWTH = 1.15, 2.0  # times whose ratio is less are printed as one; by which the fast level grows beside a timer
+ALIKE = 1.15  # times whose ratio is less are printed as one
 MOST_LAUNCHES, MOST_SERIES = 5, 4  # named
 MOST_CAUSES = 4  # named
 
@@ -40,7 +40,6 @@ def _levels_sentence(series: StatesOfSeries) -> str:
     return (
         f"{row['competitor']} at {in_ranks([row['ranks']])}: launches are bimodal {_sizes_text(series)}: two levels: "
         f"{low} ({low_launches}) and {high} ({high_launches}), {ratios} times as long{_cause_text(states)}"
-        f"{_other_sizes_text(series)}"
     )
 
 
@@ -108,23 +107,12 @@ def _span_text(counts: Sequence[int]) -> str:
 
 
 def _cause_text(states: Sequence[LaunchStates]) -> str:
-    """Return what differs between the launches, else whether the slow ones take the same time at every size."""
-    if causes := common_causes(states):
-        return f"; the fast and the slow launches differ in {few(causes, MOST_CAUSES)}"
-    low_s, high_s = ([getattr(each, name) for each in states] for name in ("low_s", "high_s"))
-    if max(high_s) >= ALIKE * min(high_s) or max(low_s) < GROWTH * min(low_s):
-        return ""
-    return f"; the slow ones take {format_time(median(high_s))} at every size, which indicates a timer"
+    """Return what differs between the launches; empty if nothing is known to."""
+    causes = common_causes(states)
+    return f"; the fast and the slow launches differ in {few(causes, MOST_CAUSES)}" if causes else ""
 
 
 def common_causes(states: Sequence[LaunchStates]) -> list[str]:
     """Return what differs between the launches of both states at all of these sizes."""
     first, *others = (each.differences for each in states)
     return [label for label in first if all(label in each for each in others)]
-
-
-def _other_sizes_text(series: StatesOfSeries) -> str:
-    first, last = series.rows[0]["size_bytes"], series.rows[-1]["size_bytes"]
-    places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
-    places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
-    return f"; one level {' and '.join(places)}" if places else ""
