@@ -27,7 +27,6 @@ from .teaching import (
     SIZE_BYTES,
     busy_sentence,
     fastest_cut,
-    price_pieces,
     price_subject,
     ways,
 )
@@ -68,7 +67,6 @@ class Panel(NamedTuple):
     messages: int
     share: str  # of the vector that moves along the critical path
     busy: str
-    segments: list[tuple[int, str]]  # number of segments and total, of a pipelined algorithm
 
     @property
     def name(self) -> str:
@@ -97,7 +95,7 @@ def page(
         chosen = subject(name, ranks, count, segment, ranks_per_node)
         if len(algorithms) > 1 and segment is None:  # compare each at its fastest
             chosen, _ = fastest_cut(chosen, name, ranks_per_node)
-        panels.append(_panel(number, chosen, name, ranks_per_node))
+        panels.append(_panel(number, chosen))
     values = {
         "panels": panels,
         "ranks": ranks,
@@ -148,7 +146,7 @@ def environment() -> Environment:
     return made
 
 
-def _panel(number: int, chosen: Subject, name: str, ranks_per_node: int | None) -> Panel:
+def _panel(number: int, chosen: Subject) -> Panel:
     drawing = drawing_of(chosen)
     scene = Scene(drawing, layout_of(drawing), number)
     way = price_subject(chosen)
@@ -163,7 +161,6 @@ def _panel(number: int, chosen: Subject, name: str, ranks_per_node: int | None) 
         messages=way.messages,
         share=f"{way.elements / chosen.count:.4g}",
         busy=busy_sentence(pairs, drawing.ranks),
-        segments=[(pieces, format_time(s)) for pieces, s in price_pieces(chosen, name, ranks_per_node)],
     )
 
 

@@ -53,12 +53,6 @@ def fastest_cut(
     return min(priced, key=lambda pair: pair[1].time)
 
 
-def price_pieces(chosen: Subject, name: str, ranks_per_node: int | None) -> list[tuple[int, float]]:
-    """Return the number of segments and the time, s, of each cut of a pipelined algorithm; empty of any other."""
-    times_s = {-(-cut.count // cut.segment): price_subject(cut).time for cut in cuts(chosen, name, ranks_per_node)}
-    return sorted(times_s.items()) if len(times_s) > 1 else []
-
-
 def ways(names: Sequence[str], ranks: int, ranks_per_node: int | None) -> list[Way]:
     """Return FIRST and the algorithms of `names` at both sizes, the fastest at SHORT_BYTES first."""
     found = (_way(name, ranks, ranks_per_node) for name in dict.fromkeys((*names, *FIRST)))
