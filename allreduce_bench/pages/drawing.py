@@ -17,6 +17,7 @@ from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.verify import Case, Proof, proof_of
+from ..web.colours import luminance
 
 LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper
 SATURATION = 0.62
@@ -36,13 +37,6 @@ def colour_of(index: int, of: int) -> str:
         is_dark = luminance(_hex(hue, middle)) < LUMINANCE
         low, high = (middle, high) if is_dark else (low, middle)
     return _hex(hue, low)
-
-
-def luminance(colour: str) -> float:
-    """Return the relative luminance of `#rrggbb`, 0 to 1 (WCAG 2.2, W3C 2023)."""
-    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _hex(hue: float, lightness: float) -> str:

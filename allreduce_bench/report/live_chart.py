@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from matplotlib.colors import to_hex, to_rgb
 
+from ..web.colours import luminance
+
 Style = dict[str, Any]  # keywords of matplotlib
 LEAST_LIGHT = 0.25  # relative luminance of a line on a dark page: a contrast of 5 to it
 STEP = 0.05  # amount of white added per step
@@ -128,17 +130,9 @@ def add_white(colour: str) -> str:
     red, green, blue = to_rgb(colour)
     if max(red, green, blue) == 0:
         return "#f2f2f2"
-    while _luminance(red, green, blue) < LEAST_LIGHT:
+    while luminance(to_hex((red, green, blue))) < LEAST_LIGHT:
         red, green, blue = (channel + (1 - channel) * STEP for channel in (red, green, blue))
     return to_hex((red, green, blue))
-
-
-def _luminance(*colour: float) -> float:
-    """Relative luminance of an sRGB colour (WCAG 2.1)."""
-    red, green, blue = (
-        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:

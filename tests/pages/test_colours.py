@@ -3,7 +3,8 @@
 import pytest
 from contrast import contrast
 
-from allreduce_bench.pages.drawing import colour_of, luminance
+from allreduce_bench.pages.drawing import colour_of
+from allreduce_bench.web.colours import luminance
 
 
 @pytest.mark.parametrize("of", [1, 2, 8, 64])

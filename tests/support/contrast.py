@@ -1,6 +1,6 @@
 """The contrast of two colours, as people see it."""
 
-from allreduce_bench.pages.drawing import luminance
+from allreduce_bench.web.colours import luminance
 
 
 def contrast(first: str, second: str) -> float:
