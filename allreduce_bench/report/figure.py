@@ -99,7 +99,6 @@ class ReportFigure:
     section: str  # TIMES, drawn if a non-empty vector has a time, MODELS, or RUNS
     turn: int  # its position in the section, ascending
     draw: Callable[[FigureData], Drawing | None]  # None: there is nothing to draw
-    why_not: Callable[[FigureData], str] | None = None  # the page's text if it is not drawn
 
 
 def bound_curves(least: Mapping[int, Bounds], smallest: float, largest: float) -> pd.DataFrame:

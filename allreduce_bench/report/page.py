@@ -161,14 +161,13 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
     def tell(sketched: tuple[_Place, Sketch]) -> None:
         progress(f"{sketched[0].of}: draws {sketched[1].stem}")
 
-    def drawn(sketched: tuple[_Place, Sketch]) -> dict[str, Any] | str:
+    def drawn(sketched: tuple[_Place, Sketch]) -> dict[str, Any] | None:
         place, sketch = sketched
-        picture = sketch.draw()
-        if isinstance(picture, str):
-            return picture
-        shown = write_pictures(picture, drafts, place.prefix, figures.beside_page)
+        if (drawing := sketch.draw()) is None:
+            return None
+        shown = write_pictures(drawing, sketch.stem, drafts, place.prefix, figures.beside_page)
         if figures.paper:
-            write_panels(picture, drafts, place.prefix, figures.paper)
+            write_panels(drawing, f"{place.prefix}{sketch.stem}", drafts, figures.paper)
         return shown
 
     found = in_forks(drawn, sketches, tell, meanwhile=_compile_templates)
@@ -176,7 +175,7 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
         place.section[place.name] = []
     for (place, _), shown in zip(sketches, found):
         if shown:
-            place.section["not_drawn" if isinstance(shown, str) else place.name].append(shown)
+            place.section[place.name].append(shown)
 
 
 def _section(
@@ -260,7 +259,7 @@ def _models_section(
     lines = model_words.price_rows(models, [model.competitor for model in models])
     notes = model_words.joined_notes([(model.competitor, model.notes) for model in models])
     told = [*filter(None, [model_words.warning(models)]), *notes]
-    content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit, "not_drawn": []}
+    content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit}
     return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
 
 

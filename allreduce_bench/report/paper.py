@@ -19,7 +19,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from ..runs.files import write_atomically
-from .pictures import Picture, write_figure
+from .figure import Drawing
+from .pictures import write_figure
 
 DPI = 300  # of PNG
 LETTERS = 8  # points, as captions of papers have them
@@ -40,12 +41,12 @@ class Paper(NamedTuple):
     width: float  # inches
 
 
-def write_panels(picture: Picture, beside: Path, prefix: str, paper: Paper) -> None:
-    """Write each panel of the picture into `beside`, as `<prefix><stem>-<title>.<format>`.
+def write_panels(drawing: Drawing, stem: str, beside: Path, paper: Paper) -> None:
+    """Write each panel of a figure into `beside`, as `<stem>-<title>.<format>`.
 
     The figure is of no use afterwards. One without titled panels, such as a map with its scale, is written as a whole.
     """
-    figure, stem = picture.figure, f"{prefix}{picture.stem}"
+    figure = drawing.figure
     figure.set_layout_engine("constrained")
     _move_legend_below(figure, paper.width)
     _share_labels(figure)

@@ -23,42 +23,21 @@ from ..runs.schema import split_values
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from ..web import data_address
-from .figure import MODELS, RUNS, TIMES, FigureData, ReportFigure, bound_curves
+from .figure import MODELS, RUNS, TIMES, Drawing, FigureData
 from .figures import report_figures
 from .grid import interval_words
 from .how_measured import range_words
-from .live_chart import NO_SWITCHES, LiveChart, Switches, chart_json
-
-__all__ = [
-    "Picture",
-    "Sketch",
-    "bound_curves",
-    "measured_caption",
-    "model_pictures",
-    "run_pictures",
-    "time_pictures",
-    "write_pictures",
-]
+from .live_chart import NO_SWITCHES, Switches, chart_json
 
 PNG_DPI = 120
 PIXELS_PER_INCH = 94  # of a page: letters of 8.5 points, the smallest, are 11 pixels high
-
-
-class Picture(NamedTuple):
-    """A figure, its caption and its numbers."""
-
-    stem: str  # of its files
-    caption: str
-    figure: Figure
-    numbers: pd.DataFrame  # what is drawn, in SI units
-    live: LiveChart | None = None  # see Drawing
 
 
 class Sketch(NamedTuple):
     """A figure to be drawn."""
 
     stem: str  # of its files
-    draw: Callable[[], Picture | str]  # or the reason why there is none, in a sentence; empty: it needs none
+    draw: Callable[[], Drawing | None]  # None: there is nothing to draw
 
 
 def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
@@ -120,25 +99,21 @@ def model_pictures(frame: pd.DataFrame, models: Sequence[Model], own: Mapping[st
 
 
 def _pictures(section: str, data: FigureData) -> list[Sketch]:
-    return [Sketch(figure.stem, partial(_picture, figure, data)) for figure in report_figures(section)]
+    return [Sketch(figure.stem, partial(figure.draw, data)) for figure in report_figures(section)]
 
 
-def _picture(figure: ReportFigure, data: FigureData) -> Picture | str:
-    if drawing := figure.draw(data):
-        return Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers, drawing.live)
-    return figure.why_not(data) if figure.why_not else ""
-
-
-def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool = False) -> dict[str, Any]:
-    """Write the numbers of `picture` as CSV into `beside`, `as_files` also PNG and SVG; return what the page needs.
+def write_pictures(
+    drawing: Drawing, stem: str, beside: Path, prefix: str = "", as_files: bool = False
+) -> dict[str, Any]:
+    """Write the numbers of a figure as CSV into `beside`, `as_files` also PNG and SVG; return what the page needs.
 
     That is its caption, the SVG as a data: URI and its width and height in the page, the names of its files, and
     its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
-    figure, stem = picture.figure, picture.stem
+    figure = drawing.figure
     svg = _drop_blanks(write_figure(figure, "svg", stem))  # letters as text take a third of the bytes of their outlines
     figure.set_layout_engine("none")  # the layout stays: it takes longest
-    numbers = picture.numbers.to_csv(index=False, float_format="%.9g").encode()
+    numbers = drawing.numbers.to_csv(index=False, float_format="%.9g").encode()
     files = ({"png": write_figure(figure, "png", stem), "svg": svg} if as_files else {}) | {"csv": numbers}
     paths = {kind: beside / f"{prefix}{stem}.{kind}" for kind in files}
     for kind, path in paths.items():
@@ -146,10 +121,10 @@ def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool =
     data, csv_data = data_address("image/svg+xml", svg), data_address("text/csv", numbers)
     width, height = (round(PIXELS_PER_INCH * inches) for inches in figure.get_size_inches())
     return {
-        **{"caption": picture.caption, "data": data, "stem": stem, "width": width, "height": height},
+        **{"caption": drawing.caption, "data": data, "stem": stem, "width": width, "height": height},
         "files": [f"{beside.name}/{path.name}" for path in paths.values()],
         "csv_data": csv_data,
-        "live": chart_json(picture.live) if picture.live else None,
+        "live": chart_json(drawing.live) if drawing.live else None,
     }
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..report.figure import GRID, NOTE, PANELS_WIDTH, Drawing
-from ..report.pictures import Picture, Sketch
+from ..report.pictures import Sketch
 from ..runs.competitor import NATIVE
 from ..runs.folder import RunFolder
 from ..units import format_time
@@ -45,7 +45,9 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
     return {
         "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
         "stragglers": [_part_values(part, stem) for part, stem in zip(parts, stems)],
-        "straggler_pictures": [Sketch(stem, partial(_picture, part, stem)) for part, stem in zip(parts, stems)],
+        "straggler_pictures": [
+            Sketch(stem, partial(draw_arrivals, part.arrivals, part.report)) for part, stem in zip(parts, stems)
+        ],
     }
 
 
@@ -60,11 +62,6 @@ def _part_values(part: JudgedArrivals, stem: str) -> dict[str, Any]:
         "left": left_words(part),
         "stem": stem,
     }
-
-
-def _picture(part: JudgedArrivals, stem: str) -> Picture | str:
-    drawing = draw_arrivals(part.arrivals, part.report)
-    return Picture(stem, drawing.caption, drawing.figure, drawing.numbers) if drawing else ""
 
 
 def _stem(number: int) -> str:

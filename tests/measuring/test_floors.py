@@ -16,11 +16,11 @@ from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
 from allreduce_bench.report import caveats
 from allreduce_bench.report.caveats import find_caveats
+from allreduce_bench.report.figure import bound_curves
 from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE, chart_times
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.live_chart import NO_SWITCHES
 from allreduce_bench.report.page import write_report
-from allreduce_bench.report.pictures import bound_curves
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan

@@ -7,18 +7,19 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 
 from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.models.curves import layouts, lower_bounds
-from allreduce_bench.report.pictures import Picture, bound_curves, time_pictures
+from allreduce_bench.report.figure import Drawing, bound_curves
+from allreduce_bench.report.pictures import time_pictures
 
 NAMES = ("native", "ring", "two_tree")
 
 
-def over_sizes(frame, models) -> list[Picture]:
+def over_sizes(frame, models) -> list[Drawing]:
     """The figures with a bound: of times, and of bandwidths."""
     return [sketch.draw() for sketch in time_pictures(frame, models) if sketch.stem in ("latency", "bus_bandwidth")]
 
 
 def captions(frame, models) -> dict[str, str]:
-    return {picture.stem: picture.caption for sketch in time_pictures(frame, models) if (picture := sketch.draw())}
+    return {sketch.stem: picture.caption for sketch in time_pictures(frame, models) if (picture := sketch.draw())}
 
 
 def test_the_curve_is_the_greater_of_two_bounds(tmp_path):

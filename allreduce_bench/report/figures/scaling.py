@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from ...models import curves as model_curves
-from ...units import format_size, in_ranks
+from ...units import format_size
 from ..figure import CELL, GRID, MODELS, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
 
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
@@ -26,14 +26,7 @@ def draw(data: FigureData) -> Drawing | None:
     return Drawing(figure, f"{CAPTION}", _with_measured(curves, data.frame))
 
 
-def why_not(data: FigureData) -> str:
-    """Return a sentence on the numbers of ranks that have times."""
-    ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
-    measured = in_ranks(ranks) if len(ranks) else "none"
-    return f"Time against ranks is not drawn: it needs a size measured at two rank counts; found {measured}."
-
-
-SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not=why_not)
+SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw)
 
 
 def _with_measured(curves: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
