@@ -21,8 +21,8 @@ from ..evaluation.limits import NETWORK_BOUND
 from ..models.bounds import Bounds
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds
 from ..models.model import Model
-from ..runs.competitor import FORCED_DEFAULT, Competitor
 from ..runs.competitor import NATIVE as NATIVE_NAME
+from ..runs.competitor import Competitor
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import format_size, in_ranks
@@ -48,7 +48,6 @@ class FigureData:
     models: Sequence[Model]
     own: Mapping[str, Algorithm]
     switches: Switches = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
-    defaults: pd.DataFrame | None = None  # rows of native:default, which compete with none; None: there are none
 
     @cached_property
     def least(self) -> dict[int, Bounds]:
@@ -62,14 +61,9 @@ class FigureData:
         return bound_curves(self.least, sizes.min(), sizes.max())
 
     @cached_property
-    def timed(self) -> pd.DataFrame:
-        """All rows whose times are drawn: those that compete, and those of native:default."""
-        return self.frame if self.defaults is None else pd.concat([self.frame, self.defaults])
-
-    @cached_property
     def bounded(self) -> pd.DataFrame:
         """Rows with their bounds."""
-        return add_bounds(self.timed, self.least)
+        return add_bounds(self.frame, self.least)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
@@ -158,7 +152,6 @@ NATIVE: Style = {
     "linewidth": 2.0,
     "zorder": 3,
 }
-DEFAULT: Style = {"color": "#777777", "marker": "x", "linestyle": ":", "linewidth": 1.2}  # of forced launches: no rival
 NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
@@ -183,9 +176,6 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
     for competitor in dict.fromkeys(competitors):
         one = Competitor(competitor)
         name, way = one.algorithm, one.way
-        if name == FORCED_DEFAULT:
-            drawn[competitor] = DEFAULT
-            continue
         number = numbers.setdefault((name, one.segment_nbytes), len(numbers)) if name != NATIVE_NAME else 0
         turn = number // len(COLOURS)
         colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
@@ -193,11 +183,6 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
         style = NATIVE if name == NATIVE_NAME else {"color": colour, "marker": marker, "linestyle": line}
         drawn[competitor] = {**style, "linestyle": DASHES[way]} if way in DASHES else style
     return drawn
-
-
-def drawn_name(competitor: str) -> str:
-    """Return the name of a competitor as figures have it."""
-    return f"{competitor}, not ranked" if competitor == FORCED_DEFAULT else competitor
 
 
 def _shade(colour: str, turn: int) -> str:
@@ -294,5 +279,5 @@ def panel_title(rows: pd.DataFrame) -> str:
 def legend(figure: Figure, styled: dict[str, Style]) -> None:
     """Draw one legend to the right of all panels."""
     handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
-    labels = [drawn_name(name).replace("$", r"\$") for name in styled]  # a name is no formula
+    labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

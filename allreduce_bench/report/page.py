@@ -17,7 +17,7 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation.agreement import bits_sentences
-from ..evaluation.competing import competing, competitor_names, defaults, mockups
+from ..evaluation.competing import competing, competitor_names, mockups
 from ..evaluation.grade import is_disturbed
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.settable import find_settable, lacks_settable
@@ -187,7 +187,6 @@ def _section(
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
     ran = ran_section(plan, rows, identified)
     frame = add_algorithms_at_work(summary_frame(competing(rows), name), identified)
-    beside = add_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
     modelled = _models_section(plan, frame, models, unfit, own)
@@ -209,7 +208,7 @@ def _section(
         "noise": noise_of_all(rows),
         "winners": winner_table(frame),
         "frame": frame,
-        "pictures": time_pictures(frame, models, switches(verdicts_of_run), beside),
+        "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
         "calls": call_distributions(folder, rows),
         "how": measured_caption(rows, attempts),
         **ran,

@@ -77,15 +77,11 @@ def time_pictures(
     frame: pd.DataFrame,
     models: Sequence[Model],
     switches: Switches = NO_SWITCHES,
-    defaults: pd.DataFrame | None = None,
 ) -> list[Sketch]:
-    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks.
-
-    `defaults`: the rows of native:default, which `frame` does not have.
-    """
+    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks."""
     if not (frame["time_s"].notna() & (frame["size_bytes"] > 0)).any():
         return []
-    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches, defaults))
+    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
 
 
 def run_pictures(frame: pd.DataFrame) -> list[Sketch]:

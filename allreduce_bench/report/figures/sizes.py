@@ -11,10 +11,10 @@ import pandas as pd
 from ...evaluation.doubts import doubt_words
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
-from ...runs.competitor import FORCED_DEFAULT, NATIVES, Competitor
+from ...runs.competitor import NATIVES, Competitor
 from ...units import counted, format_bandwidth, format_size, format_time, in_ranks, three_digits
 from ..chart_drawing import draw_chart
-from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure, Style, drawn_name, panel_title, styles
+from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure, Style, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switches, cell_id
 from ..unbroken import find_breaks, is_broken
 from ..verdict_sentence import printed_factor
@@ -40,7 +40,6 @@ SWITCH_SENTENCE = " Vertical line: the size from which another algorithm is fast
 LINKS_SENTENCE = " Dotted line: rate of the links. Short messages can pass it: a link lets some bytes through at once."
 PASSING = " Points above the link rate are faster than the links allow: a warning names likely causes."
 BROKEN = " The line of native is broken between sizes at which it ran different algorithms."
-DEFAULT = f" {FORCED_DEFAULT}: the library's own choice in the launches of forced algorithms, not ranked."
 BESIDE = f" What is compiled is divided into {NATIVES[1]}, the others into {NATIVES[0]}."
 
 
@@ -52,7 +51,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
     caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{_native_sentences(data)}"
     columns = ["time_s", "time_low_s", "time_high_s", *SPREAD, "interval", *REFERENCES, "bound_s"]
     columns += ["limit_s", "limit_by", "own_limit_s"]
-    return _drawing(data, chart_times(data.timed, data.limits, data.switches), caption, columns)
+    return _drawing(data, chart_times(data.frame, data.limits, data.switches), caption, columns)
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
@@ -63,7 +62,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
     caption = f"{what} {BARS}{data.bound_sentence}{links}{_native_sentences(data)}"
     columns = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "limit_s", "of_limit", "time_s"]
-    return _drawing(data, chart_bandwidth(data.timed, data.limits), caption, [*columns, *SPREAD])
+    return _drawing(data, chart_bandwidth(data.frame, data.limits), caption, [*columns, *SPREAD])
 
 
 def draw_speedup(data: FigureData) -> Drawing | None:
@@ -84,7 +83,7 @@ BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=30, draw=draw
 
 
 def _native_sentences(data: FigureData) -> str:
-    return (BROKEN if is_broken(data.frame) else "") + ("" if data.defaults is None else DEFAULT)
+    return BROKEN if is_broken(data.frame) else ""
 
 
 def _drawing(data: FigureData, chart: LiveChart | None, caption: str, columns: list[str]) -> Drawing | None:
@@ -184,9 +183,8 @@ def chart_over_sizes(
     for ranks, group in rows.groupby("ranks"):
         series = []
         for name, line in group.groupby("competitor", sort=False):
-            label = drawn_name(str(name))
-            looks[label] = styled[str(name)]
-            series.append(_series(label, str(name), line.sort_values("size_bytes"), words))
+            looks[str(name)] = styled[str(name)]
+            series.append(_series(str(name), line.sort_values("size_bytes"), words))
         count = int(str(ranks))
         marks, pale = switches.get(count, ()), bool((group["grade"] == NOT_RELIABLE).all())
         panels.append(LivePanel(panel_title(group), (in_ranks([count]),), series, lines(group, count), marks, pale))
@@ -194,10 +192,10 @@ def chart_over_sizes(
     return LiveChart(title, SIZE, axis, names, panels, looks, [[panel.tags[0] for panel in panels]])
 
 
-def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], str]) -> LiveSeries:
+def _series(name: str, line: pd.DataFrame, words: Callable[[dict], str]) -> LiveSeries:
     records = line[[name for name in TOLD if name in line]].to_dict("records")
     return LiveSeries(
-        label,
+        name,
         [int(row["size_bytes"]) for row in records],
         [row["y"] for row in records],
         [row["low"] for row in records],
