@@ -5,7 +5,7 @@ listed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
@@ -35,7 +35,7 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
-    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)), _noise(attempts))
+    return Grade(level, tuple(reasons), () if _uses(attempts) else ("load",), _noise(attempts))
 
 
 def _noise(attempts: Sequence[dict]) -> Noise | None:
@@ -45,17 +45,6 @@ def _noise(attempts: Sequence[dict]) -> Noise | None:
         return None
     quantum_s, lost = (median([noise[name] for noise in known]) for name in ("quantum_s", "lost"))
     return Noise(quantum_s, lost, max(noise["max_s"] for noise in known))
-
-
-def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
-    """Return the facts that the launches lack about their nodes: `load`, else `ports` if messages used ports.
-
-    `end`: no launch has ended yet, and only then its load is known.
-    """
-    if not _uses(attempts):
-        yield "end" if attempts and all("started" in fact and "cells" not in fact for fact in attempts) else "load"
-    elif any((row.get("nodes") or 1) > 1 for row in rows) and not _nodes_that(attempts, lambda node: "ports" in node):
-        yield "ports"
 
 
 def is_disturbed(row: SummaryRow) -> bool:

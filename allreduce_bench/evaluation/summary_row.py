@@ -62,7 +62,7 @@ class Grade(NamedTuple):
 
     level: str  # one of `schema.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
-    unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`, `end`, `ports`
+    unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`
     noise: Noise | None = None  # shown beside the grade, and does not lower it; None: not measured
 
     @property

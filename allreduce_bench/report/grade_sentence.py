@@ -9,11 +9,7 @@ from ..units import few, format_time, in_ranks, three_digits
 
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
 MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
-UNKNOWN = {
-    "load": "load unknown",
-    "end": "load known only of launches that have ended",
-    "ports": "port counters unknown",
-}
+UNKNOWN = {"load": "load unknown"}
 LOOKED_AT = "have the cables, the cards and the switch checked"
 
 

@@ -133,17 +133,6 @@ def test_what_launches_do_not_say_is_unknown_and_no_reason():
         assert grade_of([row()], attempts) == Grade(GOOD, (), ("load",))
 
 
-def test_a_launch_that_has_not_ended_does_not_know_its_load_yet():
-    begun = {"ranks": 2, "started": "2026-11-28T16:00:00+00:00"}
-    assert grade_of([row()], [begun]).unknown == ("end",)
-    assert grade_of([row()], [begun, {**begun, "cells": 3}]).unknown == ("load",)
-
-
-def test_counters_of_ports_are_missed_between_nodes_only():
-    assert grade_of([row(nodes=2)], QUIET) == Grade(GOOD, (), ("ports",))
-    assert grade_of([row(nodes=2)], [launch(node(ports={}))]) == Grade(GOOD, ())
-
-
 def test_a_few_cells_do_not_decide_for_all():
     doubted = [row(doubt="drift")] + [row()] * 9
     assert grade_of(doubted, QUIET).level == GOOD

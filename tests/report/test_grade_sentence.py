@@ -44,7 +44,6 @@ def test_cells_that_lack_launches_are_told_from_a_run_of_few():
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert grade_sentence(Grade(GOOD, ())) == "grade: good"
     assert grade_sentence(Grade(GOOD, (), ("load",))) == f"grade: good: {UNKNOWN['load']}"
-    assert grade_sentence(Grade(GOOD, (), ("ports",))) == f"grade: good: {UNKNOWN['ports']}"
 
 
 def test_noise_is_said_with_its_quantum_and_its_longest():
