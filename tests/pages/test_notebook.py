@@ -2,10 +2,7 @@
 
 import re
 
-import pytest
-
 from allreduce_bench.pages.notebook import explain
-from allreduce_bench.schedule.algorithm import AlgorithmError
 
 
 def test_it_shows_itself_as_a_moving_picture_with_its_text():
@@ -26,8 +23,3 @@ def test_names_of_algorithms_are_escaped(tmp_path):
     )
     shown = explain(str(own), 2)._repr_html_()
     assert not re.search(r"<b>|<i>", shown) and "&lt;b&gt;&quot;mine&quot; on 2 ranks" in shown
-
-
-def test_too_many_ranks_are_refused():
-    with pytest.raises(AlgorithmError, match="at most 32 ranks"):
-        explain("ring", 33)

@@ -29,7 +29,7 @@ def labelled(found: Scene, number: int) -> list[str]:
     return sorted(pill.text for pill in placed(found, number))
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8, 13, 16])
+@pytest.mark.parametrize("ranks", [2, 6, 13, 16])
 @pytest.mark.parametrize("name", builtin())
 def test_no_label_covers_a_box_or_another_label(name, ranks):
     found = scene(name, ranks)

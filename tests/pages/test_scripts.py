@@ -21,7 +21,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 
 @needs_node
 @pytest.mark.parametrize("name", builtin())
-@pytest.mark.parametrize("ranks", [2, 7, 32])
+@pytest.mark.parametrize("ranks", [7, 32])
 def test_the_script_prices_the_very_schedules(name, ranks):
     chosen = subject(name, ranks, segment=32)
     alpha, beta, size_bytes = 3e-6, 7e-10, 5e5
