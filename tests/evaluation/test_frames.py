@@ -52,13 +52,6 @@ def test_medians_agree_with_the_raw_calls(tmp_path):
     pd.testing.assert_series_equal(medians, of_cells, check_names=False, check_index_type=False)
 
 
-def test_warm_ups_and_invalid_calls_do_not_count():
-    first, wrong_clock = {"time_s": 9.0, "warmup": True}, {"time_s": -1.0, "valid": False}
-    (launch,) = made_medians(made_calls([first, wrong_clock, {"time_s": 2.0, "osu_avg_s": 1.5}])).itertuples()
-    assert (launch.calls, launch.time_s, launch.osu_avg_s, launch.invalid) == (1, 2.0, 1.5, 1)
-    assert launch.first_penalty == 4.5
-
-
 def test_a_completion_begins_at_the_last_entry():
     calls = made_calls([{"time_s": 4.0, "global_s": 5.0, "arrival_skew_s": 2.0}, {"time_s": 4.0, "global_s": 6.0}])
     assert made_medians(calls)["completion_s"].tolist() == [3.0]
@@ -71,22 +64,9 @@ def test_a_cell_has_the_median_over_launches():
     assert (row["min_s"], row["max_s"], row["osu_avg_s"]) == (1, 9, None)
 
 
-@pytest.mark.parametrize("count, kind", [(1, "range"), (6, "repetitions")])
-def test_one_launch_has_an_interval_only_of_enough_calls(count, kind):
-    row = rows_of_times({CELL: {"2r-1": range(1, count + 1)}})[CELL]
-    assert row["interval"] == kind and row["time_low_s"] == row["spread_low_s"] == 1
-
-
 def test_quantiles_are_of_all_calls_scaled_to_one_median():
     row = rows_of_times({CELL: {"2r-1": [1.0, *[2.0] * 19], "2r-2": [8.0] * 20}})[CELL]
     assert (row["time_s"], row["p25_s"], row["p99_s"]) == (5.0, 5.0, None)
-
-
-def test_no_valid_call_is_no_time():
-    calls = made_calls([{"time_s": 1.0, "valid": False}])
-    (cell,) = cells_of(made_medians(calls), calls).itertuples()
-    assert cell.launches == 0 and cell.reason.startswith("none of the 1 calls was valid")
-    assert "clock resolution" in rows_of_times({CELL: {"2r-1": [0.0, 0.0, 1.0]}})[CELL]["reason"]
 
 
 def test_runs_with_one_name_are_told_apart(tmp_path):

@@ -129,10 +129,6 @@ def test_a_launch_apart_costs_no_verdict(tmp_path):
     assert all(rows[cell]["standing"] for cell in apart)
 
 
-def test_one_launch_is_in_no_state(tmp_path):
-    assert not any("states" in row for row in summarise(build_run(tmp_path / "run", launches=1, factor=waits)))
-
-
 def test_the_series_in_states_know_all_their_sizes(tmp_path):
     (series,) = series_in_states(summarise(build_run(tmp_path / "run", launches=5, factor=waits)))
     assert series.sizes == SIZES

@@ -19,7 +19,6 @@ from allreduce_bench.evaluation.limits import (
     passes_limit,
     passes_link,
     refutes_limit,
-    share_of_limit,
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Plan
@@ -54,20 +53,6 @@ def test_the_slowest_machine_counts_and_little_used_interfaces_do_not():
     assert link.rate_bytes_per_s == 1e9 and "hsn0, 8 Gbit/s as reported" in link.words
 
 
-def test_ports_go_before_interfaces():
-    ports = {"nodes": 2, "machines": [{**MACHINE, "port_rates_bytes_per_s": {"hsn0": 5e9}}]}
-    assert link_of(stated(None), [{"wire": "hsn0=1000"}], [ports]).rate_bytes_per_s == 5e9
-
-
-def test_an_unknown_rate_bounds_nothing():
-    assert link_of(stated(None), [{"wire": "hsn0=1000 eth0=900"}], [ATTEMPT]) is None
-    assert link_of(stated(None), [], [ATTEMPT]) is None
-
-
-def test_on_one_node_there_is_no_link():
-    assert link_of(stated(1e9), [{"wire": "hsn0=1000"}], [{"nodes": 1, "machines": [MACHINE]}]) is None
-
-
 def test_the_limit_takes_the_links_that_carried_the_bytes():
     machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
     two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
@@ -80,11 +65,6 @@ def test_the_limit_takes_the_links_that_carried_the_bytes():
         25e9, "mlx5_0:1, 200 Gbit/s as reported by the system"
     )
     assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
-
-
-def test_above_all_of_the_limit_nothing_is_a_share():
-    assert share_of_limit(1.0, 2.0) == 0.5 and share_of_limit(1.0, 1.0) == 1.0
-    assert share_of_limit(1.0, 0.999) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from allreduce_bench.models.fitting import fit_all
 from allreduce_bench.models.points import points
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.runs.cell import Launch
 from allreduce_bench.runs.plan import Cut
 from allreduce_bench.runs.rows import RunError
 
@@ -78,11 +77,3 @@ def test_runs_of_other_ways_have_no_cell_in_common(tmp_path):
     cells = match_cells(*read_sides([tmp_path / "before"], [tmp_path / "four"]))
     assert {cell.key.competitor for cell in cells if cell.is_common} == {"ring"}
     assert len({cell.name for cell in cells}) == len(cells)
-
-
-def test_a_resumed_run_measures_the_ways_that_are_missing(tmp_path):
-    folder = of_four_ways(
-        tmp_path / "run", outcome=lambda launch, cell: None if cell.competitor.way == "compiled-pipelined" else {}
-    )
-    left = [cell for cell in folder.plan().cells(Launch(2, 1)) if cell.key not in folder.finished(Launch(2, 1))]
-    assert {cell.competitor for cell in left} == {"ring@compiled-pipelined"}

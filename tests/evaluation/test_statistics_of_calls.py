@@ -13,7 +13,6 @@ from allreduce_bench.report import caveats
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.schema import join_values, split_values
 
 
 def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, **told) -> RunFolder:
@@ -232,9 +231,3 @@ def test_strong_drift_is_said(tmp_path):
         "a factor above 1.5 and by more than their interval: two_tree (8 B) at 2 ranks"
     )
     assert {row["competitor"]: row["doubt"] for row in summarise(folder)}["two_tree"] == "drift"
-
-
-def test_values_of_launches_are_joined_and_split():
-    values = ["barrier", "round_time"]
-    assert split_values(join_values(values)) == values
-    assert split_values(None) == split_values("") == [] and split_values("time") == ["time"]

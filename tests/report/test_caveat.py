@@ -23,3 +23,14 @@ def test_results_are_not_called_exact_where_replicas_diverge(tmp_path):
         )
         badges = [caveat.badge for caveat in find_caveats(summarise(run), run.attempts())]
         assert badge in badges and len({EXACT.badge, ROUNDED.badge} & {*badges}) == 1
+
+
+def test_times_below_a_reference_time_are_named(tmp_path):
+    folder = build_run(
+        tmp_path / "a",
+        sizes=(8,),
+        ranks=(2,),
+        floors=True,
+        factor=lambda launch, cell: 0.001 if cell.algorithm == "ring" else 1.0,
+    )
+    assert "times below a reference time" in {caveat.badge for caveat in find_caveats(summarise(folder), [])}

@@ -2,14 +2,11 @@
 
 import json
 from html import unescape
-from io import StringIO
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from made_runs import build_run
 
-from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.formats import FORMATS, Result, closing_table
 from allreduce_bench.report.page import write_report
@@ -75,34 +72,3 @@ def test_two_levels_are_not_ranked_and_said_alike(tmp_path):
     assert {*frame["doubt"][doubted]} == {"two states"} and frame["standing"][doubted].isna().all()
     assert {row["doubt"] for row in content["results"] if row["competitor"] == "ring"} == {"two states"}
     assert "not ranked, bimodal: two levels: ring 8 B" in table and "two levels" in page
-
-
-def printed(*words):
-    result = CliRunner().invoke(main, [*map(str, words)])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    """A run of two numbers of ranks, into which `fit` wrote its machine file, and what fit prints in each format."""
-    run = build_run(tmp_path_factory.mktemp("fitted") / "run", launches=5)
-    return run, {name: printed("fit", run.path, "--format", name) for name in ("table", "csv", "json")}
-
-
-def test_what_two_numbers_of_ranks_do_not_identify_is_said_alike(fitted, tmp_path):
-    run, texts = fitted
-    assert "(not identified)" in texts["table"]
-    frame = pd.read_csv(StringIO(texts["csv"]))
-    assert frame["value"].notna().all() and frame[["low", "high"]].isna().all(axis=None)
-    assert all(one["low"] is None for model in json.loads(texts["json"])["models"] for one in model["parameters"])
-    assert "(not identified)" in unescape(write_report([run], tmp_path / "report.html").read_text())
-
-
-def test_what_is_speculative_is_said_alike(fitted):
-    run, _ = fitted
-    words = ("predict", run.path, "-n", 64, "--sizes", "1K", "--extrapolate")
-    assert "?: speculative" in printed(*words)
-    frame = pd.read_csv(StringIO(printed(*words, "--format", "csv")))
-    rows = json.loads(printed(*words, "--format", "json"))["rows"]
-    assert frame["is_speculative"].all() and all(row["is_speculative"] and row["low_s"] is None for row in rows)

@@ -75,13 +75,6 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     assert [cell["of_limit"] for cell in content["results"]] == [row["of_limit"] for row in rows]
 
 
-def test_where_every_time_is_below_it_the_column_stays_and_is_empty(tmp_path):
-    rows = summarise(run := run_on_two_nodes(tmp_path / "a", 1.0))
-    assert {row["of_limit"] for row in rows} == {None} and all(row["limit_s"] for row in rows)
-    text = table(run.plan(), rows, "an MPI")
-    assert "eff.  #wrong" in text and shares_of_table(text) == ["-"] * 5
-
-
 def test_noise_may_pass_a_limit_that_the_interval_holds(tmp_path):
     """Two launches lie 3 % below the limit, one 30 % above."""
     name = "native"

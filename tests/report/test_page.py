@@ -18,7 +18,6 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.evaluation.verdict import verdicts
-from allreduce_bench.machine import forks
 from allreduce_bench.report import page as report
 from allreduce_bench.report.figure import MODELS, TIMES
 from allreduce_bench.report.figures import report_figures
@@ -296,10 +295,6 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     assert len(page.all("img")) == len(drawn)
 
 
-def test_a_page_sent_without_its_folder_has_no_dead_link(page, run):
-    assert all(link.get("href", "#").startswith(("#", "data:")) for link in page.all("a"))
-
-
 def test_figures_are_written_as_images_and_nothing_else(page, run):
     folder = run.path.parent / "pages"
     assert {path.name for path in folder.iterdir()} == {"report.html", "report_figures"}
@@ -325,14 +320,6 @@ def test_without_pictures_the_page_is_the_same_but_for_its_links_and_again_the_s
     assert write_report([run], tmp_path / "report.html").read_text(encoding="utf-8") == plain.source
 
 
-def test_says_what_it_does(tmp_path, run, monkeypatch):
-    monkeypatch.setattr(forks, "cores", lambda: 1)
-    doing: list[str] = []
-    write_report([run], tmp_path / "report.html", progress=doing.append)
-    assert f"{run.path}: reads" in doing[0]
-    assert f"{run.path}: draws latency" in doing
-
-
 def test_quotes_what_is_hostile(troubled_page):
     assert HOSTILE not in troubled_page.source
     assert "<b>" not in troubled_page.source and len(troubled_page.all("script")) == 2  # its data and its own
@@ -349,12 +336,6 @@ def test_names_everything_that_was_not_measured(troubled_page):
     cells = [attributes for attributes in troubled_page.all("td") if attributes.get("class") == "bad"]
     assert len(cells) == 2  # ring at 1 MiB for 2 and 4 ranks
     assert "all results exact" not in text
-
-
-def test_parameters_that_nothing_identifies_are_not_numbers(tmp_path):
-    run = build_run(tmp_path / "run", sizes=(8, 1024), launches=1)
-    page = Page(write_report([run], tmp_path / "report.html"))
-    assert "bound from the" not in page.text
 
 
 def test_one_rank_and_empty_vectors_have_a_page(tmp_path):

@@ -1,13 +1,11 @@
 """The closing table of a run."""
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
 from made_runs import build_run
 from places import ROOT
-from rechecked import change_json
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.summary import summarise
@@ -47,25 +45,6 @@ def test_missing_cells_are_explained_once_per_reason(tmp_path):
     assert "4 of 6 cells done, 0 wrong elements, 2 skipped." in lines
     assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines and "5 launches or more" in REASONS[FEW_LAUNCHES]
     assert sum(line == f"2 ranks: No winner: {REASONS[FEW_LAUNCHES]}." for line in lines) == 1
-
-
-def test_the_table_gives_the_share_of_the_limit(tmp_path):
-    folder = build_run(
-        tmp_path / "run",
-        ranks=[4],
-        facts={"nodes": 2, "hosts": ["n1", "n1", "n2", "n2"]},
-        outcome=lambda launch, cell: {"nodes": 2, "wire": "hsn0=4000000", "internode_nbytes": 3900000},
-    )
-    plan = json.loads(folder.run_json.read_text())["plan"]
-    change_json(folder.run_json, plan={**plan, "link_rate_bytes_per_s": 1e10})
-    rows = summarise(folder)
-    large = [one for one in rows if one["size_bytes"] == 1 << 22 and one["competitor"] == "ring"][0]
-    assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)
-    assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"])
-    text = table(folder.plan(), rows, "an MPI")
-    assert "N nodes over hsn0, 80 Gbit/s from --link-rate" in text
-    best = min(one["time_s"] for one in rows if one["size_bytes"] == 1 << 22)
-    assert f" {(1 << 22) / 1e10 / best:.0%} " in text
 
 
 @pytest.fixture(scope="module")
