@@ -65,7 +65,7 @@ def test_three_runs_of_nine_algorithms_are_whole_on_paper_and_on_a_phone(page, t
     monkeypatch.setattr(report, "_models", lambda *_: ([], []))
     report.write_report(runs, tmp_path / "report.html")
     shown = page(tmp_path / "report.html")
-    assert shown.evaluate("document.querySelectorAll('.chart').length") == 2 + 3 * len(runs)  # laid over, over dates
+    assert shown.evaluate("document.querySelectorAll('.chart').length") == 1 + 3 * len(runs)  # laid over each other
     assert shown.emulate(width=390).wider() == [] and shown.axe() == []
     assert shown.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * SCREEN_PX
     assert shown.emulate(width=PAPER_PX, media="print").wider() == []

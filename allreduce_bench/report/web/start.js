@@ -10,8 +10,5 @@ for (const section of document.querySelectorAll("section")) {
     link.href = link.closest("figure").querySelector("img").src;
     link.hidden = false;
   }
-  for (const table of section.querySelectorAll("table.sorts")) {
-    filtered(table, (table.closest(".scroll") || table).getAttribute("aria-label") || "table");
-    sortable(table);
-  }
+  for (const table of section.querySelectorAll("table.sorts")) sortable(table);
 }

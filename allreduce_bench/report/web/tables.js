@@ -1,6 +1,5 @@
-// Tables that sort by a click on a column's head (third click: as written) and filter by words.
+// Tables that sort by a click on a column's head (third click: as written).
 const UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4, us: 1e-6, ms: 1e-3, s: 1, "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12 };
-const FILTERED_FROM = 20;
 
 function valueOf(cell) {
   const text = cell ? cell.textContent.trim() : "", found = /^([+-]?[\d.,]+(?:e[+-]?\d+)?)\s*([kMGT]?B\/s|[KMGT]iB|B|us|ms|s)?(?![\w])/.exec(text);
@@ -29,17 +28,4 @@ function sortable(table) {
       body.append(...(next === "none" ? written : [...written].sort(order)));
     });
   });
-}
-
-function filtered(table, label) {
-  const rows = [...table.tBodies[0].rows];
-  if (rows.length < FILTERED_FROM) return;
-  const field = element("input", { type: "search", placeholder: "words, such as " + rows[rows.length >> 1].cells[0].textContent.trim(), "aria-label": "Filter rows: " + label });
-  const count = element("span", { role: "status" });
-  field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const row of rows) row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
-    count.textContent = words.length ? `${rows.filter(row => !row.hidden).length} of ${rows.length} rows` : "";
-  });
-  (table.closest(".scroll") || table).before(element("div", { class: "filter" }, element("label", {}, "Filter ", field), " ", count));
 }
