@@ -125,7 +125,7 @@ def bound_sentence(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[
         return NO_BOUND
     lacking = [ranks for ranks in layouts(frame) if ranks not in least]
     return (ESTIMATED if least else "") + (
-        f" None is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else ""
+        f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else ""
     )
 
 
