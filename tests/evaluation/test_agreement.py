@@ -87,14 +87,6 @@ def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
     assert bits_sentences(folder.plan(), rows)[0].startswith("bits: ring, two_tree: equal on all ranks and calls;")
 
 
-def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
-    rows = {(row["competitor"], row["size_bytes"]): row for row in summarise(run(tmp_path))}
-    assert rows["ring", 65536]["bits"] == "aa65536" and rows["ring", 65536]["same_bits_launches"] == 1
-    assert rows["native", 65536]["bits"] is rows["naive", 8]["bits"] is None
-    other = run(tmp_path / "other", lambda launch, cell, facts: {"bits": facts["bits"] + str(launch.number % 2)})
-    assert all(row["same_bits_launches"] == 0 and row["bits"] is None for row in summarise(other))
-
-
 CONTRADICTIONS = [
     ("two_tree", {"same_bits": False}, "the schedule guarantees equal bits on all ranks, but the bits differ"),
     ("naive", {"same_bits_calls": False}, "but repeated calls gave different bits"),
@@ -124,14 +116,6 @@ def test_different_bits_in_another_launch_contradict_a_schedule_only_if_it_was_t
     badges = [finding.badge for finding in find_caveats(rows, [])]
     assert "bits change between launches: native, ring, two_tree, naive" in badges
     assert "bits change between calls: native" in badges
-
-
-def test_no_promise_is_broken_by_who_made_none(tmp_path):
-    folder = run(tmp_path)
-    rows = summarise(folder)
-    assert not any(map(broken_promise, rows))
-    levels = {finding.badge: finding.level for finding in find_caveats(rows, folder.attempts())}
-    assert levels["bits change between calls: native"] == levels["replicas diverge: naive"] == "caution"
 
 
 def test_the_report_says_the_same_of_bits(tmp_path, words_only):

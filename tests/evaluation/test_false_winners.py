@@ -32,13 +32,6 @@ def test_a_drawn_table_knows_its_truth(scenario):
     assert (None in names) == (scenario in ("equal", "two states")) and (table.switch is not None) == (len(names) == 2)
 
 
-def test_launches_differ_by_the_spread(without_noise):
-    table = drawn("equal", launches=10, spread=0.1, own=0.5)
-    logs = np.log([[*row["launch_medians"].values()] for row in table.rows])
-    logs -= logs.mean(axis=1, keepdims=True)
-    assert 0.05 < logs.std() < 0.15 and 0.3 < logs.mean(axis=0).var() / logs.var() < 0.8
-
-
 def test_without_noise_the_faster_one_wins_everywhere_and_the_switch_is_found(without_noise):
     assert outcome(drawn("faster")) == (0, 0, False, 0, len(SIZES), None)
     false, _, is_missed, missed, _, off = outcome(drawn("crossing"))

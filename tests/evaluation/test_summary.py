@@ -20,21 +20,6 @@ def test_every_planned_cell_has_a_row_in_the_order_of_the_plan(tmp_path):
     assert {key[:2] for key in by_size(rows)} == {(2, 8), (2, 64), (4, 8), (4, 64)}
 
 
-def test_the_fastest_is_marked_and_speed_is_relative_to_native(tmp_path):
-    factor = {"ring": 1.0, "native": 10.0}
-    folder = build_run(
-        tmp_path / "run",
-        algorithms=("ring", "native"),
-        sizes=(8,),
-        ranks=(2,),
-        launches=5,
-        factor=lambda _, cell: factor[cell.algorithm],
-    )
-    rows = {row["competitor"]: row for row in summarise(folder)}
-    assert (rows["ring"]["standing"], rows["native"]["standing"]) == ("fastest", "slower")
-    assert rows["native"]["speedup"] == 1 and rows["ring"]["speedup"] > 1
-
-
 def test_floors_are_columns_and_the_summary_is_a_file(tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8, 64), ranks=(2,), floors=True)
     rows = record_summary(folder)

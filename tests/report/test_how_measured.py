@@ -3,7 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.how_measured import _checks_text, describe_environment, describe_method
+from allreduce_bench.report.how_measured import _checks_text, describe_method
 
 CLOCK = {"method": "a tree", "error_start_s": 1e-6, "error_end_s": 2e-6, "drift_ppm": 0.4, "drift_error_ppm": 0.5}
 
@@ -31,12 +31,6 @@ def test_starts_are_told_by_number_of_ranks(tmp_path):
     words = dict(describe_method(folder.plan(), summarise(folder), facts))
     assert words["common start"] == "round_time: few at 2 ranks; barrier: many at 4 ranks"
     assert "after an MPI_Barrier or at a time on" in words["time of a call"]
-
-
-def test_the_report_says_which_switches_are_above_the_hosts():
-    fact = {"ranks": 4, "hosts": ["n1", "n1", "n2", "n3"], "switches": {"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}}
-    assert ("switches above the hosts", "s0/s1: n1, n2; s0/s2: n3") in describe_environment([fact])
-    assert not any("switches" in what for what, _ in describe_environment([{**fact, "switches": {}}]))
 
 
 def test_what_checks_show_is_told_of_runs_that_counted_them():

@@ -6,8 +6,6 @@ import shlex
 from base64 import b64encode
 from hashlib import sha256
 from html import unescape
-from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import matplotlib.image
@@ -15,6 +13,7 @@ import pandas as pd
 import pytest
 from hand_models import hand_models
 from made_runs import build_run
+from parsed_page import ParsedPage as Page
 
 from allreduce_bench.evaluation.summary import summarise, summary
 from allreduce_bench.evaluation.verdict import verdicts
@@ -28,44 +27,10 @@ from allreduce_bench.runs.rows import RunError
 from allreduce_bench.units import format_time
 
 HOSTILE = "<script>alert(1)</script>"
-VOID = {"meta", "img", "br", "wbr", "link", "hr"}
 
 
 PICTURES = FigureFiles(beside_page=True)
 FITTED = report._models
-
-
-class Page(HTMLParser):
-    """The elements and the words of a page; fails where an element is closed that is not open."""
-
-    def __init__(self, path: Path):
-        super().__init__()
-        self.source = path.read_text(encoding="utf-8")
-        self.elements: list[tuple[str, dict]] = []
-        self.open: list[str] = []
-        self.words: list[str] = []
-        self.feed(self.source)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open[-1:] not in (["style"], ["script"]):
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return re.sub(r"\s+", " ", "".join(self.words))
-
-    def all(self, tag: str) -> list[dict]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def troubled(launch, cell):
@@ -341,13 +306,8 @@ def test_names_everything_that_was_not_measured(troubled_page):
 def test_one_rank_and_empty_vectors_have_a_page(tmp_path):
     run = build_run(tmp_path / "run", ranks=(1,), sizes=(0, 8, 1024, 65536), launches=1)
     page = Page(write_report([run], tmp_path / "report.html"))
+    assert "Only single ranks" in page.text
     assert len(page.all("img")) == 2  # no bus bandwidth without a second rank, and nobody wins alone
-
-
-def test_one_rank_alone_has_times_and_no_verdict(tmp_path):
-    run = build_run(tmp_path / "run", ranks=(1,), sizes=(8,))
-    text = Page(write_report([run], tmp_path / "report.html")).text
-    assert "Only single ranks" in text and "again since" not in text
 
 
 def test_nothing_measured_is_said(tmp_path):
@@ -411,20 +371,6 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
     places = [warnings.index(words) for words in order]
     assert places == sorted(places)
     assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2
-
-
-def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):
-    command = "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure --launch 4r-1 -- x"
-    facts = {"hosts": ["n1", "n1", "n2", "n2"], "binding": ["0", "1-3", "0", "1-3"], "command": command}
-    two = Page(write_report([build_run(tmp_path / "two", ranks=[4], facts=facts)], tmp_path / "two.html"))
-    assert "n1: 0-1, n2: 2-3" in two.text and "0 | 1-3" in two.text
-    assert "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure" in two.text and "4r-1" not in two.text
-    facts["binding"] = ["0-3", "0-3", "0", "1"]
-    other = Page(write_report([build_run(tmp_path / "other", ranks=[4], facts=facts)], tmp_path / "other.html"))
-    assert "n1: all 0-3; n2: 0 | 1" in other.text
-    facts["binding"] = [None, None, "0", "1"]
-    unknown = Page(write_report([build_run(tmp_path / "unknown", ranks=[4], facts=facts)], tmp_path / "unknown.html"))
-    assert "core binding" not in unknown.text and "core binding" in other.text
 
 
 def only_one_size_of_ring(launch, cell):

@@ -7,10 +7,10 @@ from made_runs import build_run
 from matplotlib import layout_engine
 from matplotlib.figure import Figure
 
-from allreduce_bench.evaluation.summary import summarise, summary
+from allreduce_bench.evaluation.summary import summary
 from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import Drawing
-from allreduce_bench.report.pictures import measured_caption, model_pictures, time_pictures, write_pictures
+from allreduce_bench.report.pictures import model_pictures, time_pictures, write_pictures
 
 
 def test_a_picture_has_three_files(tmp_path):
@@ -42,14 +42,6 @@ def test_a_picture_is_laid_out_once(tmp_path, monkeypatch):
     figure.subplots().plot([1, 2])
     write_pictures(Drawing(figure, "A caption.", pd.DataFrame({"x": [1.5]})), "a", tmp_path, "", as_files=True)
     assert len(layouts) == 1
-
-
-def test_the_caption_says_how_times_came_about(tmp_path):
-    folder = build_run(tmp_path / "a", sizes=(8,), ranks=(2, 4))
-    caption = measured_caption(summarise(folder), folder.attempts())
-    assert "3 launches × 8 calls" in caption
-    assert "2, 4 ranks, nodes: 1; Open MPI 5.0.11." in caption
-    assert measured_caption([], []) == ""
 
 
 def test_what_cannot_be_drawn_is_left_out(tmp_path):

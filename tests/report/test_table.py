@@ -65,7 +65,7 @@ def grids(text):
     return [line for line in text.splitlines() if re.match(r" *\d+ (B|[KMG]iB)  ", line)]
 
 
-@pytest.mark.parametrize("width", [40, 60, 72, 80, 120, 180, 200])
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_screen_and_no_number_is_lost(kept_runs, width):
     for plan, rows in kept_runs:
         text = table(plan, rows, "Open MPI 5.0.11", Screen(width))
@@ -82,7 +82,7 @@ def test_no_line_is_wider_than_the_screen_and_no_number_is_lost(kept_runs, width
         assert "±" in text
 
 
-@pytest.mark.parametrize("width", range(40, 201, 7))
+@pytest.mark.parametrize("width", [40, 82, 201])
 def test_every_size_stands_once_in_each_part(kept_runs, width):
     plan, rows = kept_runs[0]
     text = table(plan, rows, "Open MPI 5.0.11", Screen(width, colour=True))
