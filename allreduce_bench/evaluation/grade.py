@@ -11,7 +11,7 @@ from typing import Any
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
 from ..machine.findings import usable_cores
 from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
-from ..stats import LEAST_FOR_INTERVAL, MIN_LAUNCHES, median
+from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .doubts import APART
 from .summary_row import Grade, Noise, Reason, SummaryRow
@@ -162,15 +162,9 @@ def _by_limits(value: float, provisional: float, not_reliable: float) -> Judged:
 
 
 def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Judge launches of a cell that are too few to estimate the spread between launches; counts as of `_launches`."""
+    """Judge launches of a cell that are fewer than `run` takes: they name no winner; counts as of `_launches`."""
     launches, most = _launches(rows)
-    return (PROVISIONAL, launches, most) if 0 < launches < MIN_LAUNCHES else None
-
-
-def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
-    """Judge launches of a cell that are fewer than `run` takes; counts as of `_launches`."""
-    launches, most = _launches(rows)
-    return (PROVISIONAL, launches, most) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
+    return (PROVISIONAL, launches, most) if 0 < launches < ENOUGH_LAUNCHES else None
 
 
 def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
@@ -229,7 +223,7 @@ CRITERIA: dict[str, Criterion] = {  # in order of weight
     "unmeasured": _unmeasured,
     "others": _others,
     "stolen": _stolen,
-    "few_launches": _few_launches,
+    "launches": _few_launches,
     "oversubscribed": _oversubscribed,
     "pretended": _pretended,
     "doubted": _doubted,
@@ -239,6 +233,5 @@ CRITERIA: dict[str, Criterion] = {  # in order of weight
     "throttled": _count_nodes(is_throttled),
     "port_errors": _count_nodes(_some_port("counted")),
     "degraded": _count_nodes(_some_port("degraded")),
-    "launches": _launches_to_spare,
     "size_sets": _size_sets,
 }

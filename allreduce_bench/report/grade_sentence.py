@@ -112,7 +112,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         lambda reason: f"the hypervisor took {_per_cent(reason.value)} of the CPU time (steal)",
         "measure on a host with dedicated cores",
     ),
-    "few_launches": (_launches, _more_launches),
+    "launches": (_launches, _more_launches),
     "oversubscribed": (_too_many_ranks, _fewer_ranks),
     "pretended": (
         lambda reason: f"{_count(reason.value, 'node')} pretended, not physical",
@@ -137,7 +137,6 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     ),
     "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
     "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
-    "launches": (_launches, _more_launches),
     "size_sets": (
         lambda reason: f"sizes in {_count(reason.value, 'set')}, long ones later, not all in random order",
         "leave --within out, or allow more time",

@@ -30,14 +30,14 @@ def test_numbers_stand_in_the_words_and_agree_with_their_nouns(code):
 
 
 def test_every_reason_is_said_with_what_to_do():
-    reasons = (OTHERS, Reason("few_launches", PROVISIONAL, 1), CROWDED)
+    reasons = (OTHERS, Reason("launches", PROVISIONAL, 1), CROWDED)
     assert "2 per node" in grade_sentence(Grade(NOT_RELIABLE, reasons))
     assert "2 per node" in grade_sentence(Grade(PROVISIONAL, (CROWDED,)))
 
 
 def test_cells_that_lack_launches_are_told_from_a_run_of_few():
     assert reason_words(Reason("launches", PROVISIONAL, 3)) == ("3 launches", "use 5 launches or more")
-    said, advice = reason_words(Reason("few_launches", PROVISIONAL, 1, 3))
+    said, advice = reason_words(Reason("launches", PROVISIONAL, 1, 3))
     assert "cells have 1 of 3 launches" in said and advice == "measure all of them in 5 launches or more"
 
 
