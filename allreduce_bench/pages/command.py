@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,14 +23,18 @@ from ..schedule.distance import distance
 from ..schedule.draw import messages_of_rounds, rounds
 from ..schedule.price import border
 from ..schedule.verify import Case, Refusal, proof_of, same_at_any_length
+from ..tables import columns_of, fitted
 from ..units import counted
 from .drawing import drawing
+
+if TYPE_CHECKING:
+    from .teaching import Measured
 
 LONGEST_MAP = 2**20  # bytes
 
 # Options of `explain --all`
 BESIDE_ALL = {"every", "output", "ranks"}  # options allowed beside it
-RANKS, RANKS_OF_SITE = 4, 8  # unless -n says otherwise
+RANKS, RANKS_OF_SITE = 4, 8  # unless -n or a run says otherwise
 MOST_RANKS_OF_LENGTHS = 64  # whose sums are compared over lengths: of more it takes long
 
 
@@ -44,6 +49,7 @@ class Asked:
     ranks_per_node: int | None
     map: Path | None  # file of hosts and switches
     torus: Dimensions | None
+    measured: "Measured | None"
 
 
 def _as_text(asked: Asked) -> str:
@@ -78,6 +84,9 @@ def _as_text(asked: Asked) -> str:
         bits, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
         depth = f"roundings of an input: at most {proof.depth}"
         pages.append("\n".join([*lines, f"same bits on all ranks: {bits}, rank order: {order}, {depth}\n"]))
+    if asked.measured:
+        table = fitted(columns_of(asked.measured.table, left=[0]))
+        pages.append("\n".join([asked.measured.title, *(f"    {line}" for line in table), ""]))
     return "\n".join(pages)
 
 
@@ -142,7 +151,7 @@ def _as_page(asked: Asked) -> str:
     """Return one page of HTML. Raises AlgorithmError, Refusal."""
     from .page import page
 
-    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
+    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.measured)
 
 
 def _as_picture(asked: Asked) -> str:
@@ -181,17 +190,21 @@ def explain_all(context: click.Context, ranks: int) -> Path:
         "explain ring",
         "explain two_tree -n 8 -o two_tree.html",
         "explain ring two_tree -n 16 -o compare.html",
+        "explain ring --run results/today -o ring.html",
         "explain --all -o site",
     )
 )
 @click.argument("algorithms", metavar="ALGORITHM", nargs=-1)
-@click.option("-n", "--ranks", type=RANK_COUNTS, help="Number of ranks [default: 4; with --all 8].")
+@click.option(
+    "-n", "--ranks", type=RANK_COUNTS, help="Number of ranks [default: 4, or the most of --run; with --all 8]."
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     help="Write to this file instead of stdout: .html, a page to step through; .svg, a moving picture of all rounds.",
 )
+@click.option("--run", "run", type=click.Path(path_type=Path), help="Show what this run measured, too.")
 @click.option("--all", "every", is_flag=True, help="Write pages about all algorithms to a new folder, -o site.")
 @click.option(
     "--count", type=click.IntRange(0), help="Elements of the vector [default: text: one per rank; else: equal blocks]."
@@ -214,7 +227,7 @@ def explain_all(context: click.Context, ranks: int) -> Path:
     help="Text: say how far bytes go on a torus of ranks, e.g. 4x4, and what its busiest link carries.",
 )
 @errors_in_one_line
-def explain(algorithms, ranks, output, every, **others) -> None:
+def explain(algorithms, ranks, output, run, every, **others) -> None:
     """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds; or two, in step.
 
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
@@ -232,19 +245,24 @@ def explain(algorithms, ranks, output, every, **others) -> None:
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
-    if ending == ".svg" and len(named) > 1:
-        raise OneLineError(f"-o {output}: a picture shows one algorithm; name an .html file for two")
+    if ending == ".svg" and (len(named) > 1 or run):
+        raise OneLineError(f"-o {output}: a picture shows one algorithm and no times; name an .html file for more")
     if library := next(filter(is_of_library, named), None):
         raise OneLineError(f"{library}: the steps of a library are not known; 'which' says which algorithm it runs")
     found = find([*named])
-    size = asked_ranks or RANKS
+    measured = None
+    if run:
+        from .teaching import read_measured
+
+        measured = read_measured(run, [*found], asked_ranks)
+    size = measured.ranks if measured else asked_ranks or RANKS
     refuse_too_many([size])
     _refuse_networks(size, ending, others["map"], others["torus"])
     if output:
         refuse_given(output)
     try:
         with generators_that_end(found.values()):
-            made = ENDINGS[ending](Asked(named, size, **others))
+            made = ENDINGS[ending](Asked(named, size, measured=measured, **others))
     except Refusal as refusal:
         raise OneLineError(f"{', '.join(found)}, {size} ranks: {refusal}", exit_code=1) from refusal
     if output is None:

@@ -25,6 +25,7 @@ from .teaching import (
     LONG_BYTES,
     SHORT_BYTES,
     SIZE_BYTES,
+    Measured,
     busy_sentence,
     fastest_cut,
     price_subject,
@@ -80,6 +81,7 @@ def page(
     count: int | None = None,
     segment: int | None = None,
     ranks_per_node: int | None = None,
+    measured: Measured | None = None,
     template: str = "explain.html.j2",
     style: str = "",
     **more: object,
@@ -100,6 +102,7 @@ def page(
         "panels": panels,
         "ranks": ranks,
         "data": script_data(_data(panels)),
+        "measured": measured,
         "named": [panel.name for panel in panels],
     }
     shown = environment().get_template(template)

@@ -1,13 +1,17 @@
-"""Answers beside the picture of an algorithm: what few messages and few bytes are worth."""
+"""Answers beside the picture of an algorithm: what few messages and few bytes are worth, and what a run measured."""
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path as FilePath
 from typing import NamedTuple
 
+from ..runs.competitor import NATIVE, Competitor
+from ..runs.folder import RunFolder
+from ..runs.rows import RunError
 from ..schedule.algorithm import AlgorithmError
 from ..schedule.price import Path, price
-from ..units import counted
-from .drawing import Subject, subject
+from ..units import counted, format_size, format_time, in_ranks
+from .drawing import MOST_RANKS, Subject, subject
 
 ALPHA_S, BETA_S_PER_BYTE, SIZE_BYTES = 5e-6, 8e-11, 2**20  # initial prices: 5 us, 100 Gbit/s, 1 MiB
 FIRST = ("ring", "tree", "recursive_doubling", "rabenseifner")  # algorithms that a reader meets first
@@ -23,6 +27,27 @@ class Way(NamedTuple):
     short_s: float
     vectors: float  # in a row, at LONG_BYTES
     long_s: float
+
+
+class Measured(NamedTuple):
+    """Times of a run on one number of ranks."""
+
+    run: str
+    ranks: int
+    what: str  # the kind of time
+    names: tuple[str, ...]  # competitors
+    rows: tuple[tuple[int, tuple[float | None, ...]], ...]  # size in bytes, and the time of each competitor
+
+    @property
+    def title(self) -> str:
+        """Return the heading of its table."""
+        return f"Measured in {self.run} on {in_ranks([self.ranks])}: {self.what}"
+
+    @property
+    def table(self) -> list[list[str]]:
+        """Return its cells in words, the head first."""
+        times = [[format_time(time_s) if time_s else "-" for time_s in times_s] for _, times_s in self.rows]
+        return [["size", *self.names], *([format_size(row[0]), *own] for row, own in zip(self.rows, times))]
 
 
 def price_subject(chosen: Subject, size_bytes: float = SIZE_BYTES) -> Path:
@@ -67,6 +92,41 @@ def _way(name: str, ranks: int, ranks_per_node: int | None) -> Way | None:
         return None
     short, long = (fastest_cut(chosen, name, ranks_per_node, size) for size in (SHORT_BYTES, LONG_BYTES))
     return Way(chosen.algorithm.name, short[1].messages, short[1].time, long[1].elements / long[0].count, long[1].time)
+
+
+def read_measured(folder: FilePath, names: Sequence[str], ranks: int | None) -> Measured:
+    """Return the times of algorithms `names`, of FIRST and of the library in a run.
+
+    By default `ranks` are the most on which all of `names` were measured and that a picture shows. Raises RunError if
+    there is no run, or it did not measure them.
+    """
+    run = RunFolder(folder)
+    run.open()
+    from ..evaluation.summary import summarise  # late: it loads pandas
+
+    rows = [row for row in summarise(run) if row["time_s"] is not None]
+    known = {row["ranks"] for row in rows}
+    for name in names:
+        known &= {row["ranks"] for row in rows if Competitor(row["competitor"]).algorithm == name}
+    if not known or ranks not in (None, *known):
+        where = f" on {in_ranks([ranks])}" if ranks and known else ""
+        has = in_ranks(sorted(known)) if known else ", ".join(dict.fromkeys(row["competitor"] for row in rows))
+        raise RunError(f"--run {folder}: did not measure {' and '.join(names)}{where}; it has {has}")
+    ranks = ranks or max((number for number in known if number <= MOST_RANKS), default=max(known))
+    shown = {*names, *FIRST, NATIVE}
+    rows = [row for row in rows if row["ranks"] == ranks and Competitor(row["competitor"]).algorithm in shown]
+    is_reliable = all(row["grade"] != "not reliable" for row in rows)
+    column = "time_s" if is_reliable else "min_s"
+    times = {(row["competitor"], row["size_bytes"]): row[column] for row in rows}  # type: ignore[literal-required]
+    competitors = tuple(dict.fromkeys(row["competitor"] for row in rows))
+    sizes = sorted({row["size_bytes"] for row in rows})
+    return Measured(
+        str(folder),
+        ranks,
+        "medians of the launches" if is_reliable else "not reliable, so the shortest times",
+        competitors,
+        tuple((size, tuple(times.get((name, size)) for name in competitors)) for size in sizes),
+    )
 
 
 def busy_sentence(drawing_rounds: Sequence[Sequence[tuple[int, int]]], ranks: int) -> str:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
+from places import ROOT
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
@@ -277,11 +278,15 @@ def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, 
 
 def test_a_comparison_is_a_page_or_a_text(tmp_path):
     assert "name an .html file" in refused("explain", "ring", "tree", "-o", str(tmp_path / "both.svg"))
+    times = refused("explain", "ring", "--run", str(ROOT / "docs" / "example"), "-o", str(tmp_path / "ring.svg"))
+    assert "no times" in times
     assert bench("explain", "ring", "tree").stdout.count("round 1\n") == 2
 
 
-def test_explain_understands_a_number():
+def test_explain_understands_a_number_and_adds_what_a_run_measured():
     assert bench("explain", "ring", "4").stdout == bench("explain", "ring", "-n", "4").stdout
+    text = bench("explain", "ring", "--run", str(ROOT / "docs" / "example")).stdout
+    assert "ring on 4 ranks" in text and re.search(r"on 4 ranks: medians of the launches\n +size +native", text)
 
 
 def test_a_folder_is_never_replaced_by_a_page(tmp_path):

@@ -39,9 +39,11 @@ def test_a_folder_of_pages_is_written_and_its_first_page_told(tmp_path, asked):
         (["--all"], "--all writes"),
         (["--all", "ring", "-o", "site"], re.escape("leave out ring")),
         (["--all", "--count", "3", "-o", "site"], re.escape("leave out --count")),
+        (["--all", "--run", "x", "-o", "site"], re.escape("leave out --run")),
         (["--all", "-n", "2,3", "-o", "site"], "explain takes"),
         ([], "type 'allreduce-bench explain ring'"),
         (["ring", "4", "5"], "single rank count, found 4,5"),
+        (["ring", "-n", "4", "--run", "/no/such"], "/no/such: no such folder"),
     ],
 )
 def test_bad_use_is_told_in_one_line(words, sentence, asked, tmp_path):

@@ -1,6 +1,9 @@
-"""Answers beside a picture: prices that are those of the formulas."""
+"""Answers beside a picture: prices that are those of the formulas, and the times of a run."""
+
+import shutil
 
 import pytest
+from places import ROOT
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.drawing import subject
@@ -13,8 +16,12 @@ from allreduce_bench.pages.teaching import (
     cuts,
     fastest_cut,
     price_subject,
+    read_measured,
     ways,
 )
+from allreduce_bench.runs.rows import RunError
+
+EXAMPLE = ROOT / "docs" / "example"
 
 
 def pieces(name: str, **options) -> list[int]:
@@ -54,3 +61,39 @@ def test_who_is_busy():
 @pytest.mark.parametrize("name", builtin())
 def test_every_algorithm_says_why_it_takes_so_many_rounds(name):
     assert builtin()[name].why.endswith(".")
+
+
+def test_a_run_tells_its_own_times():
+    found = read_measured(EXAMPLE, ["ring"], None)
+    assert (found.ranks, found.names) == (4, ("native", "ring@pipelined"))
+    assert found.title == f"Measured in {EXAMPLE} on 4 ranks: medians of the launches"
+    assert [row[0] for row in found.table] == ["size", "8 B", "128 B", "1 KiB", "128 KiB", "1 MiB", "2 MiB"]
+    assert read_measured(EXAMPLE, ["ring", "two_tree"], 2).names == ("native", "ring@pipelined", "two_tree@pipelined")
+
+
+def test_times_that_are_not_reliable_are_the_shortest(monkeypatch):
+    from allreduce_bench.evaluation import summary
+
+    honest = summary.summarise
+    monkeypatch.setattr(summary, "summarise", lambda run: [row | {"grade": "not reliable"} for row in honest(run)])
+    found, row = read_measured(EXAMPLE, ["ring"], 4), honest.__globals__["RunFolder"](EXAMPLE)
+    least = {(one["competitor"], one["size_bytes"]): one["min_s"] for one in honest(row) if one["ranks"] == 4}
+    assert "not reliable" in found.title and found.rows[0][1] == (least["native", 8], least["ring@pipelined", 8])
+
+
+@pytest.mark.parametrize(
+    ("names", "ranks", "sentence"),
+    [
+        (["tree"], None, "did not measure tree; it has native, ring@pipelined, two_tree@pipelined"),
+        (["ring"], 8, "did not measure ring on 8 ranks; it has 2, 3, 4 ranks"),
+    ],
+)
+def test_what_a_run_did_not_measure_is_told(names, ranks, sentence):
+    with pytest.raises(RunError, match=sentence):
+        read_measured(EXAMPLE, names, ranks)
+
+
+def test_a_folder_that_is_no_run_is_told(tmp_path):
+    shutil.copy(EXAMPLE / "summary.csv", tmp_path)
+    with pytest.raises(RunError, match=r"no run\.json"):
+        read_measured(tmp_path, ["ring"], None)
