@@ -7,7 +7,8 @@ from ..evaluation import agreement
 from ..evaluation.competing import competing, defaults, mockups
 from ..evaluation.doubts import ANOTHER, INVALID, OTHER_DEFAULT, REFERENCE, doubt_words
 from ..evaluation.limits import passes_limit
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.outliers import outliers
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import verdicts
 from ..runs.competitor import FORCED_DEFAULT
 from ..runs.plan import Plan
@@ -37,6 +38,7 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
         *_limit_notes(competitors),
         *launch_states_sentences(rows),
         *launch_apart_sentences(rows),
+        *_outlier_notes(competitors),
     ]
 
 
@@ -73,6 +75,15 @@ def _part_note(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.parts import part_comparisons, parts_sentence  # late: few runs have mock-ups
 
     return list(filter(None, [parts_sentence(part_comparisons(rows))]))
+
+
+def _outlier_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    """Name the times that lie far from both neighbouring sizes of their competitor."""
+    return [
+        f"outlier: {_cell_name(found.row)} takes {format_time(time_of(found.row))}, between "
+        f"{format_time(found.below_s)} and {format_time(found.above_s)} at the sizes beside it"
+        for found in outliers(rows)
+    ]
 
 
 def _doubt_detail(row: SummaryRow) -> str:
