@@ -7,6 +7,7 @@ from ..evaluation.competing import competing, mockups
 from ..evaluation.summary_row import SummaryRow, number_of
 from . import figures
 from .grid import lowest_of, winner_of
+from .statistics_table import statistics_table
 
 ABOVE = "above 100 %"  # the time is below its lower bound
 
@@ -36,7 +37,7 @@ def time_table(ranks: int, rows: Sequence[SummaryRow]) -> dict[str, Any]:
         "groups": rows[0].get("groups_in_words"),
         "lines": lines,
         "limits": limit_lines(rows),
-        "is_timed": any(row["time_s"] is not None for row in rows),
+        "statistics": statistics_table(rows),
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None),
         "floors": any(number_of(row, name) for row in rows for name in figures.REFERENCES),
