@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..machine.variables import drop_values
 from ..runs.hosts import drop_domain
 from ..runs.start import Start
-from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, TERMINATE, adopt_orphans, end_with_parent
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
 from .leftovers import note_launcher, remove_leftovers
@@ -35,15 +36,13 @@ SIGNALLED = 128  # a shell's exit status of a process that signal N ended is thi
 KILLED = SIGNALLED + signal.SIGKILL
 LONGEST_LINE = 1 << 16  # bytes
 LOOK_S = 5.0  # most seconds between two checks of the launcher
+GRACE_S = 3.0  # in which a rank that a signal killed is reported, after ranks that failed because they missed it
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
 TRACEBACK = "Traceback (most recent call last):"
-PEER_GONE = re.compile(  # Open MPI's, of a rank that it ends for the loss of another
-    r"MPI communication peer process has unexpectedly disconnected|An error occurred in Socket closed"
-)
 LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
 
@@ -63,6 +62,7 @@ class FirstToEnd(NamedTuple):
     place: Place
     how: str  # `was killed by SIGKILL`
     status: int  # exit status of its process, in a shell's notation
+    reported_at: float = 0.0  # monotonic seconds
 
     @property
     def sentence(self) -> str:
@@ -93,7 +93,6 @@ class WatchedProgram:
         """End the program if a rank or the launcher does not respond, or stays stopped, for `timeout_s`."""
         local = on_one_node(launcher, ranks, start, os.environ)
         self._ended: list[FirstToEnd] = []
-        self._is_peer_gone = False  # so that Open MPI ended ranks which missed it
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._lost_nodes: set[str] = set()  # of which the launcher says so
         self._words, self._error_at = words, 0.0  # monotonic seconds of Python's first traceback; 0: none
@@ -129,7 +128,10 @@ class WatchedProgram:
             with interrupts_put_off():
                 remove_leftovers()
                 process = subprocess.Popen(
-                    self._command, env={**os.environ, **variables}, preexec_fn=end_with_parent, stderr=subprocess.PIPE
+                    self._command,
+                    env={**os.environ, **variables},
+                    preexec_fn=partial(end_with_parent, TERMINATE, os.getpid()),
+                    stderr=subprocess.PIPE,
                 )
                 note_launcher(process.pid)
                 forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
@@ -138,8 +140,8 @@ class WatchedProgram:
             self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # for the last output
-            is_named = self._ended or self._stopped_for_long or self._aborted is not None
-            if self._is_peer_gone or not (is_named or status == -signal.SIGPIPE):  # that ended the launcher first
+            is_lost = self._first is not None and self._first.is_lost
+            if not (is_lost or self._stopped_for_long or status == -signal.SIGPIPE):  # that ended the launcher first
                 self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
             ending = self._ending(status)
             return ending
@@ -196,7 +198,6 @@ class WatchedProgram:
         if TRACEBACK in line:
             self._error_at = self._error_at or time.monotonic()
         self._supervisor.patience.may_be_absent |= UNWATCHED in line
-        self._is_peer_gone |= PEER_GONE.search(line) is not None
         self._lost_nodes.update(map(drop_domain, LOST_NODE.findall(line)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
@@ -215,13 +216,13 @@ class WatchedProgram:
             known = {one.place.rank for one in self._ended}
             rank = next(rank for rank in self._supervisor.patience.ranks if rank.failure and rank.rank not in known)
             place = Place(rank.rank, rank.host)
-            self._ended.append(FirstToEnd(place, str(message["why"]), int(message["status"])))
+            self._ended.append(FirstToEnd(place, str(message["why"]), int(message["status"]), time.monotonic()))
             self._woken.set()
 
     @property
     def _first(self) -> FirstToEnd | None:
-        """The rank that ended first; the first that was lost where MPI ended others because they missed it."""
-        lost = [one for one in self._ended if one.is_lost and self._is_peer_gone]
+        """The rank that ended first; before it the first that was lost, which others may have missed and so failed."""
+        lost = [one for one in self._ended if one.is_lost and one.reported_at - self._ended[0].reported_at < GRACE_S]
         return next(iter([*lost, *self._ended]), None)
 
     def _end_of(self, process: subprocess.Popen) -> int:

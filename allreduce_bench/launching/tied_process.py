@@ -12,9 +12,10 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
-from ..watching.lifeline import end_with_parent
+from ..watching.lifeline import TERMINATE, end_with_parent
 from .leftovers import remove_leftovers
 
 ENDING_S = 5.0  # seconds for a launcher to end all ranks after SIGTERM, or after a rank's bad end
@@ -29,7 +30,7 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int =
     return subprocess.Popen(
         command,
         env=environ,
-        preexec_fn=end_with_parent,
+        preexec_fn=partial(end_with_parent, TERMINATE, os.getpid()),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -49,7 +50,7 @@ def end_process(process: subprocess.Popen) -> None:
     remove_leftovers()
 
 
-def orphans(but: int = 0) -> list[int]:
+def orphans(but: int | None = None) -> list[int]:
     """Return the children of this process `but` one: with `adopt_orphans` also what they have left behind."""
     with suppress(OSError):  # not on every kernel
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
@@ -64,10 +65,10 @@ def read_ends(but: int) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def end_orphans(but: int = 0) -> None:
+def end_orphans() -> None:
     """End what a program left running: it would hold memory and ports that the next start needs."""
     tried: set[int] = set()  # once each: another user's process cannot be ended
-    while pids := set(orphans(but)) - tried:  # what they started is next
+    while pids := set(orphans()) - tried:  # what they started is next
         tried |= pids
         for pid in pids:
             with suppress(OSError):

@@ -17,7 +17,7 @@ from functools import partial
 
 from ..measuring.startup import rank_of
 from ..watching.lifeline import KILL, MONITOR_VARIABLE, adopt_orphans, end_with_parent
-from ..watching.watch import Watch
+from ..watching.watch import Watch, is_local
 from .tied_process import end_orphans, how_it_ended, read_ends, shell_status, with_mpi4py
 
 LAST_WORDS_S = 0.3  # seconds for the report to be read before the launcher notices the end and kills the other ranks
@@ -32,10 +32,13 @@ def run(words: Sequence[str]) -> int:
     adopt_orphans()
     # where the starter is gone, all that the program started ends with it
     address, rank = os.environ[MONITOR_VARIABLE], rank_of(os.environ)
-    watch = Watch(address, rank, on_loss=lambda reason: end_orphans(), on_unreached=partial(_tell_unwatched, rank))
+    on_unreached = partial(_end_unwatched if is_local(address) else _tell_unwatched, rank)
+    watch = Watch(address, rank, on_loss=lambda reason: end_orphans(), on_unreached=on_unreached)
     try:
         # PMI uses inherited files; the program must not outlive this process
-        process = subprocess.Popen(with_mpi4py(words), close_fds=False, preexec_fn=partial(end_with_parent, KILL))
+        process = subprocess.Popen(
+            with_mpi4py(words), close_fds=False, preexec_fn=partial(end_with_parent, KILL, os.getpid())
+        )
     except OSError as error:
         return _ended(watch, f"cannot be started: {words[0]}: {error.strerror}", CANNOT_RUN)
     asked_to_end: list[int] = []
@@ -53,16 +56,23 @@ def run(words: Sequence[str]) -> int:
         with contextlib.suppress(ChildProcessError):  # the program had ended when a signal was forwarded
             _tell_stops(watch, process.pid)
     status = process.wait()
-    if status:
-        end_orphans(process.pid)
     if status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))
+    if status:
+        end_orphans()
     watch.close()
     return shell_status(status)
 
 
 def _tell_unwatched(rank: int) -> None:
     print(f"warning: rank {rank} on {socket.gethostname()} {UNWATCHED}", file=sys.stderr, flush=True)
+
+
+def _end_unwatched(rank: int) -> None:
+    """End this rank: it is of the node of `exec`, which therefore was killed before this process could notice."""
+    print(f"error: rank {rank} on {socket.gethostname()} cannot connect to exec, which is gone", file=sys.stderr)
+    end_orphans()
+    os._exit(1)
 
 
 def _tell_stops(watch: Watch, pid: int) -> None:
@@ -77,9 +87,13 @@ def _tell_stops(watch: Watch, pid: int) -> None:
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:
-    """Report how the program ended; return its exit status."""
+    """Report how the program ended, and end what it left running; return its exit status.
+
+    The report comes first: where other ranks miss this one and call MPI_Abort, the launcher kills this process.
+    """
     watch.connected.wait(1)
     watch.say("failed", why=how, pause_s=0.0, status=status)
+    end_orphans()
     time.sleep(LAST_WORDS_S)
     return status
 

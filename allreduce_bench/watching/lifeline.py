@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -15,13 +16,16 @@ TERMINATE, KILL = 15, 9  # by POSIX, without the module signal
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # PR_SET_… of prctl(2)
 
 
-def end_with_parent(number: int = TERMINATE) -> None:
+def end_with_parent(number: int = TERMINATE, parent: int | None = None) -> None:
     """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
 
-    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was killed, would measure on.
+    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was killed, would measure on. `parent` is the
+    number of the parent, if the caller knows it: it may have died before, and then the signal is sent at once.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
+        if parent is not None and os.getppid() != parent:
+            os.kill(os.getpid(), number)
 
 
 def adopt_orphans() -> None:

@@ -126,6 +126,11 @@ class Watch:
         return "closed its connection"
 
 
+def is_local(address: str) -> bool:
+    """Return whether `address` is one that ranks of the supervisor's own node connect to."""
+    return address.partition("@")[2].startswith("127.")
+
+
 def _with_high_number(connection: socket.socket) -> socket.socket:
     """Duplicate the connection under a high descriptor, so that it breaks first when this process dies.
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ from places import RANK_PROGRAMS
 
 from allreduce_bench.launching import wrapped_rank
 from allreduce_bench.launching.own_program import FirstToEnd, Place, WatchedProgram
+from allreduce_bench.watching import lifeline
+from allreduce_bench.watching.lifeline import MONITOR_VARIABLE
 
 
 def executed(python, *words: object) -> tuple[int, str, str]:
@@ -86,7 +89,7 @@ def test_a_program_ends_though_its_stderr_cannot_be_written(python, stderr):
 
 def test_stderr_is_forwarded_as_it_comes_and_its_lines_are_read(monkeypatch):
     program = WatchedProgram.__new__(WatchedProgram)
-    program._aborted, program._is_peer_gone, program._lost_nodes, program._error_at = None, False, set(), 0.0
+    program._aborted, program._lost_nodes, program._error_at = None, set(), 0.0
     program._supervisor = SimpleNamespace(patience=SimpleNamespace(may_be_absent=False))
     (reading, writing), (forwarded, into) = os.pipe(), os.pipe()
     with open(reading, "rb") as source, open(into, "wb") as sink:
@@ -142,6 +145,42 @@ def test_of_a_killed_rank_neither_what_it_started_nor_shared_memory_is_left(pyth
 )
 def test_only_what_a_signal_ended_is_lost(status, is_lost):
     assert FirstToEnd(Place(1, "n1"), "", status).is_lost is is_lost
+
+
+FAILED, KILLED = FirstToEnd(Place(0, "n1"), "", 1, 10.0), FirstToEnd(Place(1, "n1"), "", 137, 10.1)
+
+
+@pytest.mark.parametrize(
+    ("ended", "named"),
+    [
+        ([FAILED, KILLED], KILLED),
+        ([KILLED, FAILED], KILLED),
+        ([FAILED, KILLED._replace(reported_at=20.0)], FAILED),
+        ([FAILED], FAILED),
+        ([], None),
+    ],
+)
+def test_a_killed_rank_is_named_also_where_one_that_missed_it_fails_before_it_is_reported(ended, named):
+    program = WatchedProgram.__new__(WatchedProgram)
+    program._ended = ended
+    assert program._first is named
+
+
+def test_a_rank_whose_exec_is_gone_before_it_connects_ends():
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # and does not listen
+        environ = {**with_package(), MONITOR_VARIABLE: f"secret@127.0.0.1:{deaf.getsockname()[1]}"}
+        command = [sys.executable, "-m", wrapped_rank.__name__, "sleep", "600"]
+        result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=240, check=False)
+    assert result.returncode == 1 and "gone" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no signal at the death of a parent")
+def test_a_process_whose_parent_has_died_before_it_is_tied_ends_at_once():
+    program = f"import os; from {lifeline.__name__} import end_with_parent; end_with_parent(9, os.getpid())"
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=with_package(), timeout=240, check=False).returncode == -9
+    )
 
 
 STOPPED = {  # whom a signal stops -> what is said
@@ -207,10 +246,10 @@ class Silent:
 @pytest.mark.parametrize("waited", ["not by this system", "by a signal that is passed on"])
 def test_a_program_whose_stops_cannot_be_told_ends_with_its_status(monkeypatch, waited):
     monkeypatch.setattr(wrapped_rank, "Watch", Silent)
-    monkeypatch.setattr(wrapped_rank, "end_with_parent", lambda number: None)
+    monkeypatch.setattr(wrapped_rank, "end_with_parent", lambda number, parent=None: None)
     monkeypatch.setattr(wrapped_rank, "adopt_orphans", lambda: None)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    monkeypatch.setenv(wrapped_rank.MONITOR_VARIABLE, "")
+    monkeypatch.setenv(MONITOR_VARIABLE, "")
     if waited == "not by this system":
         monkeypatch.delattr(os, "waitid")
     else:
