@@ -5,8 +5,8 @@ operations of a rank, without MPI), `memory` (where buffers are allocated, and l
 from Python), `native` (the library's own all-reduce); `call_numbers` (what shows that a call was made); then `pipeline`
 (messages posted ahead: program and executor); `mockups` (the library's other collectives), `forced` by `mpi_t`, `gloo`;
 `recovery` (what survivors of a lost rank do together); then, loaded only for compiled executors, `table` (a program as
-integers), `kernel` (16-bit arithmetic, MPI symbols, and the compiled loop that runs a table), `compiled` (a table bound
-to its buffers).
+integers), `sixteen_bits` (arithmetic), `symbols` (the functions of MPI), `kernel` (the compiled loop that runs a
+table), `compiled` (a table bound to its buffers).
 """
 
 from collections.abc import Callable
@@ -28,6 +28,11 @@ LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
 
 class Unsupported(ValueError):
     """Something this MPI library cannot do: a message that is too large, a type that it does not have."""
+
+
+def message_datatype(dtype: str) -> MPI.Datatype:
+    """Return the type in which messages carry elements of `dtype`, a key of DATATYPES or CARRIERS."""
+    return CARRIERS.get(dtype) or DATATYPES[dtype]
 
 
 def native_datatype(dtype: str) -> MPI.Datatype | None:

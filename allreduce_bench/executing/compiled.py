@@ -1,7 +1,7 @@
 """The executors `compiled` and `compiled-pipelined`: a program as a table that a kernel runs. Imported only for them.
 
 The kernel is compiled once and cached: see `make_ready`. Results are bitwise those of the same program from Python,
-except sums and products of two NaN, whose bits are the processor's choice. Maxima and minima of floats are those of
+except that a NaN may be another NaN, whose bits are the processor's choice. Maxima and minima of floats are those of
 MPI_Reduce_local: Open MPI's treats signed zeros and NaN by their place in the message, so that there a cut schedule and
 a whole one may differ, from Python as well.
 """
@@ -25,7 +25,6 @@ from ..schedule import Step
 from ..watching.whereabouts import counting, doing
 from . import (
     CARRIERS,
-    DATATYPES,
     LARGEST_COUNT,
     OPERATIONS,
     CommonStart,
@@ -33,19 +32,23 @@ from . import (
     Unsupported,
     call_numbers,
     kernel,
-    native_datatype,
+    message_datatype,
+    sixteen_bits,
+    symbols,
     table,
 )
 from .call_numbers import CallNumbers
 from .memory import PAGES, Allocate, page_of
+from .native import library_datatype
 from .pipeline import pipelined_program
 from .program import INPUT, Program, exchanges
 from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
-NO_START = kernel.Start(kernel.NO_START, False, 0, 0, kernel.HANDLE.type(0), kernel.HANDLE.type(0))
+NO_START = kernel.Start(kernel.NO_START, False, 0, 0, symbols.HANDLE.type(0), symbols.HANDLE.type(0))
 LOOK_S, MOST_LOOKS = 0.1, 1800  # length and number of waits for the thread that compiles
 CACHE = "allreduce-bench"  # the folder of a user's cache
+SOURCES = (kernel, symbols, sixteen_bits, table, call_numbers)  # modules that machine code is made of
 
 
 class _Call(NamedTuple):
@@ -114,10 +117,7 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind the library's own `MPI_Allreduce`, called from compiled code; in place as `sendrecv`. Raises Unsupported."""
-    datatype = native_datatype(sendbuf.dtype.name)
-    if datatype is None:
-        raise Unsupported(f"mpi4py has no {sendbuf.dtype.name} of this MPI library: native cannot be measured")
-    call = _bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, datatype)
+    call = _bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, library_datatype(sendbuf))
     if sendbuf is recvbuf:
         call.addresses[INPUT] = int(MPI.IN_PLACE)
     return _prepared(call)
@@ -129,7 +129,7 @@ def make_ready(dtype: str) -> None:
     Compiling takes seconds, loading half a second. Where several ranks share a cache, one of them goes first. Raises
     Unsupported.
     """
-    kernel.load_symbols()
+    symbols.load_symbols()
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     kernel.loop.enable_caching()
@@ -155,7 +155,7 @@ def cache_folder() -> Path:
     Each version of the sources has its own folder: numba checks the age of one source file only.
     """
     here = Path(__file__).parent
-    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table, call_numbers))
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in SOURCES)
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE
     for place in (here / "__pycache__", user):
         with suppress(OSError):
@@ -190,10 +190,10 @@ def _bind(
     made = table.with_division(made, sendbuf.size) if op == "avg" else made
     dtype, name = sendbuf.dtype, sendbuf.dtype.name
     buffers = sendbuf, recvbuf, scratch(made.scratch, dtype)
-    requests = np.full(made.requests, kernel.handle_of(MPI.REQUEST_NULL), kernel.HANDLE)
+    requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
     status, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(2, np.int64)
     rows, counters, addresses = made.with_nobody(MPI.PROC_NULL), np.array([0, kernel.OUTSIDE]), _addresses(*buffers)
-    handles = comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op]
+    handles = comm, datatype or message_datatype(name), OPERATIONS[op]
     by_library = op in ("max", "min") and name in ("float32", "float64")
     divisor = np.array([comm.size]).astype(dtype).view("uint16" if name in CARRIERS else dtype)[0]
     reduction = divisor, kernel.BY_LIBRARY if by_library else HOW[op], name == "float16"
@@ -203,7 +203,7 @@ def _bind(
 
 
 def _handle(of: Any) -> np.integer:
-    return kernel.HANDLE.type(kernel.handle_of(of))
+    return symbols.HANDLE.type(symbols.handle_of(of))
 
 
 def _addresses(*arrays: np.ndarray) -> np.ndarray:

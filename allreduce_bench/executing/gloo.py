@@ -20,7 +20,7 @@ except ImportError:  # said by the ranks together
 
 from ..machine.interfaces import LOOPBACK, interfaces
 from . import Prepared, Unsupported
-from .sendrecv import division, in_turn
+from .sendrecv import division, join_calls
 
 REDUCTIONS = {"sum": "SUM", "avg": "SUM", "prod": "PRODUCT", "max": "MAX", "min": "MIN"}  # names of torch's ReduceOp
 BITS = {"bfloat16": np.int16}  # types that torch takes from numpy only as their bits
@@ -50,7 +50,7 @@ def gloo(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> P
         group.allreduce([tensor], options).wait()
 
     copy = [] if sendbuf is recvbuf else [partial(np.copyto, recvbuf, sendbuf)]
-    return Prepared(in_turn([*copy, allreduce, *division(recvbuf, comm, op)]), _nothing)
+    return Prepared(join_calls([*copy, allreduce, *division(recvbuf, comm, op)]), _nothing)
 
 
 def _nothing() -> None:

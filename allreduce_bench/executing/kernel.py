@@ -1,25 +1,43 @@
-"""The compiled kernel: arithmetic of 16-bit floats, the MPI functions it calls, and the loop that runs a table.
+"""The compiled kernel: runs a table of rows and times it, in machine code that numba compiles, without the interpreter.
 
-First float16 and bfloat16 by their bits, as numpy and ml_dtypes compute them: in float32, rounded to nearest, ties to
-even. If both operands are NaN, a sum or a product returns the bits of the second, a quotient, a maximum or a minimum
-those of the first, as in the numpy and ml_dtypes from PyPI. All is branch-free, so that loops become vector
-instructions.
+Sums and products, and maxima and minima of integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
+MPI_Reduce_local takes twice as long. Maxima and minima of floats are left to MPI_Reduce_local, since libraries differ
+in what they make of signed zeros and NaN. 16-bit elements: see `sixteen_bits`.
 """
 
-import ctypes
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import llvmlite.binding
 import numpy as np
-from mpi4py import MPI
 from numba import carray, njit, types
-from numba.core.typing import signature
 from numba.extending import intrinsic, overload
 
-from . import Unsupported
 from .call_numbers import PARTS, part_of
 from .program import INPUT, OUTPUT
+from .sixteen_bits import (
+    add_brains,
+    add_halves,
+    divide_brains,
+    divide_halves,
+    max_brains,
+    max_halves,
+    min_brains,
+    min_halves,
+    multiply_brains,
+    multiply_halves,
+)
+from .symbols import (
+    HANDLE,
+    allreduce,
+    barrier,
+    bcast,
+    clock_gettime,
+    irecv,
+    isend,
+    memcpy,
+    reduce_local,
+    sendrecv,
+    wait,
+)
 from .table import (
     BUFFER,
     COLUMNS,
@@ -40,207 +58,6 @@ from .table import (
     SOURCE,
     WAIT,
 )
-
-HALF_INFINITY, HALF_QUIET, HALF_SIGN = np.uint32(0x7C00), np.uint32(0x0200), np.uint32(0x8000)
-BRAIN_INFINITY, BRAIN_NAN = np.uint32(0x7F80), np.uint32(0x7FC0)
-MAGNITUDE = np.uint32(0x7FFF)
-SINGLE_INFINITY, SINGLE_MAGNITUDE = np.uint32(0x7F800000), np.uint32(0x7FFFFFFF)
-OVERFLOW, SMALLEST_NORMAL = (
-    np.uint32(143 << 23),
-    np.uint32(113 << 23),
-)  # 2^16 and 2^-14 in float32: the range of float16
-REBIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
-ALIGN = np.float32(0.5)  # added, it leaves the bits of a subnormal float16 at the end of a float32, rounded
-ALIGN_BITS = np.uint32(126 << 23)
-ROUND_HALF = np.uint32((0xFFF - (112 << 23)) & 0xFFFFFFFF)  # rebias, and half of the last place less one
-ROUND_BRAIN = np.uint32(0x7FFF)
-ONE, THIRTEEN, SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)
-
-
-@njit
-def single_of_half(half):
-    """Return the float32 equal to a float16; uint32 bits in."""
-    scaled = np.uint32((half & MAGNITUDE) << THIRTEEN).view(np.float32) * REBIAS
-    bits = np.float32(scaled).view(np.uint32)
-    bits = np.uint32(bits | SINGLE_INFINITY) if half & HALF_INFINITY == HALF_INFINITY else bits
-    return np.uint32(bits | np.uint32((half & HALF_SIGN) << SIXTEEN)).view(np.float32)
-
-
-@njit
-def half_of_single(single):
-    """Return the bits of the float16 nearest to a float32; uint32 out."""
-    bits = np.float32(single).view(np.uint32)
-    size = np.uint32(bits & SINGLE_MAGNITUDE)
-    normal = np.uint32(np.uint32(size + ROUND_HALF + np.uint32((size >> THIRTEEN) & ONE)) >> THIRTEEN)
-    subnormal = np.uint32(np.float32(np.uint32(size).view(np.float32) + ALIGN).view(np.uint32) - ALIGN_BITS)
-    half = subnormal if size < SMALLEST_NORMAL else normal
-    half = half if size < OVERFLOW else HALF_INFINITY
-    half = np.uint32(HALF_INFINITY | HALF_QUIET) if size > SINGLE_INFINITY else half
-    return np.uint32(half | np.uint32((bits >> SIXTEEN) & HALF_SIGN))
-
-
-@njit
-def single_of_brain(brain):
-    """Return the float32 equal to a bfloat16; uint32 bits in."""
-    return np.uint32(brain << SIXTEEN).view(np.float32)
-
-
-@njit
-def brain_of_single(single):
-    """Return the bits of the bfloat16 nearest to a float32; uint32 out."""
-    bits = np.float32(single).view(np.uint32)
-    brain = np.uint32(np.uint32(bits + ROUND_BRAIN + np.uint32((bits >> SIXTEEN) & ONE)) >> SIXTEEN)
-    nan = np.uint32(BRAIN_NAN | np.uint32((bits >> SIXTEEN) & HALF_SIGN))
-    return nan if np.uint32(bits & SINGLE_MAGNITUDE) > SINGLE_INFINITY else brain
-
-
-@njit
-def quiet_half(half):
-    """Return the bits of a float16 NaN as an operation returns it: quiet."""
-    return np.uint32(half | HALF_QUIET)
-
-
-@njit
-def quiet_brain(brain):
-    """Return the bits of a bfloat16 NaN as an operation returns it: only its sign is kept."""
-    return np.uint32(BRAIN_NAN | np.uint32(brain & HALF_SIGN))
-
-
-@njit
-def total_of(x, y):
-    """Return x + y."""
-    return x + y
-
-
-@njit
-def product_of(x, y):
-    """Return x y."""
-    return x * y
-
-
-@njit(error_model="numpy")
-def quotient_of(x, y):
-    """Return x / y."""
-    return x / y
-
-
-def _computing(compute: Callable, single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
-    """Return a loop over uint16 arrays: total = compute(arrived, total)."""
-
-    @njit
-    def loop(arrived, total):
-        for i in range(total.size):
-            x, y = np.uint32(arrived[i]), np.uint32(total[i])
-            bits = bits_of(compute(single_of(x), single_of(y)))
-            bits = quiet(x) if np.uint32(x & MAGNITUDE) > infinity else bits
-            total[i] = np.uint16(quiet(y) if np.uint32(y & MAGNITUDE) > infinity else bits)
-
-    return loop
-
-
-def _dividing(single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
-    """Return a loop over a uint16 array: total = total / divisor, a divisor that is not NaN."""
-
-    @njit
-    def loop(total, divisor):
-        for i in range(total.size):
-            x = np.uint32(total[i])
-            bits = bits_of(quotient_of(single_of(x), single_of(np.uint32(divisor))))
-            total[i] = np.uint16(quiet(x) if np.uint32(x & MAGNITUDE) > infinity else bits)
-
-    return loop
-
-
-def _choosing(takes_first: Callable, single_of: Callable, infinity: np.uint32):
-    """Return a loop over uint16 arrays: total = arrived where that is NaN or `takes_first` holds."""
-
-    @njit
-    def loop(arrived, total):
-        for i in range(total.size):
-            x, y = np.uint32(arrived[i]), np.uint32(total[i])
-            first = takes_first(single_of(x), single_of(y)) | (np.uint32(x & MAGNITUDE) > infinity)
-            total[i] = np.uint16(x if first else y)
-
-    return loop
-
-
-HALF = single_of_half, half_of_single, quiet_half, HALF_INFINITY
-BRAIN = single_of_brain, brain_of_single, quiet_brain, BRAIN_INFINITY
-add_halves, multiply_halves = _computing(total_of, *HALF), _computing(product_of, *HALF)
-add_brains, multiply_brains = _computing(total_of, *BRAIN), _computing(product_of, *BRAIN)
-divide_halves, divide_brains = _dividing(*HALF), _dividing(*BRAIN)
-# Of operands that compare equal, the zeros of both signs, numpy takes the first and ml_dtypes the second
-max_halves = _choosing(njit(lambda x, y: x >= y), single_of_half, HALF_INFINITY)
-min_halves = _choosing(njit(lambda x, y: x <= y), single_of_half, HALF_INFINITY)
-max_brains = _choosing(njit(lambda x, y: x > y), single_of_brain, BRAIN_INFINITY)
-min_brains = _choosing(njit(lambda x, y: x < y), single_of_brain, BRAIN_INFINITY)
-
-
-# The MPI functions of this process, which compiled code calls by name.
-#
-# Their addresses are those that mpi4py itself uses, found through its module, whatever library that was linked with.
-# Cached code names functions, not addresses, so that a later process may use it. Handles are pointers in Open MPI and
-# integers in MPICH and Intel MPI: the type of the array of them is part of the key of numba's cache.
-
-
-HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
-KNOWN_NBYTES = ({4}, {8})  # all handles of a library are alike: integers of 32 bits, or pointers
-HANDLE = np.dtype("i4" if max(HANDLE_NBYTES) == 4 else "i8")
-
-_INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
-_END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag
-SIGNATURES = {
-    "MPI_Sendrecv": (*_END, *_END, _HANDLE, _POINTER),
-    "MPI_Irecv": (*_END, _HANDLE, _POINTER),
-    "MPI_Isend": (*_END, _HANDLE, _POINTER),
-    "MPI_Wait": (_POINTER, _POINTER),
-    "MPI_Allreduce": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE, _HANDLE),
-    "MPI_Reduce_local": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE),
-    "MPI_Barrier": (_HANDLE,),
-    "MPI_Bcast": (_POINTER, _INT, _HANDLE, _INT, _HANDLE),
-}
-
-
-def load_symbols(**instead: str) -> None:
-    """Tell the linker where this process has its MPI functions. Raises Unsupported.
-
-    `instead` names functions that take the place of others, as MPI_Isend="MPI_Issend".
-    """
-    if HANDLE_NBYTES not in KNOWN_NBYTES:
-        found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
-        raise Unsupported(f"compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8")
-    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search continues in the libraries that it was linked with
-    for name in SIGNATURES:
-        try:
-            function = getattr(module, instead.get(name, name))
-        except AttributeError as error:
-            raise Unsupported(f"compiled code cannot call this MPI library: {error}") from None
-        llvmlite.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-
-
-def handle_of(handle: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
-    """Return the value of an MPI handle in C."""
-    kind = ctypes.c_int32 if HANDLE.itemsize == 4 else ctypes.c_int64
-    return kind.from_address(MPI._addressof(handle)).value
-
-
-def _function(name: str) -> Callable[..., Any]:
-    return types.ExternalFunction(name, signature(_INT, *SIGNATURES[name]))
-
-
-sendrecv, irecv, isend, wait = (_function(f"MPI_{name}") for name in ("Sendrecv", "Irecv", "Isend", "Wait"))
-allreduce, reduce_local = _function("MPI_Allreduce"), _function("MPI_Reduce_local")
-barrier, bcast = _function("MPI_Barrier"), _function("MPI_Bcast")
-clock_gettime: Callable[..., Any] = types.ExternalFunction("clock_gettime", signature(_INT, _INT, _POINTER))
-memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER, _POINTER, _POINTER, types.uintp))
-
-
-# The loop: runs a table of rows and times it, in machine code that numba compiles, without the interpreter.
-#
-# Sums and products, and maxima and minima of integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
-# MPI_Reduce_local takes twice as long. Maxima and minima of floats are left to MPI_Reduce_local, since libraries differ
-# in what they make of signed zeros and NaN. 16-bit elements: see above.
-
 
 BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # kinds of reduction; BY_LIBRARY: MPI_Reduce_local
 CALL, ROW = range(2)  # counters: the call, and the row in it

@@ -15,7 +15,7 @@ from ..schedule import split
 from . import OPERATIONS, Prepared
 from .memory import PAGES, Allocate
 from .native import library_datatype
-from .sendrecv import division, in_turn
+from .sendrecv import division, join_calls
 
 Calls = list[Callable[[], object]]
 ROOT = 0
@@ -32,7 +32,7 @@ def mockup(
     """
     datatype = library_datatype(sendbuf)
     calls = BINDINGS[name](_Bound(sendbuf, recvbuf, comm, op, datatype, allocate))
-    return Prepared(in_turn([*calls, *division(recvbuf, comm, op)]), lambda: None)
+    return Prepared(join_calls([*calls, *division(recvbuf, comm, op)]), lambda: None)
 
 
 class _Bound:

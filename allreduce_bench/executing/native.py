@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 from . import OPERATIONS, Prepared, Unsupported, native_datatype, own_library, refuse_above_limit
-from .sendrecv import division, in_turn
+from .sendrecv import division, join_calls
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
@@ -18,7 +18,9 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
     recv = [MPI.buffer(recvbuf), recvbuf.size, datatype]
     send = MPI.IN_PLACE if sendbuf is recvbuf else [MPI.buffer(sendbuf), sendbuf.size, datatype]
     allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
-    run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes the overhead of a loop would show
+    run = (
+        join_calls([allreduce, *averaging]) if averaging else allreduce
+    )  # at 4 bytes the overhead of a loop would show
     return Prepared(run, lambda: None)
 
 

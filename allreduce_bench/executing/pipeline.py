@@ -200,10 +200,10 @@ def pipelined(
     program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = _PipelinedBinding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls, binding.partners), binding.close, buffers=binding.buffers)
+    return Prepared(_join_calls(calls, binding.partners), binding.close, buffers=binding.buffers)
 
 
-def _in_turn(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Callable[[], None]:
+def _join_calls(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Callable[[], None]:
     """Return one call that makes all of `calls`; `partners` are those of the first calls, later ones have none."""
     frozen = tuple(calls)
 

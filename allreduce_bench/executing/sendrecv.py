@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
-from . import CARRIERS, DATATYPES, OPERATIONS, TAG, Prepared, refuse_above_limit
+from . import CARRIERS, OPERATIONS, TAG, Prepared, message_datatype, refuse_above_limit
 from .memory import PAGES, Allocate, page_of
 from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
 from .program import floor as floor_program
@@ -47,16 +47,16 @@ def sendrecv(
     program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype), sendbuf is recvbuf)
     binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(in_turn(calls), binding.close, buffers=binding.buffers)
+    return Prepared(join_calls(calls), binding.close, buffers=binding.buffers)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
     """Bind a floor, which is no all-reduce, as `sendrecv` binds: see `program.floor`. Raises Unsupported."""
     binding = Binding(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, op)
-    return Prepared(in_turn(binding.calls()), lambda: None)
+    return Prepared(join_calls(binding.calls()), lambda: None)
 
 
-def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+def join_calls(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
     """Return one call that makes all of `calls` in order; the monitor names the one that hangs."""
     frozen = tuple(calls)
 
@@ -93,12 +93,13 @@ class Binding:
         op: str,
         scratch: Allocate = PAGES.scratch,
     ):
-        carrier = CARRIERS.get(sendbuf.dtype.name)
         self.program, self.buffers = program, (sendbuf, recvbuf, scratch(program.scratch, sendbuf.dtype))
         self.comm = comm
-        self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
+        self.datatype = message_datatype(sendbuf.dtype.name)
         self.op, self.ufunc = OPERATIONS[op], UFUNCS[op]
-        self.numpy_from = 0 if carrier else inf if op in ("max", "min") else NUMPY_FROM  # elements
+        self.numpy_from = (
+            0 if sendbuf.dtype.name in CARRIERS else inf if op in ("max", "min") else NUMPY_FROM
+        )  # elements
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
 
     def calls(self) -> list[Callable[[], object]]:

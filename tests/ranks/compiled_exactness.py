@@ -20,7 +20,7 @@ from exactness import KINDS, by_hand, cases, in_two_ranges, summed_up
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel
+from allreduce_bench.executing import CommonStart, Prepared, Unsupported, symbols
 from allreduce_bench.executing.compiled import native, prepare
 from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
@@ -175,7 +175,7 @@ def compiled(
 
 
 if __name__ == "__main__":
-    kernel.load_symbols = partial(kernel.load_symbols, MPI_Isend="MPI_Issend")
+    symbols.load_symbols = partial(symbols.load_symbols, MPI_Isend="MPI_Issend")
     given = {option: f"--{option.replace('_', '-')}" in sys.argv for option in ("half", "few_types")}
     world = MPI.COMM_WORLD
     for ranks in map(int, filter(str.isdigit, sys.argv)):

@@ -24,12 +24,12 @@ class Comm:
 
 
 def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
-    from allreduce_bench.executing.sendrecv import in_turn
+    from allreduce_bench.executing.sendrecv import join_calls
 
     comm = Comm()
     steps = [(1, 2), (1, -2), (3, 2)]  # dest, source; -2 stands for MPI_PROC_NULL
     calls = [partial(comm.Sendrecv, None, dest, 0, None, source, 0) for dest, source in steps]
-    in_turn([calls[0], partial(int), calls[1], calls[2]])()
+    join_calls([calls[0], partial(int), calls[1], calls[2]])()
     assert [at["call"]["step"] for at in comm.seen] == [1, 2, 3]
     last = comm.seen[-1]["call"]
     assert last == {"step": 3, "of": 3, "dest": 3, "source": 2, "sent": {"1": 2, "3": 1}, "received": {"2": 2}}
@@ -107,12 +107,12 @@ def test_outside_of_everything_it_says_so():
 
 
 def test_a_call_that_waits_for_a_message_has_the_step_and_the_partner_of_that():
-    from allreduce_bench.executing.pipeline import _in_turn
+    from allreduce_bench.executing.pipeline import _join_calls
     from allreduce_bench.watching.whereabouts import Partners
 
     seen = []
     calls = [lambda: None, *(lambda: seen.append(where()["call"]) for _ in range(4))]
-    _in_turn(calls, [None, Partners(-2, 4, 1), Partners(3, -2, 1), None, Partners(-2, 4, 7)])()
+    _join_calls(calls, [None, Partners(-2, 4, 1), Partners(3, -2, 1), None, Partners(-2, 4, 7)])()
     assert [(call["step"], call["of"], call["dest"], call["source"]) for call in seen] == [
         (1, 7, None, 4),
         (1, 7, 3, None),
