@@ -82,7 +82,6 @@ class _MeasuredLaunch:
                 self._end(watched)
             warning.forward_to(None)
             self.supervisor.close()
-            self.lines.close()
 
     def _command(self) -> list[str]:
         plan, position = self.run.plan, self.position
@@ -119,7 +118,7 @@ class _MeasuredLaunch:
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
-            self.lines.begin(message["words"])
+            self.lines.begin()
         elif message["kind"] == "result":
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
         elif message["kind"] == "warned":
