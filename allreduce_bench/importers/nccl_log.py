@@ -9,11 +9,11 @@ src/scheduler; the second as in a log of a job), the oldest first:
     AllReduce [Symmetric]: 1048576 Bytes -> Kernel AllReduce_RSxLDMC_AGxSTMC nchannels 8 nthreads 512 nWorks 1
 
 The oldest form does not name the collective: it is taken from the line that the same process wrote when it was called
-(COLL), else it stays unnamed. Every rank writes that line, with count and type: ranks that differ there are found.
+(COLL), else it stays unnamed.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,13 +25,8 @@ ALLREDUCE, SYMMETRIC = "AllReduce", "symmetric"
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by number
 PROTOCOLS = ("LL", "LL128", "Simple")
 SPELLINGS = {"ll": "LL", "ll128": "LL128", "simple": "Simple"}
-TYPES = {  # number -> name, bytes of an element
-    **{0: ("int8", 1), 1: ("uint8", 1), 2: ("int32", 4), 3: ("uint32", 4), 4: ("int64", 8), 5: ("uint64", 8)},
-    **{6: ("float16", 2), 7: ("float32", 4), 8: ("float64", 8), 9: ("bfloat16", 2), 10: ("fp8", 1), 11: ("fp8", 1)},
-}
-OPERATIONS = ("sum", "prod", "max", "min", "avg")
+ITEMSIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)  # bytes of an element, by the number of its type
 
-COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LINE = re.compile(r"(?:(?P<process>[\w.-]+:\d+):\d+\s+)?(?:\[\d+\]\s*)?NCCL INFO (?P<text>.*)")
 HOST = re.compile(  # at the beginning of a line of NCCL, and in nccl-tests' list of ranks
     r"(?m)^(?:\[[\d :.-]+\] ?)?(?P<host>[\w.-]+):\d+:\d+ (?:\[\d+\] )?NCCL |\bon +(?P<listed>\S+) +device\b"
@@ -47,10 +42,9 @@ KERNEL = re.compile(
     r" nchannels (?P<channels>\d+)"
 )
 CALL = re.compile(
-    r"(?P<collective>\w+): opCount (?P<number>[0-9a-f]+) sendbuff \S+ recvbuff \S+ count (?P<count>\d+)"
-    r" datatype (?P<dtype>\d+) op (?P<op>\d+) root \d+ comm (?P<comm>\w+) \[nranks=(?P<ranks>\d+)\]"
+    r"(?P<collective>\w+): opCount [0-9a-f]+ sendbuff \S+ recvbuff \S+ count (?P<count>\d+)"
+    r" datatype (?P<dtype>\d+) op \d+ root \d+ comm \w+ \[nranks=(?P<ranks>\d+)\]"
 )
-INIT = re.compile(r"\bcomm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks \d+ .*\bcommId (?P<id>0x\w+)")
 VERSION = re.compile(r"\bN?R?CCL version ?:? ?(\d+\.\d+\.\d+)")
 
 
@@ -66,30 +60,13 @@ class Choice(NamedTuple):
     processes: tuple[str, ...] = ()  # that wrote the lines, as host:pid
 
 
-class Mismatch(NamedTuple):
-    """A call that ranks of a communicator made with different arguments."""
-
-    communicator: str
-    call: int
-    asked: dict[int, str]  # rank -> `262144 float32 sum`
-
-
 class NcclLog(NamedTuple):
     """The choices in logs of one job."""
 
     version: str  # empty: not in the logs
     ranks: tuple[int, ...]  # sizes of the communicators of all-reduces; empty: not in the logs
     choices: list[Choice]  # by size; of several at a size the most frequent first
-    others: dict[str, int]  # other collectives -> lines
-    mismatches: list[Mismatch]
     left_out: int = 0  # lines about a choice that are not understood
-
-    def several(self) -> dict[int, list[Choice]]:
-        """Return the sizes for which not all calls got the same."""
-        of_size: dict[int, list[Choice]] = defaultdict(list)
-        for choice in self.choices:
-            of_size[choice.size_bytes].append(choice)
-        return {size_bytes: choices for size_bytes, choices in of_size.items() if len(choices) > 1}
 
 
 class _Line(NamedTuple):
@@ -101,7 +78,7 @@ class _Line(NamedTuple):
 
 def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
     """Return the choices in the logs of one job, one file or several. Raises LogError: none has any."""
-    texts = {path: COLOURS.sub("", read_text(path)) for path in paths}
+    texts = {path: read_text(path) for path in paths}
     lines = [line for path, text in texts.items() for line in _nccl_lines(path, text)]
     return _log_of(lines, texts.values(), paths[0])
 
@@ -121,15 +98,12 @@ def _log_of(lines: Sequence[_Line], texts: Iterable[str], path: Path) -> NcclLog
     calls = [(line.process, found) for line in lines if (found := CALL.match(line.text))]
     sizes = _sizes_of_calls(calls)
     choices: dict[Choice, list[str]] = defaultdict(list)  # of one call -> the processes of all calls
-    others: Counter[str] = Counter()
     left_out = 0
     for line in lines:
         collective, choice = _choice(line, sizes)
         if choice and collective in ("", ALLREDUCE):
             choices[choice].append(line.process)
-        elif choice:
-            others[collective] += 1
-        else:
+        elif not choice:
             left_out += ABOUT_A_CHOICE in line.text
     if not choices:
         raise LogError(_why_nothing(lines, path))
@@ -140,7 +114,7 @@ def _log_of(lines: Sequence[_Line], texts: Iterable[str], path: Path) -> NcclLog
     counted.sort(key=lambda choice: (choice.size_bytes, -choice.calls))
     version = next((found[1] for text in texts if (found := VERSION.search(text))), "")
     ranks = {int(found["ranks"]) for _, found in calls if found["collective"] == ALLREDUCE}
-    return NcclLog(version, tuple(sorted(ranks)), counted, dict(others), _mismatches(lines, calls), left_out)
+    return NcclLog(version, tuple(sorted(ranks)), counted, left_out)
 
 
 def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
@@ -187,32 +161,13 @@ def _sizes_of_calls(calls: Iterable[tuple[str, re.Match]]) -> dict[str, dict[int
     """Return, for each process, the collective of each size; empty where several have the same size."""
     sizes: dict[str, dict[int, str]] = defaultdict(dict)
     for process, found in calls:
-        size_bytes = int(found["count"]) * TYPES.get(int(found["dtype"]), ("", 0))[1]
+        size_bytes = int(found["count"]) * dict(enumerate(ITEMSIZES)).get(int(found["dtype"]), 0)
         if found["collective"] in ("AllGather", "ReduceScatter"):  # NCCL counts all parts
             size_bytes *= int(found["ranks"])
         known = sizes[process].setdefault(size_bytes, found["collective"])
         if known != found["collective"]:
             sizes[process][size_bytes] = ""
     return sizes
-
-
-def _mismatches(lines: Iterable[_Line], calls: Iterable[tuple[str, re.Match]]) -> list[Mismatch]:
-    """Return the all-reduces whose ranks ask for different counts, types or operations."""
-    members = {}  # process, pointer -> communicator, rank
-    for line in lines:
-        if found := INIT.search(line.text):
-            members[line.process, found["comm"]] = (found["id"], int(found["rank"]))
-    asked: dict[tuple[str, int], dict[int, str]] = defaultdict(dict)
-    for process, found in calls:
-        member = members.get((process, found["comm"]))
-        if member and found["collective"] == ALLREDUCE:
-            words = f"{found['count']} {_type_of(found)} {_named(found['op'], OPERATIONS)}"
-            asked[member[0], int(found["number"], 16)][member[1]] = words
-    return [Mismatch(*key, of_ranks) for key, of_ranks in sorted(asked.items()) if len(set(of_ranks.values())) > 1]
-
-
-def _type_of(found: re.Match) -> str:
-    return TYPES.get(int(found["dtype"]), (f"type {found['dtype']}", 0))[0]
 
 
 def _why_nothing(lines: Sequence[_Line], path: Path) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from allreduce_bench.importers.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
+from allreduce_bench.importers.nccl_log import SYMMETRIC, Choice, read_nccl_logs
 from allreduce_bench.importers.row import LogError
 from allreduce_bench.which.which import which
 
@@ -30,11 +30,6 @@ def call(rank: int, count: int, number: int = 1, collective: str = "AllReduce") 
     return line(rank, f"{collective}: {asked} comm 0xabc{rank} [nranks=2] stream 0x55")
 
 
-def init(rank: int) -> str:
-    at = f"rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 7000 commId 0x3a1"
-    return line(rank, f"ncclCommInitRank comm 0xabc{rank} {at} - Init COMPLETE")
-
-
 NAMED = "n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}\n"
 
 
@@ -45,7 +40,7 @@ def test_the_lines_of_today(read):
     text += " channel{Lo..Hi}={0..0}\nn0:70:70 [0] NCCL INFO AllReduce [Symmetric]: 512 Bytes -> Kernel"
     text += " AllReduce_AGxLL_R nchannels 8 nthreads 512 nWorks 1\n"
     log = read(text)
-    assert (log.version, log.ranks, log.others, log.mismatches) == ("2.28.3", (), {"AllGather": 1}, [])
+    assert (log.version, log.ranks) == ("2.28.3", ())
     assert log.choices == [
         Choice(512, SYMMETRIC, "AllReduce_AGxLL_R", (0, 7), True, 1, ("n0:70",)),
         Choice(4096, "tree", "LL", (0, 1), True, 2, ("n0:70",)),
@@ -63,7 +58,7 @@ def test_the_oldest_lines_take_the_collective_from_the_call_before(read):
     gather = call(0, 256, collective="AllGather")  # of 2 ranks: 2048 bytes
     log = read(call(0, 1024) + choice.format(4096) + gather + choice.format(2048) + choice.format(77))
     assert [(found.size_bytes, found.named) for found in log.choices] == [(77, False), (4096, True)]
-    assert (log.ranks, log.others) == ((2,), {"AllGather": 1})
+    assert log.ranks == (2,)
 
 
 @pytest.mark.parametrize("prefix", ["", "3: ", "[1,3]<stdout>:", "\x1b[32m", "[2026-01-02 10:00:00] "])
@@ -74,14 +69,9 @@ def test_what_launchers_and_terminals_add(read, prefix):
 
 def test_a_size_with_two_choices(read):
     log = read(NAMED, NAMED.replace("n0", "n1").replace("TREE", "RING") + NAMED.replace("n0", "n2"))
-    ((size_bytes, (most, other)),) = log.several().items()
-    assert (size_bytes, most.algorithm, most.processes) == (4096, "tree", ("n0:70", "n2:70"))
-    assert (other.algorithm, other.calls) == ("ring", 1)
-
-
-def test_ranks_that_call_with_different_counts(read):
-    log = read(init(0) + init(1) + call(0, 1024) + call(1, 512) + call(0, 8, 2) + call(1, 8, 2) + NAMED)
-    assert log.mismatches == [Mismatch("0x3a1", 1, {0: "1024 float32 sum", 1: "512 float32 sum"})]
+    most, other = log.choices
+    assert (most.size_bytes, most.algorithm, most.processes) == (4096, "tree", ("n0:70", "n2:70"))
+    assert (other.size_bytes, other.algorithm, other.calls) == (4096, "ring", 1)
 
 
 @pytest.mark.parametrize(
