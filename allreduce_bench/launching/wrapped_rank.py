@@ -52,9 +52,6 @@ def run(words: Sequence[str]) -> int:
     for number in FORWARDED:
         signal.signal(number, forward)
     signal.signal(signal.SIGCHLD, lambda number, frame: read_ends(process.pid))
-    if hasattr(os, "waitid"):  # not on macOS before Python 3.13
-        with contextlib.suppress(ChildProcessError):  # the program had ended when a signal was forwarded
-            _tell_stops(watch, process.pid)
     status = process.wait()
     if status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))
@@ -73,17 +70,6 @@ def _end_unwatched(rank: int) -> None:
     print(f"error: rank {rank} on {socket.gethostname()} cannot connect to exec, which is gone", file=sys.stderr)
     end_orphans()
     os._exit(1)
-
-
-def _tell_stops(watch: Watch, pid: int) -> None:
-    """Report every stop and continuation of the program until it ends; leaves its exit status to be read."""
-    while True:
-        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WEXITED | os.WNOWAIT)
-        if found is None or found.si_code not in (os.CLD_STOPPED, os.CLD_CONTINUED):
-            return
-        kind = "stopped" if found.si_code == os.CLD_STOPPED else "continued"
-        watch.say(kind, rank=watch.rank, host=socket.gethostname())
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)  # consume it, or it would be reported again
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:
