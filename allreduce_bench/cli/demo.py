@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..algorithms import USUAL
-from ..launching.find import idle_scheduler
+from ..launching.login_node import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
 from ..runs.competitor import NATIVE

@@ -19,7 +19,8 @@ from ..runs.cuts import NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, Launch, Plan, PlanError
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
-from ..schedule.verify import Case, Refusal, proof_of
+from ..schedule.proofs import Case, proof_of
+from ..schedule.verify import Refusal
 from ..units import shell_word
 from .types import OneLineError, talk
 

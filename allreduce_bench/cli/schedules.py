@@ -12,7 +12,7 @@ from ..runs.schema import FLOORS
 from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
 from ..schedule.price import border
-from ..schedule.verify import prove_all, same_at_any_length
+from ..schedule.proofs import prove_all, same_at_any_length
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, talk

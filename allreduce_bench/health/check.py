@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..cli.plan_of_options import place_on_hosts
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
-from ..launching.find import find_launcher, silent_hosts
+from ..launching.find import find_launcher
+from ..launching.silent_hosts import silent_hosts
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.watched_launch import LaunchFailed
 from ..measuring.startup import under_launcher

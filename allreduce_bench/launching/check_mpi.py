@@ -25,9 +25,10 @@ from ..machine.variables import drop_values
 from ..measuring.hello import MARK
 from ..runs.start import AUTO, Start
 from ..units import format_time
-from .find import FAMILIES, LaunchError, find_launcher, idle_scheduler, loaded_mpi, mpirun_command
+from .find import FAMILIES, LaunchError, find_launcher, loaded_mpi, mpirun_command
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
+from .login_node import idle_scheduler
 
 HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
 PATIENCE_S = 60.0  # seconds, for two ranks

@@ -1,4 +1,4 @@
-"""Check of the hosts over the remote shell; the launcher of this MPI, with its command line; the scheduler here."""
+"""The launcher of this MPI, and its command line."""
 
 import json
 import os
@@ -6,87 +6,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from ..machine.mpi import WHEELS
-from ..machine.node import host
-from ..runs.hosts import slots_of
-from ..runs.start import AUTO, SSH, UNASKED, Start
-from ..units import few
+from ..runs.start import AUTO, UNASKED, Start
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF
 from .launchers.srun import options_for
-from .layout import SCHEDULERS
-
-CONNECT_S, PATIENCE_S = 5, 8
-AT_ONCE = 64
-SHOWN = 3  # hosts in a message
-JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # jobs in which an MPI reaches the nodes without a remote shell
-
-
-def refuse_silent_hosts(start: Start) -> None:
-    """Raise LaunchError if a host of `start` does not answer through the remote shell."""
-    if reason_of := silent_hosts(start):
-        program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
-        silent = _silent_hosts(list(reason_of))
-        raise LaunchError(
-            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
-        )
-
-
-def silent_hosts(start: Start) -> dict[str, str]:
-    """Return each host of `start` that does not answer through the remote shell, with the reason.
-
-    Asks all hosts at once, except this node and the nodes of a job that need no remote shell. Raises LaunchError if
-    there is no such remote shell.
-    """
-    names = other_hosts(start)
-    if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
-        return {}
-    shell = shlex.split(start.remote_shell)
-    if not shutil.which(shell[0]):
-        raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
-    if Path(shell[0]).name == SSH:
-        shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
-    with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
-        reasons = pool.map(lambda name: _why_silent(shell, name), names)
-        return {name: reason for name, reason in zip(names, reasons) if reason}
-
-
-def other_hosts(start: Start) -> list[str]:
-    """Return the names of the hosts of `start` other than this node."""
-    own_names = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
-    return [name for name in dict(map(slots_of, start.hosts)) if name not in own_names]
-
-
-def _silent_hosts(names: list[str]) -> str:
-    """Return `hosts 'a', 'b' do not respond`."""
-    if len(names) == 1:
-        return f"host '{names[0]}' does not respond"
-    return f"hosts {few(map(repr, names), SHOWN)} do not respond"
-
-
-def _why_silent(shell: Sequence[str], name: str) -> str:
-    """Return why the remote shell does not reach this host, or an empty string."""
-    try:
-        child = subprocess.run(
-            [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"no response within {PATIENCE_S} s"
-    if child.returncode == 0:
-        return ""
-    lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]
-    return lines[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")
-
-
-# Launcher of ranks, and its command line
-
+from .silent_hosts import JOBS, refuse_silent_hosts
 
 ASK = """
 import json, mpi4py
@@ -274,33 +204,3 @@ def _without_script(program: str, library: str) -> str:
 def own_command() -> list[str]:
     """Return the command line that starts this program with the same interpreter."""
     return [sys.executable, "-m", "allreduce_bench"]
-
-
-# Scheduler on this node
-
-
-CONTROLLER_S = 5.0  # timeout
-
-
-def idle_scheduler(environ: Mapping[str, str]) -> str | None:
-    """Return the command of a scheduler installed here while no job runs, as on a login node; else None.
-
-    Slurm counts only if its controller answers.
-    """
-    if any(environ.get(name) for name in SCHEDULERS.values()):
-        return None
-    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
-    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
-
-
-def _controller_answers(environ: Mapping[str, str]) -> bool:
-    """Return whether a Slurm controller, or its backup, reports that it is up, within CONTROLLER_S."""
-    program = shutil.which("scontrol", path=environ.get("PATH"))
-    if program is None:
-        return False
-    try:
-        command = [program, "ping"]
-        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"is UP" in ping.stdout

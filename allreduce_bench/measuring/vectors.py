@@ -10,7 +10,7 @@ place in a cycle, through which the checks go. All inputs at its last place are 
 - max, min: at each place another rank is the only extreme one, above zero or below it.
 So over a cycle any one or two ranks that are missing, doubled or swapped change the result (doubling one is no fault in
 max and min). A vector shorter than the cycle has as many checks as that takes, up to 64 ranks; beyond, MOST_CALLS of
-them, which detect the fault with the probability `chance`: the seed draws where in the cycle the first one begins.
+them, which detect the fault as often as they cover the cycle: the seed draws where in it the first one begins.
 Concurrent groups have seeds of their own.
 
 RANDOM FLOATS: their sum depends on the order of summation; they are the same for every launch, algorithm and MPI.
@@ -71,11 +71,6 @@ def cycle(size: int, dtype: str, op: str) -> int:
 def calls_for_all(size: int, count: int, dtype: str, op: str) -> int:
     """Return how many checked calls cover the cycle with vectors of `count` elements, MOST_CALLS at most."""
     return min(MOST_CALLS, -(-cycle(size, dtype, op) // max(1, count)))
-
-
-def chance(size: int, count: int, dtype: str, op: str) -> float:
-    """Return the least probability that so many calls detect one or two missing, doubled or swapped ranks."""
-    return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
 
 
 def values_of_calls(size: int, dtype: str, op: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -22,7 +22,8 @@ from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
 from ..schedule.draw import messages_of_rounds, rounds
 from ..schedule.price import border
-from ..schedule.verify import Case, Refusal, proof_of, same_at_any_length
+from ..schedule.proofs import Case, proof_of, same_at_any_length
+from ..schedule.verify import Refusal
 from ..tables import columns_of, fitted
 from ..units import counted
 from .drawing import drawing

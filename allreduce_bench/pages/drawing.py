@@ -16,7 +16,8 @@ from ..algorithms import find
 from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
-from ..schedule.verify import Case, Proof, proof_of
+from ..schedule.proofs import Case, proof_of
+from ..schedule.verify import Proof
 from ..web.colours import luminance
 
 LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper

@@ -2,8 +2,8 @@
 
 In: an algorithm, ranks, nodes, a count. Out: steps, proved, priced and drawn without running them; nothing here knows
 MPI, buffers or clocks. Read in this order: this file (`Step`), `algorithm` (nodes, and what an algorithm declares),
-`verify` (proofs, and rendezvous: no rank waits for ever), `price` (critical paths), `distance` (links of a torus),
-`draw` (messages by round); `cut` (steps in segments).
+`verify` (a proof, and rendezvous: no rank waits for ever), `proofs` (of many cases), `price` (critical paths),
+`distance` (links of a torus), `draw` (messages by round); `cut` (steps in segments).
 """
 
 from collections.abc import Iterable, Iterator

@@ -10,7 +10,8 @@ from places import ROOT
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Schedule
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.schedule.verify import rendezvous, same_at_any_length
+from allreduce_bench.schedule.proofs import same_at_any_length
+from allreduce_bench.schedule.verify import rendezvous
 from allreduce_bench.units import in_ranks
 
 SIZES = range(2, 9)

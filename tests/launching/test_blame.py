@@ -1,6 +1,6 @@
 """From where each rank is to the one sentence that names who keeps the others."""
 
-from allreduce_bench.launching.patience import Report, blame
+from allreduce_bench.launching.blame import Report, blame
 
 IN_BARRIER, MAKING, BETWEEN_CALLS = "in the barrier before a call", "making its schedule", "between calls"
 

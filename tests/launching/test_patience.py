@@ -2,7 +2,8 @@
 
 import pytest
 
-from allreduce_bench.launching.patience import ABSENCES, ANSWER_S, Patience, Question, Rank, Trouble
+from allreduce_bench.launching.blame import ABSENCES
+from allreduce_bench.launching.patience import ANSWER_S, Patience, Question, Rank, Trouble
 from allreduce_bench.watching.watch import START_FACTOR
 
 BETWEEN_CALLS = "between calls"

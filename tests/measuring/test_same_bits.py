@@ -13,7 +13,7 @@ from allreduce_bench.evaluation.agreement import BETWEEN, BUG
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.schedule.verify import same_at_any_length
+from allreduce_bench.schedule.proofs import same_at_any_length
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 

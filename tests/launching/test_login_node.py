@@ -3,7 +3,7 @@
 import pytest
 from slurm_programs import SlurmPrograms
 
-from allreduce_bench.launching import find
+from allreduce_bench.launching import login_node
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from allreduce_bench.launching import find
     ],
 )
 def test_slurm_programs_alone_make_no_login_node(tmp_path, monkeypatch, answer, command):
-    monkeypatch.setattr(find, "CONTROLLER_S", 1.0)
+    monkeypatch.setattr(login_node, "CONTROLLER_S", 1.0)
     slurm = SlurmPrograms(tmp_path / "bin", monkeypatch)
     slurm.answer("sbatch", "exit 0")
     slurm.answer("scontrol", answer)
     path = f"{slurm.folder}:/usr/bin:/bin"
-    assert find.idle_scheduler({"PATH": path}) == command
-    assert find.idle_scheduler({"PATH": path, "SLURM_JOB_ID": "17"}) is None
+    assert login_node.idle_scheduler({"PATH": path}) == command
+    assert login_node.idle_scheduler({"PATH": path, "SLURM_JOB_ID": "17"}) is None

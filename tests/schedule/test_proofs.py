@@ -3,7 +3,7 @@
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.machine.forks import in_forks
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.schedule.verify import cases, heeds_nodes, layouts, prove_all
+from allreduce_bench.schedule.proofs import cases, heeds_nodes, layouts, prove_all
 
 ALGORITHMS = builtin()
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.launching import find
-from allreduce_bench.launching.find import refuse_silent_hosts
+from allreduce_bench.launching import silent_hosts
 from allreduce_bench.launching.launcher import LaunchError
+from allreduce_bench.launching.silent_hosts import refuse_silent_hosts
 from allreduce_bench.machine.node import host
 from allreduce_bench.runs.start import Start
 
@@ -42,8 +42,8 @@ def test_a_host_that_hangs_is_silent_and_so_are_all_beside_it(tmp_path, monkeypa
         return ended(command, timeout=timeout if command[1] == "good" else 0.3, **options)
 
     ended = subprocess.run
-    monkeypatch.setattr(find.subprocess, "run", run)
-    monkeypatch.setattr(find, "PATIENCE_S", 60)
+    monkeypatch.setattr(silent_hosts.subprocess, "run", run)
+    monkeypatch.setattr(silent_hosts, "PATIENCE_S", 60)
     agent = shell(tmp_path / "agent", '[ "$1" = good ] || exec sleep 100')
     with pytest.raises(LaunchError, match=ABSENT + r" \(agent: no response"):
         refuse_silent_hosts(Start(hosts=("good", "a", "b", "c", "d"), remote_shell=agent))
