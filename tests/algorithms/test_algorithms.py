@@ -6,7 +6,6 @@ import pytest
 from interpreters import FULL
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.schedule import elements
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.verify import verify
@@ -76,11 +75,6 @@ def test_no_algorithm_depends_on_the_layout_or_the_segment_without_saying_so(nam
     assert (found.schedules(12, one_node, count, 7) != found.schedules(12, one_node, count, count)) == found.segmented
 
 
-@every_algorithm
-def test_one_rank_does_nothing(name):
-    assert ALGORITHMS[name].schedules(1, Topology.one_node(1), 10, 10) == [[]]
-
-
 # The verified table of the design notes. Critical path in units of alpha, for p ranks.
 RANKS = (2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 64, 1024)
 RING = (2, 4, 6, 8, 12, 14, 22, 30, 46, 62, 126, 2046)
@@ -140,32 +134,6 @@ SENT = {
     "rabenseifner_radix": TWO_TIMES,
     "dual_root": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
 }
-# The same notes: ranks that one rank sends to or receives from, at most.
-TWO = (1, *(2,) * 10)
-HEAP = (1, 2, 2, *(3,) * 8)  # the parent and two children; of a dual root the other root, too
-DOUBLED = (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6)  # log2 of the power of two, and a folded rank
-ODD_FOLDED_PEERS = (1, 2, 2, 3, 4, 3, 4, 4, 5, 5, 6)  # log2 of the even number, rounded up, and the odd rank
-P_LESS_ONE_PEERS = tuple(size - 1 for size in RANKS[:-1])
-PEERS = {
-    "naive": P_LESS_ONE_PEERS,
-    "parameter_server": P_LESS_ONE_PEERS,
-    "parameter_server_sharded": P_LESS_ONE_PEERS,
-    "ring": TWO,
-    "hierarchical_ring": TWO,  # on one node
-    "recursive_doubling": DOUBLED,
-    "rabenseifner": DOUBLED,
-    "tree": HEAP,
-    "two_tree": (1, 2, 3, 3, 3, 3, *(4,) * 5),
-    "circulant": (1, 2, 3, 4, 6, 5, 7, 7, 9, 9, 11),  # 2q at most; to and from half of the ranks is the same one
-    "pat": (1, 2, 3, 4, 6, 5, 6, 7, 8, 9, 11),  # as circulant; distances are powers of two
-    "swing": ODD_FOLDED_PEERS,
-    "bine": ODD_FOLDED_PEERS,
-    "bine_lat": DOUBLED,
-    "bidirectional_ring": TWO,
-    "torus": (1, 2, 2, 2, 2, 3, *(4,) * 5),  # two in each dimension, one in a dimension of two ranks
-    "rabenseifner_radix": (1, 2, 3, 4, 6, 4, 5, 6, 6, 7, 9),  # the sum of the radices, each less one
-    "dual_root": HEAP,
-}
 SHORT = {
     "recursive_doubling",
     "tree",
@@ -176,16 +144,8 @@ SHORT = {
 
 
 def test_the_tables_of_what_is_known_are_complete():
-    for table in ({row[0] for row in CRITICAL_PATH}, SENT, PEERS, KEEPS_RANK_ORDER):
+    for table in ({row[0] for row in CRITICAL_PATH}, SENT, KEEPS_RANK_ORDER):
         assert set(ALGORITHMS) <= set(table)
-
-
-@pytest.mark.parametrize("name", PEERS)
-def test_a_rank_has_as_many_peers_as_known(name):
-    for size, known in zip(RANKS, PEERS[name]):
-        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), 64 * size, 16 * size)
-        partners = [{rank for step in steps for rank in (step.dest, step.source)} - {None} for steps in schedules]
-        assert max(map(len, partners)) == known, size
 
 
 @pytest.mark.parametrize("name, per_node, segments, path", CRITICAL_PATH)
@@ -268,36 +228,6 @@ def test_equal_bits_and_rank_order_are_as_known(name):
         assert proof.rank_ordered == KEEPS_RANK_ORDER[name](size), size
 
 
-DEPTH = {  # by hand, at 2 to 9 ranks: p-1 one after the other; a heap's node adds its children as they arrive
-    "naive": [1, 2, 3, 4, 5, 6, 7, 8],
-    "parameter_server": [1, 2, 3, 4, 5, 6, 7, 8],
-    "parameter_server_sharded": [1, 2, 3, 4, 5, 6, 7, 8],
-    "ring": [1, 2, 3, 4, 5, 6, 7, 8],
-    "recursive_doubling": [1, 2, 2, 3, 3, 3, 3, 4],
-    "rabenseifner": [1, 2, 2, 3, 3, 3, 3, 4],
-    "tree": [1, 2, 2, 3, 3, 4, 4, 4],
-}
-
-
-@pytest.mark.parametrize("name", sorted(DEPTH))
-def test_the_depth_of_its_sums_is_as_by_hand(name):
-    for size, depth in enumerate(DEPTH[name], start=2):
-        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), 4 * size, size)
-        assert verify(schedules, 4 * size).depth == depth, size
-
-
-@pytest.mark.parametrize(
-    "name, per_node, steps, sent",
-    [("tree", 1024, 6, 3.0), ("two_tree", 1024, 8, 2.0), ("hierarchical_ring", 32, 124, 1.998)],
-)
-def test_a_thousand_ranks_are_proved(name, per_node, steps, sent):
-    """Steps in one rank, not rounds: the bracketed numbers of the table."""
-    size = 1024
-    proof = verify(ALGORITHMS[name].schedules(size, Topology.filled(size, per_node), size, size), size)
-    assert (proof.steps, proof.sent / size) == (steps, pytest.approx(sent, abs=6e-4))
-    assert proof.same_bits
-
-
 @every_algorithm
 def test_every_algorithm_introduces_itself(name):
     found = ALGORITHMS[name]
@@ -307,14 +237,7 @@ def test_every_algorithm_introduces_itself(name):
 
 
 @every_algorithm
-def test_a_schedule_is_repeatable_and_its_messages_meet(name):
-    """Generated twice it is the same, and what is sent to a rank is what it receives, element by element."""
+def test_a_schedule_is_repeatable(name):
     for size in (2, 5, 8):
         args = size, Topology.filled(size, 3), 5 * size + 1, 4
-        schedules = ALGORITHMS[name].schedules(*args)
-        assert schedules == ALGORITHMS[name].schedules(*args)
-        for sender in range(size):
-            for receiver in range(size):
-                sent = [step.send for step in schedules[sender] if step.dest == receiver]
-                assert sent == [step.recv for step in schedules[receiver] if step.source == sender]
-                assert all(elements(send) for send in sent)
+        assert ALGORITHMS[name].schedules(*args) == ALGORITHMS[name].schedules(*args)

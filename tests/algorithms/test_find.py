@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 from made_models import series
 from made_runs import build_run
 
-from allreduce_bench.algorithms import AlgorithmError, builtin, find
+from allreduce_bench.algorithms import AlgorithmError, find
 from allreduce_bench.cli import main
 from allreduce_bench.models.fitting import UnfittedSeries, fit_series
 from allreduce_bench.models.model import Model
@@ -75,14 +75,6 @@ def test_my_own_algorithm_is_explained(mine):
     assert "2(p-1) (alpha + n beta) (exact)" in result.stdout
 
 
-def test_my_own_algorithm_stands_beside_the_built_in_ones(mine):
-    path = mine(HEAD + DECLARE + CHAIN)
-    result = bench("verify", path, "ring", "-n", "4")
-    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["chain", "ring"]
-    assert "chain" not in builtin()
-    assert find([str(path)])["chain"].summary == SUMMARY
-
-
 def test_a_file_may_hold_several_algorithms_and_import_others(mine):
     text = HEAD + "from allreduce_bench.algorithms.ring import ring\n\n\n" + DECLARE + CHAIN.lstrip()
     text += "\n\n" + DECLARE + CHAIN.lstrip().replace("def chain", "def again")
@@ -115,14 +107,6 @@ def test_a_wrong_algorithm_is_refused_with_exit_status_1(mine, good, bad, words)
         line,
     ), line
     assert re.search(words, line), line
-
-
-def test_one_wrong_algorithm_does_not_hide_the_others(mine):
-    path = mine(HEAD + DECLARE + CHAIN.replace("reduce=True", "reduce=False"))
-    result = bench("verify", path, "ring", "-n", "4")
-    assert result.exit_code == 1
-    refused, proved = result.stdout.splitlines()[1:]
-    assert "REFUSED" in refused and proved.startswith("ring ") and "REFUSED" not in proved
 
 
 def test_what_waits_for_ever_cannot_be_explained(mine):
@@ -173,24 +157,11 @@ def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, text
     assert str(path) in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("command", [("verify",), ("explain", "-n", "3")], ids=["verify", "explain"])
-def test_a_command_refuses_such_a_file_in_one_line(mine, command):
-    result = bench(*command, mine("1 / 0"))
-    assert result.exit_code == 2 and not result.stdout
-    assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
-
-
 def test_what_is_neither_a_name_nor_a_file_is_answered_with_the_nearest_name():
     with pytest.raises(AlgorithmError, match="unknown algorithm 'rign'; did you mean ring[?] 'allreduce-bench list'"):
         find(["rign"])
     with pytest.raises(AlgorithmError, match="whichever way they are run; use ring"):
         find(["ring@pipelined"])
-
-
-def test_a_folder_named_like_a_file_is_no_file(tmp_path):
-    (tmp_path / "mine.py").mkdir()
-    with pytest.raises(AlgorithmError, match="no regular file"):
-        find([str(tmp_path / "mine.py")])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from interpreters import FULL, in_turn, interpreters
 
-from allreduce_bench.launching.patience import Report, blame
+from allreduce_bench.launching.blame import Report, blame
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 

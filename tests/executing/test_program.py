@@ -1,67 +1,14 @@
 """What a rank does with its buffers, played without MPI on numbers: the result, the input, and the scratch."""
 
-from collections import deque
-
 import numpy as np
 import pytest
+from player import play
 
 from allreduce_bench import algorithms
-from allreduce_bench.executing.program import INPUT, OUTPUT, SCRATCH, Copy, Exchange, Program, Reduce, exchanges
-from allreduce_bench.schedule import elements
+from allreduce_bench.executing.program import INPUT, OUTPUT, SCRATCH, Copy, Exchange, exchanges
 from allreduce_bench.schedule.algorithm import Topology
 
 ALGORITHMS = algorithms.builtin()
-
-
-def play(programs: list[Program], inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """What all ranks end with, messages buffered; the inputs are kept from being written."""
-    for vector in inputs:
-        vector.flags.writeable = False
-    buffers = [
-        (vector, np.full_like(vector, -99), np.empty(p.scratch, vector.dtype)) for vector, p in zip(inputs, programs)
-    ]
-    queues: dict[tuple[int, int], deque] = {}
-    left = [deque(program.operations) for program in programs]
-    sent = [False] * len(programs)
-    while any(left):
-        before = sum(map(len, left)), sum(sent)
-        for rank, operations in enumerate(left):
-            while operations and _do(rank, operations[0], buffers[rank], queues, sent):
-                operations.popleft()
-                sent[rank] = False
-        assert (sum(map(len, left)), sum(sent)) != before, "nobody can go on"
-    return [output for _, output, _ in buffers]
-
-
-def _do(rank: int, operation, buffers, queues, sent: list[bool]) -> bool:
-    """Whether the operation is over."""
-    if isinstance(operation, Copy | Reduce):
-        value, into = _read(buffers, operation.view), operation.into
-        total = value if isinstance(operation, Copy) else value + _read(buffers, into)
-        _write(buffers, into, total)
-        return True
-    assert isinstance(operation, Exchange)
-    if operation.send and not sent[rank]:
-        queues.setdefault((rank, operation.dest), deque()).append(_read(buffers, operation.send))
-    sent[rank] = True
-    if operation.recv is None:
-        return True
-    if queue := queues.get((operation.source, rank)):
-        _write(buffers, operation.recv, queue.popleft())
-        return True
-    return False
-
-
-def _read(buffers, view) -> np.ndarray:
-    return np.concatenate([buffers[view.buffer][span.start : span.stop] for span in view.ranges])
-
-
-def _write(buffers, view, values: np.ndarray) -> None:
-    assert view.buffer != INPUT and elements(view.ranges) == len(values)
-    start = 0
-    for span in view.ranges:
-        buffers[view.buffer][span.start : span.stop] = values[start : start + len(span)]
-        start += len(span)
 
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))

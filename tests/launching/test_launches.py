@@ -59,11 +59,6 @@ def test_launches_of_several_runs_alternate_and_every_second_round_runs_back():
     assert resumed[:3] == ["b 2r-2", "b 4r-2", "a 4r-2"]
 
 
-def test_without_a_limit_all_launches_are_worth_it():
-    assert split(LAUNCHES, None) == (LAUNCHES, [])
-    assert split([], 60.0) == ([], [])
-
-
 def test_launches_are_left_out_by_rounds_of_all_rank_counts_and_one_round_stays():
     round_s = sum(start_s(ranks) + 10 * CELL_S for ranks in (2, 4))
     assert split(LAUNCHES, 2.5 * round_s) == (LAUNCHES[:4], LAUNCHES[4:])

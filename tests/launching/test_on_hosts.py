@@ -75,20 +75,6 @@ def test_a_host_file_places_and_binds_the_ranks(hosts, python, tmp_path):
     assert "measure --launch 3r-1" in facts["command"]  # known though rank 0 is elsewhere
 
 
-def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
-    in_turn(1, python)
-    words = ["--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run", "--resume"]
-    given = ["-n", 2, "--hosts", "h1,h2", "--ranks-per-node", 1, "--no-reference-times"]
-    assert run_on(hosts, python, *words, *given).returncode == 0
-    assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
-    for path in (tmp_path / "run" / "launches").glob("2r-1.*"):
-        path.unlink()
-    assert run_on(hosts, python, *words).returncode == 0
-    assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
-    other = run_on(hosts, python, *words, "--hosts", "h2,h1")
-    assert other.returncode == 2 and "run's hosts" in other.stderr
-
-
 def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, tmp_path):
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2,nobody"]
     result = run_on(hosts, interpreters()[0], *words)
@@ -98,10 +84,3 @@ def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, 
         result.stderr,
     )
     assert not (tmp_path / "run").exists()
-
-
-def test_ssh_is_asked_for_hosts_and_its_answer_is_quoted(hosts, tmp_path):
-    words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2", "--remote-shell", "ssh"]
-    result = run_on(hosts, interpreters()[0], *words)
-    assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "'h2' does not" in result.stderr and "works without" in result.stderr

@@ -73,12 +73,6 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, 
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interface_that_the_user_decided_otherwise_is_refused(monkeypatch):
-    monkeypatch.setenv("UCX_NET_DEVICES", "mlx5_0:1")
-    said = one_line_error(here("run", "--interface", LO))
-    assert f"{LO}, but UCX_NET_DEVICES=mlx5_0:1 in the" in said and "set only" in said
-
-
 def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):
     options = [
         "--sizes",

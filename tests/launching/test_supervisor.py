@@ -90,30 +90,6 @@ def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_
     assert supervisor.trouble.hung["facts"] == {"competitor": "ring"} and alarms == [supervisor.trouble]
 
 
-def test_a_rank_that_moves_is_progress(supervise):
-    supervisor = supervise(1)
-    rank = enter(supervisor, 0)
-    rank.say(**CELL)
-    for step in range(4):
-        answer(rank, [step])
-    assert supervisor.trouble is None
-    for _ in range(2):
-        answer(rank, ["stuck"])
-    until(lambda: supervisor.trouble)
-    assert f"all ranks are {BETWEEN_CALLS}" in supervisor.trouble.sentence
-
-
-def test_progress_that_no_rank_can_tell_of_counts(supervise):
-    written = iter(range(10**9))
-    unreached = supervise(1, timeout_s=0.1, pulse=lambda: next(written))
-    time.sleep(1.2)  # the patience of a start is 0.5 s
-    assert unreached.trouble is None
-    stuck = supervise(1, timeout_s=0.1, pulse=lambda: 7)
-    until(lambda: stuck.trouble)
-    assert stuck.trouble.where == "start of 1 rank"
-    assert stuck.trouble.reason == "no progress for 0.5 s (5 times --timeout); rank 0 never connected"
-
-
 def test_the_first_line_that_breaks_is_the_rank_that_died(supervise):
     supervisor = supervise(3, 60.0)
     ranks = [enter(supervisor, rank) for rank in range(3)]
@@ -122,40 +98,6 @@ def test_the_first_line_that_breaks_is_the_rank_that_died(supervise):
     ranks[0].close(), ranks[2].close()
     supervisor.settle()
     assert supervisor.trouble.sentence == "start of 3 ranks: rank 1 on n1 died" and supervisor.trouble.hung is None
-
-
-def test_the_launcher_knows_better_which_rank_died_first(supervise):
-    supervisor = supervise(3, 60.0)
-    ranks = [enter(supervisor, rank) for rank in range(3)]
-    ranks[1].close()
-    supervisor.patience.suspect(102)
-    for rank in ranks:
-        rank.close()
-    until(lambda: all(rank.died for rank in supervisor.patience.ranks))
-    supervisor.settle()
-    assert "rank 2 on n2 died" in supervisor.trouble.sentence
-
-
-def test_who_ends_well_or_says_why_it_failed_did_not_die(supervise):
-    supervisor = supervise(2, 60.0)
-    ranks = [enter(supervisor, rank) for rank in range(2)]
-    ranks[0].say(kind="failed", why="OSError: no space", pause_s=0.0)
-    until(lambda: supervisor.patience.failure)
-    for rank in ranks:
-        rank.close()
-    supervisor.settle()
-    assert supervisor.trouble is None and supervisor.patience.failure == "rank 0: OSError: no space"
-    assert not supervisor.patience.all_over
-
-
-def test_all_over_when_everyone_has_said_so(supervise):
-    supervisor = supervise(2, 60.0)
-    ranks = [enter(supervisor, rank) for rank in range(2)]
-    ranks[0].say(kind="bye")
-    until(lambda: supervisor.patience.ranks[0].ended)
-    assert not supervisor.patience.all_over
-    ranks[1].say(kind="bye")
-    until(lambda: supervisor.patience.all_over)
 
 
 @pytest.mark.parametrize(
@@ -185,19 +127,6 @@ def test_ranks_hear_of_a_warning_those_that_come_later_too(supervise):
     assert enter(supervisor, 1).hear() == {"kind": "warned"}
     supervisor.close()
     supervisor.warn()  # nobody is there any more
-
-
-def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(supervise):
-    heard = []
-    supervisor = supervise(2, 60.0, on_message=heard.append)
-    first, second = enter(supervisor, 0), enter(supervisor, 1)
-    first.say(kind="warned")
-    until(lambda: {"kind": "warned"} in heard)
-    assert supervisor.patience.refusal is None
-    second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
-    first.say(kind="failed", why="another reason", pause_s=0.0)
-    until(lambda: supervisor.patience.failure is not None and len(heard) == 3)
-    assert supervisor.patience.refusal == "too few nodes"
 
 
 def test_a_process_that_a_signal_stopped_is_known_on_this_node_only():

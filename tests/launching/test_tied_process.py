@@ -46,11 +46,6 @@ def test_it_says_everything_in_one_pipe_and_hears_nothing():
     assert said == "out\nerr\n" and process.returncode == 0
 
 
-def test_it_is_refused_where_there_is_no_such_program():
-    with pytest.raises(FileNotFoundError):
-        start_tied(["./absent/mpirun"], {})
-
-
 @pytest.mark.parametrize("number", INTERRUPTS)
 def test_an_interrupt_takes_effect_after_the_block(number):
     def interrupt(number, frame):

@@ -1,14 +1,6 @@
 """Waiting for a quiet machine, with a machine that is played."""
 
-import json
-import os
-import subprocess
-import sys
-from contextlib import ExitStack
-
 import pytest
-from interpreters import in_turn, interpreters
-from measured_runs import bench
 
 from allreduce_bench.launching import idle_wait
 from allreduce_bench.launching.idle_wait import LOOK_S, SAY_AGAIN_S, SHORT_LOOK_S, IdleWait
@@ -85,32 +77,3 @@ def test_a_warning_ends_the_waiting(play):
     machine = play(BUSY)
     machine.waiting(60).wait(lambda: len(machine.looks) == 3)
     assert len(machine.looks) == 3
-
-
-@pytest.fixture
-def busy_loops():
-    """A busy loop for every core that this process may use; their process numbers."""
-    with ExitStack() as stack:
-        loops = []
-        for _ in os.sched_getaffinity(0):
-            loop = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-            stack.callback(loop.kill)
-            loops.append(loop.pid)
-        yield loops
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tmp_path):
-    in_turn(0, python)
-    words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-reference-times"]
-    result = bench(python, "run", *words, "--wait-idle", "2s", "-o", tmp_path / "run")
-    assert result.returncode == 0, result.stderr
-    assert "idle machine" in result.stderr and "--wait-idle time" in result.stderr
-    assert "idle machine" in result.stderr, result.stderr
-    grade = result.stdout.splitlines()[0]
-    assert grade.startswith(("grade: not reliable: ", "grade: provisional: ")) and "other processes used" in grade
-    facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
-    (counted,) = facts["counted"]
-    assert counted["cpus"] == len(busy_loops) and 0 < counted["own_s"] < counted["worked_s"]
-    assert "loaded" in {finding["code"] for finding in facts["findings"]}

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from interpreters import in_turn, interpreters
-from measured_runs import with_package
 from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.cli import main
@@ -55,17 +54,3 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
     assert "4 ranks on 2 nodes" in result.stdout
     shown = CliRunner().invoke(main, ["show", "-v", str(folder)]).stdout
     assert f"x on {INTERFACE}" in shown and "N nodes" in shown
-
-
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
-    """On a virtual host, whose network others do not use."""
-    folder, words = tmp_path / "run", ["-n", 2, "--sizes", "1M", "-a", "ring", "--launches", 1, "--iters", 20]
-    with virtual_hosts(1) as host:
-        command = [interpreters()[0], "-m", "allreduce_bench", "run", *words, "--identify=never", "-o", folder]
-        result = host.run(0, command, env=with_package())
-    assert result.returncode == 0, result.stderr
-    shown = CliRunner().invoke(main, ["show", "-v", str(folder)]).stdout
-    assert "1 MiB and above" in shown
-    line = rows_of(folder)["ring", MIB]
-    assert line["internode_nbytes"] == "0" and sum(parse_traffic(line["wire"]).values()) < 0.01 * MIB

@@ -1,7 +1,6 @@
 """Floors and cold cells: measured beside the all-reduces, told from them, never mixed with them."""
 
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,10 @@ from made_runs import COLD, SIZES, build_run, floor_s
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise, summary
-from allreduce_bench.measuring.budget import share
-from allreduce_bench.models.fitting import fit_all
-from allreduce_bench.models.points import points
 from allreduce_bench.report import caveats
 from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.figure import bound_curves
-from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE, chart_times
-from allreduce_bench.report.formats import FORMATS, Result
+from allreduce_bench.report.figures.sizes import chart_times
 from allreduce_bench.report.live_chart import NO_SWITCHES
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
@@ -64,18 +59,6 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path, words_o
     assert "--no-reference-times" in write_report([folder], tmp_path / "report.html").read_text()
 
 
-def test_the_lowest_time_of_a_size_is_not_slower(rows):
-    groups: dict[tuple, list[dict]] = {}
-    for row in rows:
-        groups.setdefault((row["ranks"], row["size_bytes"]), []).append(row)
-    for group in groups.values():
-        lowest = min(group, key=lambda row: row["time_s"])
-        assert lowest["standing"] != "slower"
-        assert [row for row in group if row["standing"] == "fastest"] in ([], [lowest])
-        (native,) = (row for row in group if row["competitor"] == "native")
-        assert all(row["speedup"] == native["time_s"] / row["time_s"] for row in group)
-
-
 def test_the_closing_table_names_the_cold_cache_and_floors_in_one_line(folder, rows):
     text = text_of(folder, rows)
     titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
@@ -84,29 +67,6 @@ def test_the_closing_table_names_the_cold_cache_and_floors_in_one_line(folder, r
     lines = [line for line in text.splitlines() if line.startswith(REFERENCE_TIMES)]
     assert len(lines) == 2 and max(map(len, lines)) <= 100
     assert lines[0].removeprefix(REFERENCE_TIMES).startswith("empty call 0.") and "local copy of 4 MiB" in lines[0]
-
-
-def test_a_fit_is_of_the_cache_of_its_run(folder):
-    models = {model.algorithm: model for model in fit_all(points([folder]))}
-    assert len(models) == 3 and {model.conditions for model in models.values()} == {"cache cold"}
-
-
-@pytest.mark.parametrize("name", ["nccl", "osu"])
-def test_the_layouts_of_others_name_the_cold_cache_and_have_no_table_of_floors(folder, rows, name):
-    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# competitor ")]
-    assert len(titles) == 2 * 3 and all("cache cold" in title for title in titles)
-    assert not any("floor:" in title for title in titles)
-
-
-@pytest.mark.slow
-def test_the_report_has_floors_beside_the_times_and_names_the_cold_cache(folder, tmp_path):
-    page = write_report([folder], tmp_path / "report.html").read_text()
-    assert page.count('<th scope="col">local copy</th>') == 2
-    times = page.partition('id="limits"')[0].partition("<h2>Lower bounds</h2>")[0]
-    assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1 and "cache cold" in page
-    verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
-    assert verdict_table.count("<th ") == 2  # one for each rank count
-    assert FLOORS_SENTENCE.strip() in page and "two uses" in unescape(page)
 
 
 def test_the_chart_of_times_has_a_line_for_each_floor(folder):
@@ -133,19 +93,6 @@ def test_a_time_below_a_floor_is_said(rows):
     assert len(texts) == 3 * 3  # no call at both sizes, the copy at 1 MiB only
     assert sum(f"8 B, 2 ranks, took 0.0500 us, {caveats.FLOORS['call_floor_s']} 0." in text for text in texts) == 3
     assert any(f"native 1 MiB, 2 ranks, took 0.0500 us, {caveats.FLOORS['copy_floor_s']}" in text for text in texts)
-
-
-def test_list_names_the_floors():
-    assert (
-        ", ".join(f"floor:{name}" for name in FLOORS) in CliRunner().invoke(main, ["list", "-v"]).output
-        and "Reference times" in CliRunner().invoke(main, ["list", "-v"]).output
-    )
-
-
-def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
-    plan = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2)
-    own, floor = (share(plan, Cell(name, 8, None), 4, None, 0.0) for name in ("ring", "floor:copy"))
-    assert (floor.time_s, floor.min_time_s) == pytest.approx((own.time_s / 10, own.min_time_s / 10))
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -222,14 +169,6 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(run_on_ranks, tmp_
         ("floor:null", 8),
     ]
     assert all(row[column] > 0 for row in summarise(RunFolder(folder)) for column in COLUMNS.values())
-
-
-@needs_mpi
-def test_without_floors_only_all_reduces_are_measured(run_on_ranks, tmp_path):
-    words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-reference-times"]
-    result = run_on_ranks(*words, "-o", tmp_path / "run")
-    assert result.returncode == 0 and "reference times" not in result.stdout
-    assert {mark["competitor"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
 
 
 @needs_mpi

@@ -5,29 +5,15 @@ from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench, here, nobody_is_left
+from measured_runs import here
 from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.groups import groups_of
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-reference-times"]
-
-HANGS = """import os, sys, time
-from allreduce_bench.algorithms import Cost, algorithm, find
-from allreduce_bench.schedule import Step
-ME = int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or -1)
-if "allreduce_bench.measuring.schedules" in sys.modules:
-    sys.modules["allreduce_bench.measuring.schedules"].PROVED_UP_TO = 0
-@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
-def mine(rank, size, topology, count, segment):
-    for number, step in enumerate(find(["ring"])["ring"].generate(rank, size, topology, count, segment)):
-        if ME == {victim} and number == 1 {when}:
-            continue
-        yield step
-"""
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -82,40 +68,6 @@ def test_a_rank_of_a_group_is_named_among_all(python, run_on_ranks, tmp_path):
     words = ["-n", 4, "--sizes", "60", "-a", "ring", "--groups", "mod:2", *QUICK, "-o", tmp_path / "run"]
     result = run_on_ranks(*words, by="late_groups.partners")
     assert result.returncode == 0 and "[[0], [1]]" in result.stderr, result.stderr
-
-
-@pytest.mark.slow
-@needs_mpi
-@pytest.mark.parametrize("victim", [2, 1] if FULL else [2])
-def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
-    in_turn(victim + 1, python)
-    mine, folder = tmp_path / "mine.py", tmp_path / "run"
-    mine.write_text(HANGS.format(victim=victim, when=""))
-    words = ["-n", 4, "--sizes", "60", "-a", mine, "--groups", "2", *QUICK, "--timeout", "2s", "-o", folder]
-    result = bench(python, "run", *words)
-    assert result.returncode == 1
-    assert "finished cells" in result.stderr, result.stderr
-    partner = {2: 3, 1: 0}[victim]
-    assert f"{partner} waits" in result.stderr and f"{victim} in step 2" in result.stderr, result.stderr
-    nobody_is_left(folder)
-
-
-@pytest.mark.slow
-@needs_mpi
-def test_resuming_measures_what_is_missing(python, run_on_ranks, tmp_path):
-    in_turn(1, python)
-    folder = tmp_path / "run"
-    words = ["-n", 4, "--sizes", "8,64", "-a", "native,ring", "--groups", "mod:2", *QUICK, "-o", folder]
-    assert run_on_ranks(*words).returncode == 0
-    marks = folder / "launches" / "4r-1.1.cells.csv"
-    lines = marks.read_text().splitlines(keepends=True)
-    marks.write_text("".join(lines[:3]))
-    assert run_on_ranks("--resume", "-o", folder).returncode == 0
-    keys = [key_of(mark) for mark in RunFolder(folder).marks()]
-    assert (
-        len(keys) == len(set(keys)) == 4
-        and len((folder / "launches" / "4r-1.2.cells.csv").read_text().splitlines()) == 3
-    )
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The order of the cells of a launch, and what is printed of each."""
 
-import time
-
 import pytest
 from interpreters import interpreters
 
@@ -29,22 +27,6 @@ def make_context(deadline: float | None):
     real, comm = Topology.one_node(1), Comm()
     one_party = Party(comm, real, real), ((range(1), real),)
     return Context(comm, PLAN, Launch(1, 1), real, real, {}, None, None, *one_party, deadline)
-
-
-def test_without_a_deadline_cells_come_as_they_are_planned():
-    from allreduce_bench.measuring.launch import _in_order
-
-    assert list(_in_order(make_context(None), CELLS, [])) == CELLS
-
-
-def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
-    context = make_context(time.time() + 1e6)
-    from allreduce_bench.measuring.launch import _in_order
-
-    sets: list[list[int]] = []
-    ordered = list(_in_order(context, CELLS, sets))
-    assert sorted(ordered, key=CELLS.index) == CELLS
-    assert {cell.size_bytes for cell in ordered} == {8, 64, 512} == {size for of_set in sets for size in of_set}
 
 
 def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():

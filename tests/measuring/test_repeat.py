@@ -53,15 +53,6 @@ def test_a_table_that_goes_wrong_in_some_calls_of_a_batch_ends_its_cell_as_wrong
     assert len({one["fault"] for one in found if one["caught"]}) >= 7
 
 
-def test_a_fault_of_one_call_in_many_is_caught_as_often_as_promised(python, on_ranks):
-    in_turn(1, python)
-    found = on_ranks(2, "faults.of_one_call", 20, 60, 0.005, limit_s=LIMIT_S)[0]
-    assert len(found) == 60
-    promised = np.array([one["promised"] for one in found])
-    off = abs(sum(one["caught"] for one in found) - promised.sum()) / np.sqrt((promised * (1 - promised)).sum())
-    assert off < 4.5  # standard deviations
-
-
 @pytest.fixture
 def repeat():
     from allreduce_bench.measuring import repeat

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 
-from allreduce_bench.measuring.transport import MOST_RANKS, QUESTIONS, asked_transport, split_answer
+from allreduce_bench.measuring.transport import MOST_RANKS, split_answer
 
 ONE_NODE = """Host 0 [n1] ranks 0 - 1
 
@@ -176,28 +176,6 @@ def test_one_rank_or_too_many_do_not_ask(size):
 def test_a_user_who_asked_gets_the_answer_and_keeps_the_variable():
     result = program(2, OMPI_MCA_ompi_display_comm="mpi_init,mpi_finalize")
     assert ONE_NODE in result.stdout.decode(errors="replace") and b"after sm 3 1" in result.stdout
-
-
-def test_without_standard_output_there_is_nothing_to_hold_back():
-    environ = {**os.environ, "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"}
-    code = (
-        "import sys; from allreduce_bench.measuring.transport import *\n"
-        "with asked_transport() as asked: pass\n"
-        "sys.exit(3 if asked.words is None else 4)"
-    )
-    command = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, code]
-    assert subprocess.run(command, env=environ, check=False).returncode == 3
-
-
-def test_a_machine_without_files_in_memory_uses_a_removed_one(monkeypatch, tmp_path):
-    monkeypatch.delattr(os, "memfd_create", raising=False)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
-    with asked_transport() as asked:
-        os.write(1, ONE_NODE.encode())
-        assert not list(tmp_path.iterdir())
-    assert asked.words == "sm" and not set(QUESTIONS) & set(os.environ)
 
 
 HELLO = """

@@ -42,15 +42,6 @@ def test_ranks_are_ready_before_the_common_start():
     assert rows.tolist() == [[5, 12], [7, 14], [1, 1], [1, 8], [3, 10]]  # entry, exit, on time, begin, ready
 
 
-def test_spinning_is_a_number_of_operations_and_sleeping_is_none():
-    from allreduce_bench.measuring.work import rest, spin
-
-    done: list[int] = []
-    spin(lambda: done.append(0), 7)
-    assert len(done) == 7
-    rest(0.0)
-
-
 def test_a_rank_in_its_work_is_said_to_be_there():
     from allreduce_bench.measuring.calls import Approach, timed
     from allreduce_bench.measuring.work import spin

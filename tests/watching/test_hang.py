@@ -150,14 +150,6 @@ def test_algorithms_that_one_rank_breaks_are_refused_by_all(python, tmp_path):
     assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
 
 
-def test_an_algorithm_that_is_no_all_reduce_is_named_with_its_rank_before_any_starts(tmp_path):
-    mine, folder = tmp_path / "mine.py", tmp_path / "run"
-    mine.write_text(MINE.format(name="mine", act="continue", only="True", unproved=False))
-    result = bench(interpreters()[0], "run", "-n", 3, "--sizes", 60, "-a", mine, "-o", folder)
-    assert result.returncode == 1 and not list(folder.glob("launches/*"))
-    assert re.search(r"mine is no all-reduce .*: round \d+: .*rank 2\b", result.stderr), result.stderr
-
-
 def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(python, tmp_path):
     in_turn(0, python)
     folder = tmp_path / "run"
@@ -170,21 +162,6 @@ def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(p
     assert process.returncode == 1 and "finished cells" in said.splitlines()[-1], said
     if sys.platform == "linux":
         nobody_is_left(folder)
-
-
-def test_a_timeout_of_nothing_is_refused(tmp_path):
-    result = bench(interpreters()[0], "run", "--timeout", "0", "-o", tmp_path / "run")
-    assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "0 s would end" in result.stderr and not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
-    in_turn(1, python)
-    folder = tmp_path / "run"
-    hasty = [word for word in words(3, folder) if word not in TIMEOUT] + ["--within", "6s"]
-    status, said = strike([str(python), "-m", "allreduce_bench", *hasty], folder, 2, signal.SIGSTOP)
-    assert status == 1 and "finished cells" in said.splitlines()[-1], said
 
 
 def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,6 @@ from allreduce_bench.watching.lifeline import WarningFlag, switch_variables, swi
 
 TO_CONTINUE = "job is near.*; left: 2r-1; .*to continue"
 
-MINE = """import sys
-from pathlib import Path
-from allreduce_bench.algorithms import Cost, algorithm, find
-@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
-def mine(rank, size, topology, count, segment):
-    if "measure" in sys.argv:  # not in the proof before the launch
-        Path({begun!r}).touch()
-    yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
-"""
 LEFT = r"the job is near its time limit: (\d+) of 24 cells left"
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -122,22 +112,6 @@ def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
     _, said = process.communicate(timeout=240)
     assert process.returncode == 1 and re.search(LEFT, said), said
     assert {launch for launch, *_ in done(folder)} == {"2r-1"}
-
-
-@needs_mpi
-def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
-    folder, mine, begun = tmp_path / "run", tmp_path / "mine.py", tmp_path / "begun"
-    mine.write_text(MINE.format(begun=str(begun)))
-    words = ["-n", 2, "--sizes", 8, "-a", mine, "--no-reference-times", "--identify=never"]
-    words += ["--launches", 1, "--min-time", "0.5s", "-o", folder]
-    command = [str(interpreters()[0]), "-m", "allreduce_bench", "run", *map(str, words)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not begun.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGUSR1)
-    table, said = process.communicate(timeout=240)
-    assert process.returncode == 0 and "1 of 1 cells done" in table and "warned" not in said, said
 
 
 @needs_mpi

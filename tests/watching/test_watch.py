@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 from played_ranks import CELL, until
 
@@ -113,19 +112,6 @@ def test_a_supervisor_that_promised_to_be_heard_and_is_silent_is_gone(supervise)
     process = rank_process(supervisor.address([]))
     supervisor._tell_all = lambda **message: None
     assert process.communicate(timeout=240)[0] == "does not respond\n" and process.returncode == 1
-
-
-def test_a_rank_that_was_stopped_does_not_call_its_supervisor_silent(supervise):
-    supervisor = supervise(1, 1.0, in_rank_0=True)
-    supervisor.patience.judge = lambda now: None
-    process = rank_process(supervisor.address([]))
-    until(lambda: supervisor.patience.ranks)
-    process.send_signal(signal.SIGSTOP)
-    time.sleep(2.5)  # longer than the promised 2 s; the supervisor goes on to speak
-    supervisor.end_ranks()
-    process.send_signal(signal.SIGTERM)  # as launchers do
-    process.send_signal(signal.SIGCONT)
-    assert process.communicate(timeout=240)[0] == "" and process.returncode == 1
 
 
 def test_the_line_has_a_high_number_so_that_it_breaks_first(supervise):

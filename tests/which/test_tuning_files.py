@@ -66,19 +66,9 @@ def test_a_tuning_is_read_from_its_file(tmp_path):
     assert read_tuning(path) == TUNING and not is_changed(path, TUNING)
 
 
-def test_what_a_file_says_of_itself_holds_wherever_it_is_moved(tmp_path):
-    path = written(tmp_path / "rules", TUNING)
-    assert str(tmp_path) not in path.read_text() and "filename=PATH" in path.read_text()
-
-
 def test_a_segmented_ring_gets_the_segment_it_was_measured_with(tmp_path):
     path = written(tmp_path / "rules", replace(TUNING, rules=(rule(4, 8, 64, "segmented_ring"),)))
     assert [one.segment_nbytes for one in open_mpi_rules(path, 5) if one.algorithm == 5] == [1 << 20]
-
-
-def test_an_empty_tuning_has_no_rules_and_says_so(tmp_path):
-    path = written(tmp_path / "rules", replace(TUNING, rules=()))
-    assert "no rules" in path.read_text() and not is_changed(path, read_tuning(path))
 
 
 def test_an_algorithm_that_the_library_at_hand_lacks_is_refused(tmp_path):
@@ -108,11 +98,6 @@ def test_a_changed_file_is_told(tmp_path, old, new):
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
     assert is_changed(path, read_tuning(path))
-
-
-def test_rules_that_only_the_comment_lost_are_told(tmp_path):
-    path = written(tmp_path / "rules", TUNING)
-    assert is_changed(path, replace(TUNING, rules=()))
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/null", "-", "two\nlines"])
