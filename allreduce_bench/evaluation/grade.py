@@ -14,7 +14,7 @@ from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .doubts import APART
-from .summary_row import Grade, Noise, Reason, SummaryRow
+from .summary_row import Grade, Reason, SummaryRow
 
 # Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is
 # of the size of the differences that people measure for; with a quarter, some rank has at most half a core for whole
@@ -35,16 +35,7 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
-    return Grade(level, tuple(reasons), () if _uses(attempts) else ("load",), _noise(attempts))
-
-
-def _noise(attempts: Sequence[dict]) -> Noise | None:
-    """Return the noise over all launches; early and imported ones have none."""
-    known = [noise for fact in attempts if (noise := fact.get("noise"))]
-    if not known:
-        return None
-    quantum_s, lost = (median([noise[name] for noise in known]) for name in ("quantum_s", "lost"))
-    return Noise(quantum_s, lost, max(noise["max_s"] for noise in known))
+    return Grade(level, tuple(reasons), () if _uses(attempts) else ("load",))
 
 
 def is_disturbed(row: SummaryRow) -> bool:

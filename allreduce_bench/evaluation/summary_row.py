@@ -49,21 +49,12 @@ class Reason(NamedTuple):
     limit: float | None = None  # what it is held against, where that is no constant: cores, launches of other cells
 
 
-class Noise(NamedTuple):
-    """The time that the machine took from a fixed work quantum, see `measuring.noise`."""
-
-    quantum_s: float  # the quantum of work without noise
-    lost: float  # share of its time that the rank lost that lost most, median over launches
-    max_s: float  # the longest quantum of all launches
-
-
 class Grade(NamedTuple):
     """The grade of the times of one rank count."""
 
     level: str  # one of `schema.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
     unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`
-    noise: Noise | None = None  # shown beside the grade, and does not lower it; None: not measured
 
     @property
     def reasons_text(self) -> str:

@@ -5,5 +5,5 @@ command line), `startup` (before MPI_Init), `rank` (from start to end), `launch`
 (one cell), `repeat` (check, then time until precise), `calls` (timed calls), `work` (computation, late ranks); `sync`
 (clocks and the common start), `context` and `budget` (whether a cell runs, and how long), `in_groups` (concurrent
 all-reduces), `cold_calls`, `schedules` (proofs, the compiled kernel), `vectors` (inputs with known results),
-`same_bits` (of results), `transport`, `noise` and `surroundings` (of a launch). Apart: `hello`.
+`same_bits` (of results), `transport` and `surroundings` (of a launch). Apart: `hello`.
 """

@@ -28,7 +28,6 @@ from ..schedule.algorithm import Topology
 from ..units import counted, few, format_ranges
 from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
 from .context import Context, Node, Party, nodes_of
-from .noise import noise_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, choose, make
 
@@ -152,7 +151,7 @@ def _facts_of_groups(context: Context) -> dict:
 
 
 def start_together(context: Context, facts: dict | None) -> Context:
-    """Choose the common start of calls; rank 0 adds `noise`, `sync` and `clock` to `facts`."""
+    """Choose the common start of calls; rank 0 adds `sync` and `clock` to `facts`."""
     comm, clock, agreed = context.comm, context.clock, None
     if facts is not None:
         fullest = _fullest_node(context, facts)
@@ -162,9 +161,7 @@ def start_together(context: Context, facts: dict | None) -> Context:
     way, crowded = comm.bcast(agreed)
     sync = make(way, comm, clock)
     clock_facts = clock.facts()
-    noise = None if crowded else noise_of(comm)  # ranks that share a core would count each other as noise
     if facts is not None and clock_facts is not None:
-        facts["noise"] = noise
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
     return replace(context, sync=sync, is_crowded=crowded)
 

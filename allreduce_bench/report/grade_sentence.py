@@ -1,11 +1,10 @@
 """A grade as a sentence: all its reasons, each with advice."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import sqrt
 
 from ..evaluation.grade import ENOUGH_LAUNCHES, Grade, Reason
-from ..evaluation.summary_row import Noise, SummaryRow
-from ..units import few, format_time, in_ranks, three_digits
+from ..units import few, three_digits
 
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
 MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
@@ -27,22 +26,6 @@ def reasons_words(grade: Grade, most: int | None = None) -> str:
     parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons)]
     parts += [UNKNOWN[name] for name in grade.unknown]
     return few(parts, len(parts) if most is None else most, comma="; ", more=", and {more} more")
-
-
-def noise_sentence(noise: Noise) -> str:
-    """Return `noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
-    quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
-    took = f"other activity took {100 * noise.lost:.2g} % of the time of a test loop"
-    return f"noise: {took}; a step of {quantum} took up to {longest}"
-
-
-def noise_of_all(rows: Iterable[SummaryRow]) -> str:
-    """Return the sentence of the rank count that lost most, and that count: for a page; empty: none was measured."""
-    noises = {row["ranks"]: noise for row in rows if (noise := row["grading"].noise)}
-    if not noises:
-        return ""
-    ranks = max(noises, key=lambda ranks: noises[ranks].lost)
-    return f"{noise_sentence(noises[ranks])} ({in_ranks([ranks])})"
 
 
 def reason_words(reason: Reason) -> tuple[str, str]:

@@ -44,7 +44,7 @@ from ..wings import load_offers
 from . import caveats
 from .damage_sentence import damage_caveats, damage_report
 from .distribution import call_distributions
-from .grade_sentence import noise_of_all, reasons_words
+from .grade_sentence import reasons_words
 from .grid import LEGEND, MARK, brief_state
 from .how_measured import describe_origin
 from .live_chart import Switch
@@ -205,7 +205,6 @@ def _section(
         "warnings": [one for one in found if one.level != "good"],
         "verdicts": [_verdict_of_ranks(verdict, rows) for verdict in verdicts_of_run],
         "settable": settable_sentence(None) if lacks_settable(plan, rows) else "",
-        "noise": noise_of_all(rows),
         "winners": winner_table(frame),
         "frame": frame,
         "pictures": time_pictures(frame, models, switches(verdicts_of_run)),

@@ -16,7 +16,6 @@ from ..runs.schema import LEFT_OUT, state_words
 from ..units import few, format_size, format_time, three_digits
 from . import caveats, how_measured
 from .caveats import limit_findings
-from .grade_sentence import noise_sentence
 from .launch_states_sentence import launch_apart_sentences, launch_states_sentences
 from .verdict_sentence import crossover_words, join_with_or
 
@@ -45,7 +44,7 @@ def notes_on_trust(rows: Sequence[SummaryRow]) -> list[str]:
 def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Return what a reader may want to know beside the verdict of one rank count."""
     competitors, found = competing(rows), verdicts(competing(rows))
-    grade, has_default = rows[0].get("grading"), bool(defaults(rows))
+    has_default = bool(defaults(rows))
     return [
         *(f"crossover from {crossover_words(over)}" for one in found for over in one.hand_overs if over),
         *(
@@ -54,7 +53,6 @@ def further_notes(rows: Sequence[SummaryRow]) -> list[str]:
         ),
         *_part_note(rows),
         *_reference_line(competitors),
-        *([noise_sentence(grade.noise)] if grade and grade.noise else []),
         *([carried] if (carried := how_measured.traffic_sentence(competitors)) else []),
     ]
 

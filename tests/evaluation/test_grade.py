@@ -12,7 +12,6 @@ from allreduce_bench.evaluation.grade import (
     grade_of,
     grade_rows,
 )
-from allreduce_bench.evaluation.summary_row import Noise
 
 
 def row(**facts) -> dict:
@@ -97,13 +96,6 @@ def test_sizes_in_sets_are_named_and_lower_no_grade():
     grade = grade_of([row()], sets)
     assert (grade.level, [(reason.code, reason.value) for reason in grade.reasons]) == (GOOD, [("size_sets", 2)])
     assert kinds([row()], sets[1:]) == [] == kinds([row()], [launch(in_haste=True)])
-
-
-def test_the_noise_of_all_launches_stands_beside_the_grade_and_does_not_lower_it():
-    noises = [{"quantum_s": 50e-6, "lost": lost, "max_s": 1e-3 * number} for number, lost in enumerate((0.5, 0.1, 0.2))]
-    grade = grade_of([row()], [*(launch(noise=noise) for noise in noises), launch(noise=None)])
-    assert grade == Grade(GOOD, (), noise=Noise(50e-6, 0.2, 2e-3))
-    assert grade_of([row()], QUIET).noise is None
 
 
 def test_every_criterion_is_reached_by_some_case():

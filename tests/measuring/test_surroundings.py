@@ -1,14 +1,10 @@
 """What is refused before a launch measures anything."""
 
-import json
-import re
 import subprocess
 
 import pytest
-from click.testing import CliRunner
 from interpreters import in_turn, interpreters
 
-from allreduce_bench.cli import main
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
@@ -76,18 +72,3 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, ru
     assert "2r-1: expected 2" in errors[0] and "1 rank (--ranks-per-node), found 1 node" in errors[0]
     assert result.stderr.splitlines()[-1] == errors[0] and "finished cells" not in result.stderr
     assert not (tmp_path / "run").exists()
-
-
-@needs_mpi
-def test_a_launch_keeps_its_noise_and_the_table_says_it(run_on_ranks, tmp_path):
-    words = ["-n", "2,4", "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
-    ran = run_on_ranks(*words)
-    assert ran.returncode == 0
-    files = [tmp_path / "run" / "launches" / f"{ranks}r-1.1.json" for ranks in (2, 4)]
-    facts = [json.loads(file.read_text()) for file in files]
-    assert [fact["noise"] is None for fact in facts] == [fact["oversubscribed"] for fact in facts]
-    noises = [fact["noise"] for fact in facts if fact["noise"]]
-    for noise in noises:
-        assert 0 < noise["quantum_s"] <= noise["max_s"] and 0 <= noise["lost"] < 1 and noise["rank"] in (0, 1)
-    shown = CliRunner().invoke(main, ["show", "-v", str(tmp_path / "run")]).stdout
-    assert len(re.findall("^noise: ", shown, re.MULTILINE)) == len(noises)

@@ -3,13 +3,10 @@
 import pytest
 
 from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
-from allreduce_bench.evaluation.summary_row import Noise
 from allreduce_bench.report.grade_sentence import (
     UNKNOWN,
     WORDS,
     grade_sentence,
-    noise_of_all,
-    noise_sentence,
     reason_words,
 )
 
@@ -44,17 +41,6 @@ def test_cells_that_lack_launches_are_told_from_a_run_of_few():
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert grade_sentence(Grade(GOOD, ())) == "grade: good"
     assert grade_sentence(Grade(GOOD, (), ("load",))) == f"grade: good: {UNKNOWN['load']}"
-
-
-def test_noise_is_said_with_its_quantum_and_its_longest():
-    noise = Noise(50e-6, 0.012, 3.1e-3)
-    assert noise_sentence(noise) == (
-        "noise: other activity took 1.2 % of the time of a test loop; a step of 50.0 us took up to 3.10 ms"
-    )
-    rows = [{"ranks": 2, "grading": Grade(GOOD, ())}]
-    assert noise_of_all(rows) == ""
-    rows += [{"ranks": n, "grading": Grade(GOOD, (), noise=noise._replace(lost=n / 100))} for n in (4, 16, 8)]
-    assert noise_of_all(rows) == f"{noise_sentence(noise._replace(lost=0.16))} (16 ranks)"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,6 @@ def _grades(result: Result) -> list[dict[str, Any]]:
                 {**reason._asdict(), **dict(zip(("text", "advice"), reason_words(reason)))} for reason in grade.reasons
             ],
             "unknown": list(grade.unknown),
-            "noise": grade.noise and grade.noise._asdict(),
         }
         for ranks, grade in grading.items()
     ]
