@@ -78,7 +78,7 @@ def hops_between(cost: Cost) -> list[Hops]:
     return [one._replace(between=True) for one in hops if one.messages]
 
 
-def of(inner: Algorithm, outer: Algorithm) -> Algorithm:
+def compose(inner: Algorithm, outer: Algorithm) -> Algorithm:
     """Return the composition of two algorithms."""
     name = f"hierarchical:{inner.name}+{outer.name}"
 
@@ -150,4 +150,4 @@ def named(parameters: str) -> Algorithm:
             f"found '{foreign}'"
         )
     inner, outer = map(builtin_of, words)
-    return of(inner, outer)
+    return compose(inner, outer)

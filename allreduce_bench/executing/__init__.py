@@ -76,7 +76,7 @@ class Prepared(NamedTuple):
     buffers: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     set_input: Callable[[], object] | None = None
 
-    def turn(self) -> Callable[[], object]:
+    def prepare_call(self) -> Callable[[], object]:
         """Set the input of a call in place, and return the call to time; call this before the common start."""
         if self.set_input:
             self.set_input()

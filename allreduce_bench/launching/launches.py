@@ -107,14 +107,14 @@ def _position(
     start: ThisStart, begun: Sequence[Turn], turn: Turn, later: Sequence[Turn], left_s: float | None
 ) -> LaunchPosition:
     """Return the place of a launch among all, with its share of the time left."""
-    cells_before, own, cells_later = sum(each.cells for each in begun), turn.cells, sum(each.cells for each in later)
+    own, cells_later = turn.cells, sum(each.cells for each in later)
     return LaunchPosition(
         len(begun) + 1,
         len(begun) + 1 + len(later),
         start.started,
         turn.launch.ranks,
         None if left_s is None else time.time() + left_s * own / (own + cells_later),
-        (cells_before / own, cells_later / own),
+        cells_later / own,
     )
 
 

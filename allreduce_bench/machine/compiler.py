@@ -22,9 +22,6 @@ def why_not_compiled() -> str | None:
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return f"needs numba: {INSTALL}"
         return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
-    if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
-        version = getattr(numba, "__version__", "without a version")
-        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
     if numba.config.DISABLE_JIT:
         return "needs numba's compiler, which NUMBA_DISABLE_JIT switches off; unset it"
     return None

@@ -19,9 +19,10 @@ from ..runs.schema import BARRIER, COMPLETION, MAX_LOCAL
 from ..units import format_ranges, format_time
 from ..watching.whereabouts import doing
 from .budget import BATCH_S, Sample
-from .sync import Barrier, Clock, ClockLine, Sync
+from .clock import Clock, ClockLine
+from .sync import Barrier, Sync
 
-Turn = Callable[[], Callable[[], object]]  # returns the call to time
+NextCall = Callable[[], Callable[[], object]]  # returns the call to time
 TimedLoop = Callable[[int, CommonStart | None, CallNumbers | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 
 
@@ -39,9 +40,9 @@ class Approach(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """Method of timing: each call from `turn`, or all of them by `loop`, with the clock `now`."""
+    """Method of timing: each call from `prepare`, or all of them by `loop`, with the clock `now`."""
 
-    turn: Turn
+    prepare: NextCall
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
     approach: Approach | None = None  # its loop is in Python
@@ -54,13 +55,13 @@ class Timing(NamedTuple):
         the clock of perf_counter.
         """
         if self.approach is not None or self.loop is None or self.now is not perf_counter:
-            return timed(self.turn, sync, self.now, calls, self.numbers, self.approach)
+            return timed(self.prepare, sync, self.now, calls, self.numbers, self.approach)
         return self.loop(calls, sync.common_start(), self.numbers)
 
 
 @doing("in the common start of a call", counts="call", times=("entry", "exit"))
 def timed(
-    turn: Turn,
+    prepare: NextCall,
     sync: Sync,
     now: Callable[[], float],
     calls: int,
@@ -74,7 +75,7 @@ def timed(
     for call in range(calls):
         if numbers:
             numbers.write()
-        run = turn()
+        run = prepare()
         if phase:
             begin = now()
             phase()

@@ -24,7 +24,7 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible, with_input
+from .calls import Approach, CellTimes, NextCall, TimedLoop, back_to_back, why_impossible, with_input
 from .context import Context
 from .schedules import compile_in_turns, proved_steps
 from .skipping import after_first_call, reason_to_skip
@@ -96,12 +96,12 @@ def _measure_all_reduce(context: Context, cell: Cell, cells_left: int, facts: di
         with _rotation(context, bind, memory, sendbuf, len(steps or ())) as rotation:
             if rotation:
                 facts["offsets"] = offsets_of(rotation.places, party)
-            checked, turn = checks.calls, rotation.turn if rotation else call.turn
+            checked, prepare = checks.calls, rotation.prepare_call if rotation else call.prepare_call
             checks.rotate(rotation)
             checks.renew()
             before = context.node.sent_bytes()
             loop = rotation.loop if rotation else call.timed_calls
-            times = _repeated_calls(context, cell, turn, cells_left, checks, loop, approach)
+            times = _repeated_calls(context, cell, prepare, cells_left, checks, loop, approach)
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             if not rotation:  # a loop would be warm
                 facts |= _back_to_back(context, call, checks, times)
@@ -187,15 +187,15 @@ def _measure_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome
     bind = partial(_bind_floor, cell.algorithm.removeprefix(FLOOR_PREFIX), plan.op, is_compiled)
     call = _bind_together(context, bind, sendbuf, recvbuf)
     with _rotation(context, bind, memory, sendbuf, 1) as rotation:
-        turn, loop = (rotation.turn, rotation.loop) if rotation else (call.turn, call.timed_calls)
-        times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
+        prepare, loop = (rotation.prepare_call, rotation.loop) if rotation else (call.prepare_call, call.timed_calls)
+        times = _repeated_calls(context, cell, prepare, cells_left, loop=loop)
     return _done_or_skipped({}, times)
 
 
 def _repeated_calls(
     context: Context,
     cell: Cell,
-    turn: Turn,
+    prepare: NextCall,
     cells_left: int,
     checks: repeat.Checks | None = None,
     loop: TimedLoop | None = None,
@@ -203,7 +203,7 @@ def _repeated_calls(
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, checks, loop, approach)
+    return repeat.repeat(prepare, context.comm, budget, context.sync, context.clock, checks, loop, approach)
 
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
@@ -243,7 +243,7 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf) -> dict:
     comm, plan, seed, op = context.party.comm, context.plan, context.plan.seed, context.plan.op
 
     def run() -> None:
-        call.turn()()
+        call.prepare_call()()
 
     if plan.check != "bits":
         facts = same_bits.same_bits(run, sendbuf, recvbuf, comm, seed, op)

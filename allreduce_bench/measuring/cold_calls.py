@@ -49,7 +49,7 @@ class Rotation:
             place.call.run()
         self._current = places - 1
 
-    def turn(self) -> Callable[[], object]:
+    def prepare_call(self) -> Callable[[], object]:
         """Return the next call to time, in a cold place; call this before the common start."""
         self._current = (self._current + 1) % len(self.places)
         if self._current == 0 and self._scratch is not None:
@@ -66,7 +66,7 @@ class Rotation:
         return partial(call_by_call, self._next_loop) if self.places[0].call.timed_calls else None
 
     def _next_loop(self) -> TimedLoop:
-        self.turn()
+        self.prepare_call()
         timed_calls = self.places[self._current].call.timed_calls
         assert timed_calls is not None
         return timed_calls

@@ -9,7 +9,8 @@ from mpi4py import MPI
 from ..runs.plan import Launch, Plan
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges
-from .sync import Clock, Sync
+from .clock import Clock
+from .sync import Sync
 
 if TYPE_CHECKING:
     from .energy import Energy

@@ -15,7 +15,8 @@ from ..units import few
 from ..watching.lifeline import SHARED_VARIABLE
 from ..watching.whereabouts import doing
 from .calls import back_to_back
-from .sync import Clock, wait_quietly
+from .clock import Clock
+from .sync import wait_quietly
 
 SAMPLE_S = 0.1  # at most, between readings of power meters
 MEMORY = "/dram"  # end of the name of a counter that may be left out

@@ -17,8 +17,9 @@ from ..executing import Place
 from ..executing.call_numbers import PARTS, CallNumbers
 from ..watching.whereabouts import doing
 from .budget import Ahead, Budget, ahead, warmups_ahead
-from .calls import Approach, CellTimes, TimedCalls, TimedLoop, Timing, Turn
-from .sync import Barrier, Clock, Sync
+from .calls import Approach, CellTimes, NextCall, TimedCalls, TimedLoop, Timing
+from .clock import Clock
+from .sync import Barrier, Sync
 from .vectors import Check, calls_for_all, exact_inputs, poison, values_of_calls
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Checks:
         """Make and check a call on new inputs; return its seconds, not comparable, as others may have entered later."""
         begun = perf_counter()
         self.renew()
-        run = self._place.call.turn()
+        run = self._place.call.prepare_call()
         self.comm.Barrier()
         entry = perf_counter()
         run()
@@ -143,7 +144,7 @@ class Checks:
         affordable = int(most_s / self._price_s) if vector.nbytes > LONG else FIRST
         return max(needed, FEWEST, min(FIRST, affordable)) - 1
 
-    def pause(self, turn: Turn) -> float:
+    def pause(self, prepare: NextCall) -> float:
         """Check the last timed call, make an untimed call, and set new inputs; return the seconds taken.
 
         The untimed call precedes the inputs, or it would leave the result that timed calls have to make.
@@ -151,7 +152,7 @@ class Checks:
         begun = perf_counter()
         self.check_result()
         self._make_inputs()
-        self._call_untimed(turn)
+        self._call_untimed(prepare)
         self._set_inputs()
         self.start_numbers()
         self._price_s = perf_counter() - begun
@@ -159,10 +160,10 @@ class Checks:
         return self._price_s
 
     @doing("calling between timed calls")
-    def _call_untimed(self, turn: Turn) -> None:
+    def _call_untimed(self, prepare: NextCall) -> None:
         """Re-warm caches and branch predictors."""
         self.untimed += 1
-        turn()()
+        prepare()()
 
     def plan(self, batch: Ahead, time_s: float) -> Ahead:
         """Decide on rank 0, after a timed call, whether a check comes before `batch`, in a cell with `time_s`.
@@ -195,7 +196,7 @@ def wrong_elements(vector: np.ndarray, period: np.ndarray) -> int:
 
 @doing("between calls", counts="done")
 def repeat(
-    turn: Turn,
+    prepare: NextCall,
     comm: MPI.Comm,
     budget: Budget,
     sync: Sync,
@@ -206,14 +207,14 @@ def repeat(
 ) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 decides that it is enough.
 
-    `turn` returns the call to time, and is called before each start. If no call began on time, a barrier replaces the
-    start, and the calls so far count as warm-ups. `checks`: check results in pauses outside the budget, and the last
-    call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what ranks do before
-    each call; its loop is in Python.
+    `prepare` returns the call to time, and is called before each start. If no call began on time, a barrier replaces
+    the start, and the calls so far count as warm-ups. `checks`: check results in pauses outside the budget, and the
+    last call; its inputs are set. `loop` makes the calls of `prepare` without the interpreter. `approach`: what ranks
+    do before each call; its loop is in Python.
     """
     clock.compare_if_due()
     jumps, calls = clock.jumps, TimedCalls(comm, approach)
-    timing = Timing(turn, clock.now, loop, approach, checks.numbers if checks else None)
+    timing = Timing(prepare, clock.now, loop, approach, checks.numbers if checks else None)
     if checks:
         checks.start_numbers()
     if budget.warmups:
@@ -222,7 +223,7 @@ def repeat(
     start, done = perf_counter(), 0
     while (batch := _agree(comm, _ahead(budget, calls, done, start, checks))).calls:
         if checks and batch.check:
-            start += checks.pause(turn)
+            start += checks.pause(prepare)
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
             calls.end_warmups()

@@ -27,9 +27,10 @@ from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
 from ..units import counted, few, format_ranges
 from ..watching.lifeline import SWITCHES_VARIABLE, switches_of_hosts
+from .clock import Clock
 from .context import Context, Node, Party, nodes_of
 from .startup import STARTUP, slowest
-from .sync import Barrier, Clock, choose, make
+from .sync import Barrier, choose, make
 
 if TYPE_CHECKING:
     from .energy import Energy

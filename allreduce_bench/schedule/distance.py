@@ -29,20 +29,20 @@ def distance(schedules: Sequence[Schedule], dimensions: Sequence[int]) -> Distan
             if step.dest is not None:
                 moved[rank, step.dest] += elements(step.send)
     for (source, dest), number in moved.items():
-        for link in way(source, dest, dimensions):
+        for link in links_between(source, dest, dimensions):
             carried[link] += number
     return Distance(carried.total(), max(carried.values(), default=0))
 
 
-def way(source: int, dest: int, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
+def links_between(source: int, dest: int, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the links from rank `source` to rank `dest`, each as its two ranks."""
     at, stride = source, prod(dimensions)
     for length in dimensions:
         stride //= length
         place, ahead = at // stride % length, (dest // stride - at // stride) % length
-        turn = 1 if 2 * ahead <= length else -1
+        direction = 1 if 2 * ahead <= length else -1
         for _ in range(min(ahead, length - ahead)):
-            beyond = (place + turn) % length
+            beyond = (place + direction) % length
             following = at + (beyond - place) * stride
             yield at, following
             at, place = following, beyond

@@ -16,17 +16,12 @@ class LaunchPosition(NamedTuple):
     started: float  # of the run, seconds since the epoch
     ranks: int
     deadline: float | None = None  # of the launch, seconds since the epoch
-    shares: tuple[float, float] | None = None  # cells of earlier and of later launches over its own; None: equal
-
-    @property
-    def earlier(self) -> float:
-        """How much of the run is before it, in launches like it."""
-        return self.number - 1 if self.shares is None else self.shares[0]
+    later_share: float | None = None  # cells of later launches over its own; None: as many in each
 
     @property
     def later(self) -> float:
         """How much of the run is left after it, in launches like it."""
-        return self.planned - self.number if self.shares is None else self.shares[1]
+        return self.planned - self.number if self.later_share is None else self.later_share
 
 
 BETWEEN_S = 10.0  # of two lines of a log

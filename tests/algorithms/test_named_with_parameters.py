@@ -40,13 +40,13 @@ def test_any_two_algorithms_make_a_hierarchical_one_on_any_nodes(inner, outer, l
 
 @pytest.mark.parametrize("nodes, local", [(2, 2), (4, 4), (3, 5), (5, 3), (1, 6), (6, 1)])
 def test_rings_of_rings_are_the_hierarchical_ring(nodes, local):
-    from allreduce_bench.algorithms.hierarchical import of
+    from allreduce_bench.algorithms.hierarchical import compose
 
     size, count = nodes * local, 12 * nodes * local
     topology = Topology.filled(size, local)
     schedules = [
         one.schedules(size, topology, count, count)
-        for one in (of(builtin()["ring"], builtin()["ring"]), builtin()["hierarchical_ring"])
+        for one in (compose(builtin()["ring"], builtin()["ring"]), builtin()["hierarchical_ring"])
     ]
     assert verify(schedules[0], count) == verify(schedules[1], count)
     for model in MODELS:

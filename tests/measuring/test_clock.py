@@ -41,7 +41,7 @@ def test_one_clock_of_a_node_is_believed_until_a_window_says_otherwise(python, o
 
 
 def test_the_drift_lies_in_the_middle_of_what_two_windows_allow():
-    from allreduce_bench.measuring.sync import Clock, Window  # late: it starts MPI
+    from allreduce_bench.measuring.clock import Clock, Window  # late: it starts MPI
 
     clock = Clock.__new__(Clock)
     clock._first, clock._windows = Window(10.0, -1e-6, 1e-6), [Window(12.0, 799e-6, 801e-6)]

@@ -71,7 +71,7 @@ def test_large_vectors_take_turns_and_nothing_else_is_read(cold_calls, memory):
     made = cold_calls.Rotation(calls.bind, memory, np.zeros(MIB // 4, "f"), 4 * MIB, 3)
     calls.ran.clear()
     for _ in range(7):
-        made.turn()()
+        made.prepare_call()()
     assert calls.ran == [0, 1, 2, 0, 1, 2, 0]
 
 
@@ -87,7 +87,7 @@ def test_small_vectors_have_the_cache_filled_before_a_place_comes_again(cold_cal
 
     made._scratch = Scratch()
     for _ in range(4):
-        made.turn()()
+        made.prepare_call()()
     assert calls.ran == ["filled", 0, 1, 2, "filled", 0, 1, 2]  # place 0: what brings the library back, untimed
 
 

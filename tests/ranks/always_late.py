@@ -4,8 +4,8 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.repeat import repeat
-from allreduce_bench.measuring.sync import Clock
 
 
 class Late:

@@ -17,8 +17,9 @@ from mpi4py import MPI
 from allreduce_bench.measuring import sync
 from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.calls import CellTimes
+from allreduce_bench.measuring.clock import METHOD, ONE_CLOCK, Clock
 from allreduce_bench.measuring.repeat import repeat
-from allreduce_bench.measuring.sync import METHOD, ONE_CLOCK, Clock, make
+from allreduce_bench.measuring.sync import make
 
 Reading = Callable[[float], float]  # the true time -> what a clock shows
 COMMON = ("completion_s", "arrival_skew_s", "last_rank")

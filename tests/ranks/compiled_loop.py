@@ -11,10 +11,11 @@ from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
 from allreduce_bench.executing.memory import PAGES
 from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.calls import CellTimes, back_to_back, why_impossible
+from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.cold_calls import Rotation
 from allreduce_bench.measuring.repeat import repeat
 from allreduce_bench.measuring.schedules import compile_in_turns
-from allreduce_bench.measuring.sync import Clock, RoundTime, make
+from allreduce_bench.measuring.sync import RoundTime, make
 from allreduce_bench.schedule.algorithm import Topology
 
 CALLS, WARMUPS, COUNT, LONG, TRIALS = 30, 3, 1000, 1 << 17, 100

@@ -22,8 +22,9 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing.native import native
 from allreduce_bench.executing.sendrecv import sendrecv
 from allreduce_bench.measuring import calls, cell, skipping
+from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.context import Context, Measured, Party
-from allreduce_bench.measuring.sync import Barrier, Clock
+from allreduce_bench.measuring.sync import Barrier
 from allreduce_bench.runs.dtypes import is_float, teach_numpy
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.schedule.algorithm import Topology

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.schedule.distance import distance, way
+from allreduce_bench.schedule.distance import distance, links_between
 
 COUNT = 16 * 7 * 3
 
@@ -25,7 +25,7 @@ def of(name: str, dimensions: tuple[int, ...]) -> tuple[float, float]:
     ("source", "dest", "dimensions", "links"),
     [
         (0, 0, (4,), []),
-        (0, 3, (4,), [(0, 3)]),  # the shorter way round
+        (0, 3, (4,), [(0, 3)]),  # the shorter links_between round
         (0, 2, (4,), [(0, 1), (1, 2)]),  # of two equally long ones up
         (3, 0, (3, 4), [(3, 0)]),
         (1, 11, (3, 4), [(1, 9), (9, 10), (10, 11)]),  # the first dimension first
@@ -34,14 +34,14 @@ def of(name: str, dimensions: tuple[int, ...]) -> tuple[float, float]:
     ],
 )
 def test_a_message_goes_along_one_dimension_after_the_other(source, dest, dimensions, links):
-    assert [*way(source, dest, dimensions)] == links
+    assert [*links_between(source, dest, dimensions)] == links
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
 def test_a_way_leads_from_neighbour_to_neighbour_by_as_few_links_as_there_are(dimensions, data):
     size = prod(dimensions)
     source, dest = data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, size - 1))
-    links = [*way(source, dest, dimensions)]
+    links = [*links_between(source, dest, dimensions)]
     least, stride = 0, size
     for length in dimensions:
         stride //= length

@@ -81,8 +81,9 @@ def measure_definition() -> None:
 
     from allreduce_bench.executing.native import native
     from allreduce_bench.measuring.budget import Budget
+    from allreduce_bench.measuring.clock import Clock
     from allreduce_bench.measuring.repeat import repeat
-    from allreduce_bench.measuring.sync import Barrier, Clock
+    from allreduce_bench.measuring.sync import Barrier
 
     comm = MPI.COMM_WORLD.Dup()
     clock, sync = Clock(comm), Barrier(comm)

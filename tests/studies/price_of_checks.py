@@ -33,8 +33,9 @@ def measure(sizes: list[int]) -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.measuring import calls, cell
+    from allreduce_bench.measuring.clock import Clock
     from allreduce_bench.measuring.context import Context, Party
-    from allreduce_bench.measuring.sync import Barrier, Clock
+    from allreduce_bench.measuring.sync import Barrier
     from allreduce_bench.runs.plan import Cell, Launch, Plan
     from allreduce_bench.schedule.algorithm import Topology
 
