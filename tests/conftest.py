@@ -163,7 +163,6 @@ def run_on_ranks(on_ranks, monkeypatch) -> Callable[..., subprocess.CompletedPro
                 raise LaunchRefused(said.strip().removeprefix("error: "))
             for line in said.splitlines():
                 lines.say(line)
-            lines.close()
             return bool(run.folder.finished(launch))
 
         monkeypatch.setattr(launches, "measure_launch", measure_launch)
