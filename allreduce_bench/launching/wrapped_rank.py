@@ -53,7 +53,8 @@ def run(words: Sequence[str]) -> int:
         signal.signal(number, forward)
     signal.signal(signal.SIGCHLD, lambda number, frame: read_ends(process.pid))
     status = process.wait()
-    if status and not asked_to_end:
+    # SIGKILL is not forwarded: it came before whatever the launcher did, since other ranks missed this one
+    if status == -signal.SIGKILL or status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))
     if status:
         end_orphans()
