@@ -15,6 +15,7 @@ import pytest
 from interpreters import contract, in_turn, interpreters
 from measured_runs import impatient, with_package
 from places import RANK_PROGRAMS
+from played_ranks import until
 
 from allreduce_bench.launching import wrapped_rank
 from allreduce_bench.launching.own_program import FirstToEnd, Place, WatchedProgram
@@ -162,6 +163,25 @@ def test_a_rank_whose_exec_is_gone_before_it_connects_ends():
         command = [sys.executable, "-m", wrapped_rank.__name__, "sleep", "600"]
         result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=240, check=False)
     assert result.returncode == 1 and "gone" in result.stderr
+
+
+KILLED_WHEN_ASKED_TO_END = """import os, re, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+caught = "0"
+while not int(caught, 16) >> signal.SIGTERM - 1 & 1:  # the rank passes signals on
+    caught = re.search(r"SigCgt:\\s*(\\w+)", open(f"/proc/{os.getppid()}/status").read())[1]
+os.kill(os.getppid(), signal.SIGTERM)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc here")
+def test_a_killed_program_is_reported_though_its_rank_was_asked_to_end_before(supervise):
+    supervisor = supervise(1, 60.0)
+    environ = {**with_package(), MONITOR_VARIABLE: supervisor.address([])}
+    command = [sys.executable, "-m", wrapped_rank.__name__, sys.executable, "-c", KILLED_WHEN_ASKED_TO_END]
+    assert subprocess.run(command, env=environ, timeout=240, check=False).returncode == 137
+    until(lambda: supervisor.patience.failure == "rank 0: was killed by SIGKILL")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no signal at the death of a parent")
