@@ -18,7 +18,7 @@ from .end_of_run import end_runs
 from .in_job import InJob
 from .own_algorithms import refuse_own_algorithms
 from .request import Request, planned_run
-from .types import OneLineError, talk
+from .types import OneLineError, progress_display, talk
 from .work_limit import refuse_many_ranks
 
 
@@ -33,7 +33,7 @@ def run_from_outside(
     around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
     requests = [request.starting(loaded_library) for request in requests]
-    start = ThisStart(control=requests[0].control, after_first=after_first)
+    start = ThisStart(control=requests[0].control, show=progress_display(), after_first=after_first)
     start.warning.listen()
     interrupt_when_asked_to_end()
     with InJob(start) as job:

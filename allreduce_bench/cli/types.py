@@ -22,7 +22,7 @@ from ..runs.hosts import parse_hosts
 from ..runs.option import Section, Whole, Words
 from ..schedule.algorithm import AlgorithmError
 from ..units import escaped, parse_rate, printable
-from ..watching.progress import LateLines
+from ..watching.progress import LateLines, LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
@@ -240,3 +240,12 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
             talk(f"warning: {sentence}")
         for sentence in filter(None, [found.missing if missing else ""]):
             talk(sentence)
+
+
+def progress_display() -> Callable[[LaunchPosition], ProgressLines]:
+    """Return a live line on a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        return ProgressLines
+    from ..launching.live_line import on_stderr  # late: rich is large, and few runs have a terminal
+
+    return on_stderr()

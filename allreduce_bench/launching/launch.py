@@ -82,6 +82,7 @@ class _MeasuredLaunch:
                 self._end(watched)
             warning.forward_to(None)
             self.supervisor.close()
+            self.lines.close()
 
     def _command(self) -> list[str]:
         plan, position = self.run.plan, self.position
@@ -118,7 +119,7 @@ class _MeasuredLaunch:
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
-            self.lines.begin()
+            self.lines.begin(message["words"])
         elif message["kind"] == "result":
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
         elif message["kind"] == "warned":

@@ -176,7 +176,7 @@ class _ProgressReporter:
         return self.warning.is_set
 
     def begin(self, label: str, facts: dict) -> None:
-        self.lines.begin()
+        self.lines.begin(label)
         self.watch.say("cell", words=label, facts=facts)
 
     def end(self, done: int, cells: int, label: str, failed: bool) -> None:

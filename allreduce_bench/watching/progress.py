@@ -1,4 +1,4 @@
-"""The progress of a run, and of other commands, as lines on stderr."""
+"""The progress of a run as lines on stderr: for logs, and without a terminal for the live line; of other commands."""
 
 import sys
 import time
@@ -36,7 +36,7 @@ class ProgressLines:
         self.position = position
         self.began: float | None = None  # the first cell, seconds since the epoch
 
-    def begin(self) -> None:
+    def begin(self, cell: str) -> None:
         """Note that a cell begins; the first one starts the clock of the estimated remaining time."""
         self.began = self.began or time.time()
 
@@ -50,6 +50,9 @@ class ProgressLines:
     def say(self, line: str) -> None:
         """Print a sentence at once."""
         print(line, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Do nothing at the end of the launch."""
 
     def where(self) -> str:
         """Return `launch 2/3 (4 ranks)`."""
