@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..importers.lines import head_of, read_text
+from ..importers.lines import document_of, head_of, read_text
 from ..importers.row import LogError
 from ..importers.tools.nccl_inspector import (
     BEGIN,
@@ -76,9 +76,18 @@ def kind_of(path: Path) -> str:
 
 
 def expand_folder(path: Path) -> list[Path]:
-    """Return the path; instead of a folder of unknown kind the traces of torch.profiler in it, if any."""
-    below = [file for file in sorted(path.rglob("*")) if kind_of(file) == KINETO] if not kind_of(path) else []
-    return below or [path]
+    """Return the path; instead of a folder of unknown kind the traces of torch.profiler in it, if any.
+
+    Raises LogError for a damaged JSON file below such a folder, which may be the trace of a rank.
+    """
+    if kind_of(path) or not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    traces = [file for file in files if kind_of(file) == KINETO]
+    for file in files:
+        if file not in traces and file.name.endswith((".json", ".json.gz")):
+            document_of(file)
+    return traces or [path]
 
 
 def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:

@@ -2,9 +2,11 @@
 
 import shutil
 
+import pytest
 from made_inspector import Job, write_job
 from made_traces import TORCH, write_traces
 
+from allreduce_bench.importers import LogError
 from allreduce_bench.stragglers.sources import KINETO, expand_folder, kind_of
 
 
@@ -21,3 +23,13 @@ def test_a_folder_gives_way_to_its_traces(tmp_path):
     assert len(expand_folder(TORCH)) == 8
     for path in (tmp_path / "none", tmp_path / "job"):
         assert expand_folder(path) == [path]
+
+
+@pytest.mark.parametrize("content", ["cut", b'{"schemaVersion": 1, "dev', b""])
+def test_a_damaged_trace_in_a_folder_is_named(tmp_path, content):
+    shutil.copytree(TORCH / "late", tmp_path / "job")
+    damaged = tmp_path / "job" / "trace_0.json.gz"
+    damaged.write_bytes(damaged.read_bytes()[:300] if content == "cut" else content)
+    (tmp_path / "job" / "settings.json").write_text("{}")
+    with pytest.raises(LogError, match=f"{damaged}.*damaged"):
+        expand_folder(tmp_path / "job")
