@@ -74,11 +74,21 @@ def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
         return _at_most(file, path, most_nbytes)
 
 
+def open_given(path: Path) -> BufferedReader:
+    """Open a file that a user names for reading, links and pipes such as `<(...)` and /dev/stdin included.
+
+    Raises OSError: also for a named pipe, which would block for ever if nobody writes to it.
+    """
+    if stat.S_ISFIFO(_mode(os.path.realpath(path))) and Path("/dev") not in path.parents:
+        raise OSError(EINVAL, "a named pipe, which is not read, since nobody may write to it", str(path))
+    return open(path, "rb")
+
+
 def read_given(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
-    """Return the content of a file that a user names, pipes and links included. Raises OSError: longer than
+    """Return the content of a file that a user names. Raises OSError as `open_given`, and if it is longer than
     `most_nbytes`.
     """
-    with open(path, "rb") as file:
+    with open_given(path) as file:
         return _at_most(file, path, most_nbytes)
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..units import nearest, parse_duration
+from .files import read_given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,14 +207,10 @@ def read_trace(path: Path) -> "np.ndarray":
 def _content(path: Path) -> bytes:
     """Return the bytes of a trace. Raises TraceError."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST_NBYTES + 1)
+        return read_given(path, LARGEST_NBYTES)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
         raise TraceError(f"{path}: {reason}; expected a trace of arrivals") from error
-    if len(content) > LARGEST_NBYTES:
-        raise TraceError(f"{path}: larger than {LARGEST_NBYTES >> 20} MiB; keep fewer steps")
-    return content
 
 
 def _fields(path: Path, line: int, fields: Sequence[str]) -> tuple[int, int, float]:

@@ -51,7 +51,7 @@ def test_what_is_no_file_or_too_large_is_said(tmp_path):
         read_trace(tmp_path / "steps.csv")
     with open(tmp_path / "large.csv", "wb") as file:
         file.truncate(LARGEST_NBYTES + 1)
-    with pytest.raises(TraceError, match="larger than 64 MiB"):
+    with pytest.raises(TraceError, match="more than 67,108,864 bytes"):
         read_trace(tmp_path / "large.csv")
 
 

@@ -60,3 +60,16 @@ def test_long_files_are_refused(tmp_path: Path, read) -> None:
 def test_endless_devices_end() -> None:
     with pytest.raises(OSError, match="more than 1,000 bytes"):
         read_given(Path("/dev/zero"), 1000)
+
+
+def test_a_pipe_with_a_name_is_refused_and_one_of_a_shell_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path / "link"):
+        with pytest.raises(OSError, match="a named pipe, which is not read"):
+            read_given(path)
+    reading, writing = os.pipe()
+    os.write(writing, b"abc")
+    os.close(writing)
+    assert read_given(Path(f"/dev/fd/{reading}")) == b"abc"
+    os.close(reading)
