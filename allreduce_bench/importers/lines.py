@@ -184,10 +184,6 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise LogError(f"{path}: {reason}; {nearest_name(path)}{EXPECTED}") from error
-    except LogError:
-        raise
-    except ValueError as error:  # a null byte in its name
-        raise LogError(f"{str(path)!r}: {error}; {EXPECTED}") from error
     if not content.strip():
         raise LogError(f"{path}, line 1: empty; {EXPECTED}")
     for magic, name in PACKED.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runs.competitor import NATIVE
-from ..units import few, printable
+from ..units import few, printable, shell_word
 from ..wings import load_offers
 from .contents import LogFile, contents, is_archive, is_run, runs_below
 from .lines import (
@@ -88,8 +88,8 @@ def read(
         rows = _whole(path, _read_text(path, read_text(path), asked, more), asked)
         count, chosen = len(rows), _chosen(rows, asked)
     if not chosen:
-        wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
-        raise LogError(f"{path}: none of the {count} rows has {wanted}")
+        wanted = " ".join(f"--where {shell_word(f'{name}={value}')}" for name, value in asked.where.items())
+        raise LogError(f"{path}: {wanted}: none of the {count} rows has it")
     return chosen
 
 

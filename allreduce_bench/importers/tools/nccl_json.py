@@ -28,13 +28,14 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         match = BRACE.search(log.text)
         content, _ = json.JSONDecoder().raw_decode(log.text, match.end() - 1 if match else 0)
     except json.JSONDecodeError as error:
-        raise LogError(f"{file}, line {error.lineno}: damaged JSON: {error.msg}") from error
+        raise LogError(f"{file}, line {error.lineno}: damaged JSON, or cut off; copy it again") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
-        raise LogError(f"{file}, line 1: damaged JSON") from error
+        raise LogError(f"{file}, line 1: damaged JSON; copy it again") from error
     try:
         rows = _rows(file, content, "in_place" if asked.in_place else "out_of_place")
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise LogError(f"{file}, line 1: not the JSON of nccl-tests: {type(error).__name__} at {error}") from error
+        words = f"a result lacks one of {', '.join(PRINTED[:4])} and its times, or has it in another form"
+        raise LogError(f"{file}, line 1: not the JSON of nccl-tests: {words}") from error
     if not any(row.times_s for row in rows):
         which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
         raise LogError(f"{file}, line 1: no {which} time in its results; {other}")

@@ -209,7 +209,9 @@ def _rows_of_csv(file: Path, text: str) -> Iterator[Test]:
                 if isinstance(name, str) and not isinstance(value, list)
             }
     except csv.Error as error:
-        raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
+        raise LogError(
+            f"{file}, line {reader.line_num}: damaged CSV, such as a quote that is not closed; copy it again"
+        ) from error
 
 
 def _rows_of_place(place: Path, asked: Asked, unread: list[LogUnread]) -> list[Imported]:

@@ -134,7 +134,7 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
     """Return the columns of --column."""
     for wanted, name in asked.items():
         if name not in header:
-            raise LogError(f"{place}: no column '{name}' for --column {wanted}={name}; it has: {listed(header, 30)}")
+            raise LogError(f"{place}: --column {wanted}={name}: no column '{name}'; it has: {listed(header, 30)}")
         for measure, units in MEASURES.items():
             base, unit = split(wanted, units)
             if base == measure:
@@ -328,7 +328,9 @@ def records_of(
                 raise LogError(f"{file}, line {number}: {len(words)} fields, expected {len(header)} as in the header")
             yield number, {header[at]: words[at].strip() for at in firsts}, again
     except csv.Error as error:
-        raise LogError(f"{file}, line {skipped + reader.line_num}: damaged: {error}") from error
+        raise LogError(
+            f"{file}, line {skipped + reader.line_num}: damaged CSV, such as a quote that is not closed; copy it again"
+        ) from error
 
 
 def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:

@@ -17,6 +17,8 @@ def test_the_json_of_nccl_tests(tmp_path):
         read(log(tmp_path, nccl_json(result(8, good))), Asked(in_place=True))
     with pytest.raises(LogError, match="line 1: damaged JSON"):
         read(log(tmp_path, nccl_json(result(8, good))[:-30]))
+    with pytest.raises(LogError, match="a result lacks one of size, count, type, redop"):
+        read(log(tmp_path, nccl_json({**result(8, good), "redop": None}).replace('"redop"', '"operation"')))
     with pytest.raises(LogError, match="found: all_gather"):
         read(log(tmp_path, nccl_json(result(8, good)).replace("all_reduce", "all_gather")))
     with pytest.raises(LogError, match="not an all-reduce: root 0"):  # no program is named
