@@ -1,30 +1,29 @@
-"""What folders and archives of logs hold: `.tar.gz` and `.tar`, read as streams.
+"""What folders and archives of logs hold: `.tar.gz` and `.tar`, read member by member.
 
 Archives come from others. Nothing of them is written to the disk; members that are no regular files (links, devices)
-are passed over; one with too many members, too much in them, or a path that leads out of it is refused as a whole,
-and so is one that is cut off. A member is named by a path below its archive: `2025.tar.gz/2025/0/times.csv`.
+are passed over; one with too many members or too much in them is refused as a whole, and so is one that is cut off.
+A member is named by a path below its archive: `2025.tar.gz/2025/0/times.csv`.
 """
 
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from errno import EFBIG
-from gzip import GzipFile
-from io import BufferedReader
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from ..runs.files import read_given
 from ..units import printable
-from .lines import EXPECTED, GZIP, LONGEST_LOG, shown
+from .lines import EXPECTED, LONGEST_LOG, head_of
 from .row import LogError
 
 ENDINGS = (".tar.gz", ".tgz", ".tar")
 MAGIC, MAGIC_AT = b"ustar", 257  # of the header of a member
 MOST_MEMBERS = 10_000  # of an archive, folders and links included
 MOST_UNPACKED_NBYTES = 2**30  # of an archive, unpacked
-AT_ONCE_NBYTES = 2**20  # of headers, and of what is passed over
-DAMAGED = (EOFError, zlib.error, tarfile.TarError, OSError, ValueError, ArithmeticError, RecursionError, LookupError)
+AT_ONCE_NBYTES = 2**20  # of what is passed over
+DAMAGED = (EOFError, zlib.error, tarfile.TarError, OSError, ValueError, OverflowError)
 
 
 class LogFile(NamedTuple):
@@ -70,14 +69,7 @@ def is_archive(path: Path) -> bool:
     """Return whether a file is an archive, by its name or by its first bytes."""
     if not path.is_file():
         return False  # a pipe can be read only once
-    if path.name.endswith(ENDINGS):
-        return True
-    try:
-        with open(path, "rb") as file:
-            unpacked = GzipFile(fileobj=file) if file.peek(len(GZIP)).startswith(GZIP) else file
-            return unpacked.read(MAGIC_AT + len(MAGIC)).endswith(MAGIC)
-    except (OSError, EOFError, zlib.error):
-        return False
+    return path.name.endswith(ENDINGS) or head_of(path)[MAGIC_AT:].startswith(MAGIC)
 
 
 def stem_of_archive(name: str) -> str:
@@ -89,110 +81,49 @@ def _is_hidden(path: Path | PurePosixPath) -> bool:
     return any(name.startswith(".") for name in path.parts)
 
 
-class _Unpacked:
-    """The bytes of an archive in one direction, at most MOST_UNPACKED_NBYTES of them."""
-
-    def __init__(self, path: Path, file: BufferedReader):
-        self.path, self.place, self.last = path, 0, b""
-        self._file: IO[bytes] = file
-        if file.peek(len(GZIP)).startswith(GZIP):
-            self._file = GzipFile(fileobj=file)  # type: ignore[assignment]
-
-    def tell(self) -> int:
-        """Return how many bytes were read."""
-        return self.place
-
-    def read(self, size_bytes: int) -> bytes:
-        """Return the next bytes, for headers. Raises tarfile.ReadError for a header that claims an absurd length."""
-        if not 0 <= size_bytes <= AT_ONCE_NBYTES:
-            raise tarfile.ReadError
-        self.last = self.take(size_bytes)
-        return self.last
-
-    def take(self, size_bytes: int) -> bytes:
-        """Return so many of the next bytes, fewer at the end. Raises LogError above the limit of an archive."""
-        content = self._file.read(size_bytes)
-        self.place += len(content)
-        if self.place > MOST_UNPACKED_NBYTES:
-            raise LogError(
-                f"{self.path}: an archive of more than {MOST_UNPACKED_NBYTES / 2**30:g} GiB unpacked, the most that "
-                "is read; unpack what you need"
-            )
-        return content
-
-    def seek(self, place: int) -> None:
-        """Read on to a place. Raises tarfile.ReadError for one behind."""
-        if place < self.place:
-            raise tarfile.ReadError
-        while place > self.place and self.take(min(place - self.place, AT_ONCE_NBYTES)):
-            pass
-
-    def finish(self) -> None:
-        """Read the rest, in which a checksum may not fit. Raises tarfile.ReadError unless the last header is empty."""
-        if self.last != bytes(tarfile.BLOCKSIZE):
-            raise tarfile.ReadError
-        while self.take(AT_ONCE_NBYTES):
-            pass
-
-
 def _members(path: Path) -> Iterator[LogFile]:
     """Yield the regular files of an archive. Raises LogError."""
-    count, seen = 0, set[str]()
+    unpacked_nbytes = 0
     try:
-        with open(path, "rb") as file:
-            unpacked = _Unpacked(path, file)
-            with tarfile.TarFile(fileobj=unpacked) as archive:  # type: ignore[arg-type]  # it only reads and seeks
-                for count, info in enumerate(archive, start=1):
-                    if count > MOST_MEMBERS:
-                        raise LogError(
-                            f"{path}: an archive of more than {MOST_MEMBERS:,} members, the most that are read; "
-                            "unpack what you need"
-                        )
-                    name = _safe_name(path, info.name)
-                    if not info.isreg() or info.sparse is not None or _is_hidden(PurePosixPath(name)):
-                        continue
-                    if name in seen:
-                        raise LogError(
-                            f"{path}: an archive that holds {shown(name)} twice; unpack it, and name the folder"
-                        )
-                    seen.add(name)
-                    yield LogFile(path / name, _content_of(path, count, unpacked, info), path)
-            unpacked.finish()
+        with tarfile.open(path) as archive:
+            for count, info in enumerate(archive, start=1):
+                unpacked_nbytes += info.size
+                _refuse_too_much(path, count, unpacked_nbytes)
+                name = PurePosixPath(printable(info.name))
+                if info.isreg() and not _is_hidden(name):
+                    yield LogFile(path / str(name).lstrip("/"), partial(_content, path, archive, info), path)
+            while archive.fileobj and archive.fileobj.read(AT_ONCE_NBYTES):  # a checksum behind the last member
+                pass
     except LogError:
         raise
     except DAMAGED as error:
         if isinstance(error, OSError) and error.filename:  # it could not be opened
             raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
-        raise _cut_off(path, count) from error
+        raise _damaged(path) from error
 
 
-def _cut_off(path: Path, count: int) -> LogError:
-    """Return the error of an archive that is damaged in or after the member of this number."""
-    return LogError(
-        f"{path}: an archive that is cut off or damaged (whole members: {max(0, count - 1)}); copy it again"
-    )
+def _refuse_too_much(path: Path, members: int, unpacked_nbytes: int) -> None:
+    """Raise LogError for an archive with more members, or more in them, than are read."""
+    if members > MOST_MEMBERS or unpacked_nbytes > MOST_UNPACKED_NBYTES:
+        raise LogError(
+            f"{path}: an archive of more than {MOST_MEMBERS:,} members or {MOST_UNPACKED_NBYTES / 2**30:g} GiB, the "
+            "most that is read; unpack what you need"
+        )
 
 
-def _safe_name(path: Path, name: str) -> str:
-    """Return the name of a member in printable letters. Raises LogError if it leads out of the archive."""
-    if name.startswith("/") or ".." in PurePosixPath(name).parts:
-        raise LogError(f"{path}: an archive whose member {shown(name)} leads out of it; not read")
-    return str(PurePosixPath(printable(name)))
+def _damaged(path: Path) -> LogError:
+    return LogError(f"{path}: an archive that is cut off or damaged; copy it again")
 
 
-def _content_of(path: Path, count: int, unpacked: _Unpacked, info: tarfile.TarInfo) -> Callable[[], bytes]:
-    """Return what reads a member."""
-
-    def read() -> bytes:
-        if info.size > LONGEST_LOG:
-            raise OSError(EFBIG, f"more than {LONGEST_LOG:,} bytes, the largest size that is read")
-        try:
-            unpacked.seek(info.offset_data)
-            content = unpacked.take(info.size)
-        except DAMAGED as error:
-            raise error if isinstance(error, LogError) else _cut_off(path, count) from error
-        if len(content) < info.size:
-            raise _cut_off(path, count)
-        return content
-
-    return read
+def _content(path: Path, archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    """Return the content of a member. Raises OSError: it is too long; LogError: it is cut off."""
+    if info.size > LONGEST_LOG:
+        raise OSError(EFBIG, f"more than {LONGEST_LOG:,} bytes, the largest size that is read")
+    try:
+        file = archive.extractfile(info)
+        content = file.read() if file else b""
+    except DAMAGED as error:
+        raise _damaged(path) from error
+    if len(content) < info.size:
+        raise _damaged(path)
+    return content

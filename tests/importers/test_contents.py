@@ -55,45 +55,36 @@ def test_a_packed_log_is_no_archive(tmp_path):
     assert stem_of_archive("2025.tar.gz") == "2025" and stem_of_archive("2025.csv") == "2025.csv"
 
 
-@pytest.mark.parametrize("name", ["../../a.txt", "/etc/a.txt", "a/../../b.txt"])
-def test_an_archive_that_leads_out_of_itself_is_refused(name, tmp_path):
-    path = archive(tmp_path / "a.tar.gz", {"b.txt": OSU.encode(), name: OSU.encode()})
-    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".*" + re.escape(f"'{name}' leads")):
-        read(path, Asked(ranks=2))
+def test_a_member_that_leads_out_of_its_archive_is_passed_over(tmp_path):
+    names = ("../../a.txt", "a/../../b.txt", "b.txt")
+    path = archive(tmp_path / "a.tar.gz", dict.fromkeys(names, OSU.encode()))
+    assert {row.file for row in read(path, Asked(ranks=2))} == {f"{path}/b.txt"}
 
 
 def test_an_archive_above_the_limits_is_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.tar.gz", {f"{number}.txt": OSU.encode() for number in range(4)})
     monkeypatch.setattr(contents, "MOST_MEMBERS", 3)
-    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".*3 members"):
+    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".*3 members or 1 GiB"):
         read(path, Asked(ranks=2))
     monkeypatch.undo()
-    monkeypatch.setattr(contents, "MOST_UNPACKED_NBYTES", 2**11)
-    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".*GiB unpacked"):
+    monkeypatch.setattr(contents, "MOST_UNPACKED_NBYTES", 2**9)
+    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".* GiB, the most"):
         read(path, Asked(ranks=2))
     monkeypatch.undo()
     claimed = tarfile.TarInfo("8_ring_int32.csv")
     claimed.size = 2**40  # in a header of 512 bytes
     (tmp_path / "bomb.tar").write_bytes(claimed.tobuf() + bytes(1024))
-    with pytest.raises(LogError, match="whole members"):
+    with pytest.raises(LogError, match="the most that is read"):
         read(tmp_path / "bomb.tar")
 
 
-def test_an_archive_that_holds_a_name_twice_is_refused(tmp_path):
-    path = tmp_path / "a.tar"
-    archive(path, {"a": b"1", "./a": b"2"})
-    with pytest.raises(LogError, match=re.escape(f"{path}: an archive that holds 'a' twice")):
-        read(path)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 40_000), st.booleans())
-def test_an_archive_that_is_cut_off_is_one_sentence(tmp_path_factory, left, is_packed):
-    whole = FUGAKU.read_bytes() if is_packed else gzip.decompress(FUGAKU.read_bytes())
-    path = tmp_path_factory.mktemp("cut") / ("a.tar.gz" if is_packed else "a.tar")
-    end = tarfile.BLOCKSIZE * 2  # of an unpacked one what follows its end is padding
-    path.write_bytes(whole[: left % (len(whole) - (0 if is_packed else tarfile.RECORDSIZE + end))])
-    with pytest.raises(LogError, match=re.escape(f"{path}: an archive") + ".*whole members") as refusal:
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 40_000))
+def test_an_archive_that_is_cut_off_is_one_sentence(tmp_path_factory, left):
+    whole = FUGAKU.read_bytes()
+    path = tmp_path_factory.mktemp("cut") / "a.tar.gz"
+    path.write_bytes(whole[: left % len(whole)])
+    with pytest.raises(LogError, match=re.escape(f"{path}: an archive that is cut off")) as refusal:
         read(path)
     assert "\n" not in str(refusal.value)
 
@@ -101,5 +92,5 @@ def test_an_archive_that_is_cut_off_is_one_sentence(tmp_path_factory, left, is_p
 def test_an_archive_that_cannot_be_read_costs_itself(tmp_path):
     for name, content in (("whole", FUGAKU.read_bytes()), ("cut", FUGAKU.read_bytes()[:-9])):
         (tmp_path / f"{name}.tar.gz").write_bytes(content)
-    with pytest.warns(LogUnread, match=re.escape(f"{tmp_path / 'cut.tar.gz'}: an archive") + ".*whole members"):
+    with pytest.warns(LogUnread, match=re.escape(f"{tmp_path / 'cut.tar.gz'}: an archive that is cut off")):
         assert len(read(tmp_path)) == 3
