@@ -25,7 +25,6 @@ from ..lines import (
     LogLine,
     Place,
     dtype_of,
-    head_of,
     itemsize_of,
     lines_of,
     op_of,
@@ -61,7 +60,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     unread: list[LogUnread] = []
     for place in _places(log.path, unread):
         try:
-            rows += _rows_of_place(place, asked, unread)
+            rows += _rows_of_place(place, unread)
         except LogError as error:
             unread.append(LogUnread(str(place), str(error)))
     if not rows:
@@ -102,11 +101,9 @@ def _is_of_pico(file: Path) -> bool:
 
 
 def _is_named_for_times(file: Path) -> bool:
-    """Return whether a file is named for its times; where the name ends in no type, its header tells."""
+    """Return whether a file is named for its times."""
     match = NAME.fullmatch(file.name)
-    return match is not None and (
-        _algorithm_and_dtype(match[2], None)[1] is not None or recognises(head_of(file).decode(errors="replace"))
-    )
+    return match is not None and _algorithm_and_dtype(match[2])[1] is not None
 
 
 def _says(file: Path) -> bool:
@@ -214,7 +211,7 @@ def _rows_of_csv(file: Path, text: str) -> Iterator[Test]:
         ) from error
 
 
-def _rows_of_place(place: Path, asked: Asked, unread: list[LogUnread]) -> list[Imported]:
+def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
     """Return the cells of an archive, of a folder without the archives in it, or of a file."""
     said = _Said(place, unread)
     tests = {folder: said.test_of(folder) for folder in said.folders}
@@ -241,7 +238,7 @@ def _rows_of_place(place: Path, asked: Asked, unread: list[LogUnread]) -> list[I
         folder = file.path.parent
         if folder in layouts and NAME.fullmatch(file.path.name):
             try:
-                rows.append(_row_of_file(file, tests[folder], layouts[folder], asked.dtype))
+                rows.append(_row_of_file(file, tests[folder], layouts[folder]))
             except LogError as error:
                 unread.append(LogUnread(str(file.path), str(error)))
     return rows
@@ -280,15 +277,15 @@ def _layout(folder: Path, test: Test, said: _Said) -> _Layout:
     return _Layout(ranks, nodes)
 
 
-def _row_of_file(file: LogFile, test: Test, layout: _Layout, asked_dtype: str | None) -> Imported:
+def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
     """Return the row of one file, with its calls."""
     path = file.path
     match = NAME.fullmatch(path.name)
-    algorithm, dtype = _algorithm_and_dtype(match[2] if match else "", asked_dtype)
+    algorithm, dtype = _algorithm_and_dtype(match[2] if match else "")
     if match is None or dtype is None:
         raise LogError(
             f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv; "
-            "rename it, or add --dtype"
+            "rename it"
         )
     lines = lines_of(text_of_file(path, file.read), str(path))
     header = lines[0].text.strip().lower().split(",")
@@ -322,11 +319,11 @@ def _row_of_file(file: LogFile, test: Test, layout: _Layout, asked_dtype: str | 
     )
 
 
-def _algorithm_and_dtype(name: str, asked: str | None) -> tuple[str, str | None]:
-    """Split `ring_over_int32` at its type; a name without one is an algorithm of the type asked for."""
+def _algorithm_and_dtype(name: str) -> tuple[str, str | None]:
+    """Split `ring_over_int32` at its type; None: the name ends in no type."""
     begin, _, end = name.rpartition("_")
     dtype = dtype_of(end)
-    return (begin, dtype) if begin and dtype in ITEMSIZES else (name, dtype_of(asked or ""))
+    return (begin, dtype) if begin and dtype in ITEMSIZES else (name, None)
 
 
 def _calls_and_trailer(lines: Sequence[LogLine]) -> tuple[Sequence[LogLine], bool]:

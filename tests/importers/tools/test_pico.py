@@ -142,15 +142,11 @@ def test_a_damaged_metadata_file_costs_itself(tmp_path):
         assert len(read(test)) == 2
 
 
-def test_a_name_without_a_type_is_that_of_an_algorithm_whose_type_is_asked_for(tmp_path):
+def test_a_name_without_a_type_is_refused(tmp_path):
     test = pico(tmp_path)
     (test / "64_collnetchain.csv").write_text("highest\n5000\n")
-    (test / "64_nccl_collnetchain.csv").write_text("highest\n5000\n")
-    with pytest.warns(LogUnread, match="64_collnetchain.csv: the name .* add --dtype; left out"):
+    with pytest.warns(LogUnread, match="64_collnetchain.csv: the name .* rename it; left out"):
         assert len(read(test)) == 2
-    with pytest.warns(LogUnread, match="int64.csv, line 2: --dtype int32, but the log states int64.*; left out"):
-        rows = {row.competitor: row for row in read(test, Asked(dtype="int32"))}
-    assert set(rows) == {"ring_over", "collnetchain", "nccl_collnetchain"} and rows["collnetchain"].size_bytes == 256
 
 
 def test_a_binary_file_in_an_archive_costs_itself(tmp_path):
