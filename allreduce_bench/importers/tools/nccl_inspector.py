@@ -37,7 +37,6 @@ from ..lines import (
     lines_of,
     listed,
     read_text,
-    shown,
     shown_value,
     text_of,
     warn_of_row,
@@ -56,8 +55,6 @@ SUFFIXES = (".log", ".jsonl", ".json")
 
 
 # bounds of what is read
-LONGEST_LINE = 1_000_000  # characters; 64 channels take 13,000
-MOST_DAMAGED = 3  # lines of a file that are named one by one
 MOST_CLAIMED = 10**6  # ranks without a file times calls
 LONGEST_S = 1e6  # of a call: 11 days
 
@@ -355,7 +352,7 @@ def stamps_of_calls(table: CallTable) -> CallStamps | None:
 def recorded(path: Path, text: str) -> list[Recorded]:
     """Read a file: a `Recorded` for each communicator and rank. Raises LogError for an impossible value.
 
-    Lines that are damaged or too long are left out with a warning.
+    Lines that are damaged are left out with a warning.
     """
     reader = _Reader(str(path))
     for line in lines_of(text, str(path)):
@@ -370,39 +367,28 @@ class _Reader:
 
     def __init__(self, file: str):
         self.file, self.found = file, dict[tuple[str, int], Recorded]()
-        self.damaged = 0
+        self.damaged: list[LogLine] = []
         self.context: Mapping[str, Any] | None = None  # header and metadata of a dump of v4.3
         self.of_context = 0  # remaining lines that belong to it
 
     def take(self, line: LogLine) -> None:
         """Read one line."""
-        record = self._object(line)
-        if record is None:
+        try:
+            record = json.loads(line.text.lstrip("\ufeff"))
+        except (ValueError, RecursionError):  # also a number of thousands of digits, brackets without end
+            record = None
+        if isinstance(record, dict):
+            self._take(record, line)
+        else:
+            self.damaged.append(line)
             self.of_context -= 1
-            return
-        self._take(record, line)
-
-    def _object(self, line: LogLine) -> dict[str, Any] | None:
-        """Return the JSON object of a line; None if there is none, with a warning."""
-        why = f"longer than {LONGEST_LINE:,} letters"
-        if len(line.text) <= LONGEST_LINE:
-            try:
-                record = json.loads(line.text.lstrip("\ufeff"))
-                if isinstance(record, dict):
-                    return record
-                why = f"{shown(line.text)} is no JSON object"
-            except (ValueError, RecursionError):  # also a number of thousands of digits, brackets without end
-                why = "damaged JSON" if line.ended else "cut off"
-        self.damaged += 1
-        if self.damaged <= MOST_DAMAGED:
-            warn_of_row(self.file, line, why)
-        return None
 
     def tell_damaged(self) -> None:
-        """Warn how many further lines were left out."""
-        if self.damaged > MOST_DAMAGED:
-            more = counted(self.damaged - MOST_DAMAGED, "further damaged line")
-            warn_of_row(self.file, LogLine(1, "", True), f"{more} below")
+        """Warn of lines that were left out, by the first one."""
+        if self.damaged:
+            first, others = self.damaged[0], len(self.damaged) - 1
+            more = f", and {counted(others, 'line')} below" if others else ""
+            warn_of_row(self.file, first, f"{'damaged JSON' if first.ended else 'cut off'}{more}")
 
     def _take(self, record: Mapping[str, Any], line: LogLine) -> None:
         own = {name: record[name] for name in ("header", "metadata") if name in record}
