@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...runs.competitor import NATIVE
 from ...runs.schema import CACHES, STATES
-from ...units import printable, shell_word
+from ...units import printable
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
     SECONDS,
@@ -111,14 +111,6 @@ def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
         if unit:
             column_of[base] = LogColumn(name, units[unit])
     return next((column_of[base] for base in BASES[measure] if base in column_of), None)
-
-
-def measure_without_unit(header: Sequence[str]) -> tuple[str, str] | None:
-    """Return `time_us` and the first column named as a time or bandwidth without a unit; None: there is none."""
-    example = {"time": "time_us", "busbw": "busbw_GBps", "algbw": "algbw_GBps"}
-    lower = {name.strip().lower(): name for name in reversed(header)}
-    named = ((example[measure], lower[base]) for measure, bases in BASES.items() for base in bases if base in lower)
-    return next(named, None)
 
 
 def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
@@ -267,11 +259,10 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     if not {"size_bytes", "count"} & set(table):
         raise LogError(f"{place}: no column for the size; add --column size_bytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
-        if no_unit := measure_without_unit(header):
-            raise LogError(
-                f"{place}: column {shown(no_unit[1])} has no unit; add --column {shell_word('='.join(no_unit))}"
-            )
-        raise LogError(f"{place}: no column of a time; add --column time_us=COLUMN; it has: {listed(header, 30)}")
+        raise LogError(
+            f"{place}: no column of a time or a bandwidth whose name has its unit; add --column time_us=COLUMN, or "
+            f"busbw_GBps=COLUMN; it has: {listed(header, 30)}"
+        )
     records = records_of(file, text, skipped, header, table)
     rows = [
         _imported_row(file, number, fields, table, asked, again)

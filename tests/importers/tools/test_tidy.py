@@ -33,17 +33,7 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
 @pytest.mark.parametrize(
     "text, columns, words",
     [
-        (
-            "ranks,size_bytes,time\n4,8,2\n",
-            {},
-            "line 1: column 'time'.*--column time_us=time",
-        ),
-        (
-            "ranks,size_bytes,busbw\n4,8,2\n",
-            {},
-            "'busbw' has no.*add --column busbw_GBps=busbw",
-        ),
-        ("ranks,size_bytes,note\n4,8,2\n", {}, "line 1: no column.*--column time_us=COLUMN"),
+        ("ranks,size_bytes,time\n4,8,2\n", {}, "line 1: no column.*--column time_us=COLUMN.* ranks, size_bytes, time"),
         ("ranks,time_s\n4,2\n", {}, "line 1: no column.*--column size_bytes=COLUMN"),
         ("ranks,size_bytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
         ("ranks,size_bytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
