@@ -2,7 +2,7 @@
 
 Lines are decoded, without the prefixes of launchers and without a line that was cut off. Values are whole numbers,
 times, names of types and operations; anything else is refused. Documents are plain or gzip, recognised by their first
-bytes. Pickles are never read: unpickling a file runs its code.
+bytes.
 """
 
 import gzip
@@ -12,7 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
@@ -30,8 +30,6 @@ MANGLED = 0.1  # of the characters: beyond, it is no text
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 GZIP = b"\x1f\x8b"
-SQLITE = b"SQLite format 3\0"
-PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))  # first bytes of each protocol since 2
 PEEKED_NBYTES = 100_000  # of a file, to recognise it
 
 
@@ -189,10 +187,6 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
     for magic, name in PACKED.items():
         if content.startswith(magic):
             raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
-    if is_pickle(content):
-        raise LogError(f"{path}, line 1: a pickle, which is not read, since it runs what it says; {EXPECTED}")
-    if content.startswith(SQLITE):
-        raise LogError(f"{path}, line 1: a SQLite database, as of Nsight Systems; {EXPECTED}")
     coding = next((coding for mark, coding in BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
     text = content.decode(coding, errors="replace")
     strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
@@ -371,11 +365,6 @@ def head_of(path: Path) -> bytes:
         return b""
 
 
-def is_pickle(head: bytes) -> bool:
-    """Return whether a file with these first bytes is a pickle."""
-    return head.startswith(PICKLES)
-
-
 def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
     """Return the JSON document of a file. Raises LogError: unreadable, too long, truncated or damaged."""
     try:
@@ -394,36 +383,6 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
         raise LogError(f"{path}, line {error.lineno}: damaged JSON, or cut off; record or copy it again") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
         raise LogError(f"{path}, line 1: damaged JSON; record or copy it again") from error
-
-
-def texts_in_json(text: str) -> list[tuple[str, str]]:
-    """Return the texts of several lines in a JSON document, or in one a line, each with its place: `data.stdout`.
-
-    The strings of one object, or of one list, are one text. Empty: it is no such document, or is damaged.
-    """
-    text = text.lstrip("\ufeff \t\r\n")
-    found: list[tuple[str, str]] = []
-    if text.startswith(("{", "[", '"')) and ("\\n" in text or '"#' in text):
-        try:
-            _take_texts(json.loads(text), "", found)
-        except (ValueError, RecursionError):
-            for number, line in enumerate(text.split("\n"), start=1):
-                with suppress(ValueError, RecursionError):
-                    _take_texts(json.loads(line), f"line {number}", found)
-    return found
-
-
-def _take_texts(value: Any, place: str, found: list[tuple[str, str]]) -> None:
-    """Add the texts of a JSON value, in order."""
-    items = list(
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else [("", value)]
-    )
-    text = "\n".join(item for _, item in items if isinstance(item, str))
-    if "\n" in text:
-        found.append((place or "text", text.rstrip("\n") + "\n"))
-    for name, item in items:
-        if isinstance(item, dict | list):
-            _take_texts(item, f"{place}.{name}".lstrip("."), found)
 
 
 @contextmanager

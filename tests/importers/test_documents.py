@@ -1,12 +1,11 @@
 """JSON documents, plain and packed: told by their heads, and refused in one sentence."""
 
 import gzip
-import pickle
 
 import pytest
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.lines import PEEKED_NBYTES, document_of, head_of, is_pickle, text_of, whole_of
+from allreduce_bench.importers.lines import PEEKED_NBYTES, document_of, head_of, text_of, whole_of
 
 
 def test_plain_and_packed_are_the_same(tmp_path):
@@ -21,11 +20,6 @@ def test_a_head_is_short_and_never_an_error(tmp_path):
     (tmp_path / "cut").write_bytes(gzip.compress(bytes(range(256)) * 9)[:40])
     assert len(head_of(tmp_path / "long")) == PEEKED_NBYTES
     assert head_of(tmp_path / "cut") == head_of(tmp_path) == head_of(tmp_path / "none") == b""
-
-
-@pytest.mark.parametrize("protocol", range(2, 6))
-def test_pickles_are_told(protocol):
-    assert is_pickle(pickle.dumps({"entries": []}, protocol)) and not is_pickle(b'{"entries": []}')
 
 
 @pytest.mark.parametrize(

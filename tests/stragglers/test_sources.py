@@ -85,10 +85,8 @@ def test_odd_values_are_read_or_refused_in_one_line(tmp_path):
 def test_a_pickle_is_never_unpickled(tmp_path):
     path = tmp_path / "rank_0"
     path.write_bytes(pickle.dumps(Exploding(), protocol=2))
-    with pytest.raises(LogError, match="runs what"):
+    with pytest.raises(LogError, match="binary, not text"):
         find_sources([path])
-    with pytest.raises(ZeroDivisionError):
-        pickle.loads(path.read_bytes())
 
 
 class Exploding:
