@@ -4,7 +4,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import groupby
@@ -81,15 +81,10 @@ def read(
     if is_run(path):
         raise LogError(f"{path}: {OWN_RUN}")
     if path.is_dir() or is_archive(path):
-        found = _read_each(path, asked, {} if copied is None else copied)
-        count, chosen = found.count, found.chosen
+        rows = _read_each(path, asked, {} if copied is None else copied)
     else:
         rows = _whole(path, _read_text(path, read_text(path), asked, more), asked)
-        count, chosen = len(rows), _chosen(rows, asked)
-    if not chosen:
-        wanted = " ".join(f"--where {shell_word(f'{name}={value}')}" for name, value in asked.where.items())
-        raise LogError(f"{path}: {wanted}: none of the {count} rows has it")
-    return chosen
+    return _chosen(path, rows, asked)
 
 
 def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
@@ -131,95 +126,82 @@ def _add_library(rows: list[Imported], text: str) -> list[Imported]:
     return [replace(row, facts={**row.facts, "mpi": {**row.facts.get("mpi", {}), "library": library}}) for row in rows]
 
 
-@dataclass
-class _Found:
-    """What a folder or an archive holds."""
-
-    count: int = 0  # of its rows
-    chosen: list[Imported] = field(default_factory=list)  # those that --where selects
-    files: int = 0  # that were tried
-    refused: list[tuple[Path, LogError]] = field(default_factory=list)
-
-    def take(self, rows: Sequence[Imported], asked: Asked) -> None:
-        """Add the rows of a file. Raises LogError."""
-        self.chosen += _chosen(rows, asked)
-        self.count += len(rows)
-
-    def add(self, other: "_Found") -> None:
-        """Add what an archive in a folder holds."""
-        self.chosen += other.chosen
-        self.count += other.count
-
-
-def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
+def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> list[Imported]:
     """Return the rows of every log of a folder or an archive. Raises LogError if there is none.
 
-    Beside results of a tool whose results are folders lie files that are no logs: of those nothing is said. `copied`
-    are the digests of files that were read.
+    `copied` are the digests of files that were read.
     """
-    found, taken = _Found(), set[Path]()
-    of_tools = [(importer, importer.files_of(folder)) for importer in importers() if importer.files_of]
-    for importer, files in of_tools:
-        if files:
+    rows, refused, taken, tried = list[Imported](), list[tuple[Path, LogError]](), set[Path](), 0
+    for importer in importers():
+        if importer.files_of and (files := importer.files_of(folder)):
             taken.update(files)
-            found.files += 1
-            try:
-                _refuse_options(folder, importer, asked)
-                rows = importer.read(Log(folder, ""), asked)
-            except LogError as error:
-                found.refused.append((folder, error))
-                continue
-            for file, rows_of_file in groupby(rows, attrgetter("file")):
-                try:
-                    found.take(_whole(folder, list(rows_of_file), asked), asked)
-                except LogError as error:
-                    found.refused.append((Path(file), error))
+            tried += 1
+            rows += _read_together(importer, folder, asked, refused)
     for file in contents(folder) if folder not in taken else ():
         if file.path not in taken:
-            found.files += 1
+            tried += 1
             try:
-                if is_archive(file.path):
-                    refuse_copy(file.path, copied)
-                    found.add(_read_each(file.path, asked, copied))
-                else:
-                    _read_member(file, asked, copied, found, bool(taken))
+                rows += _read_member(file, asked, copied, bool(taken))
             except LogError as error:
-                found.refused.append((file.path, error))
+                refused.append((file.path, error))
     if runs := runs_below(folder):
-        found.files += 1
+        tried += 1
         words = f"{folder}: runs of allreduce-bench below it need no import: {few(runs, MOST_RUNS)}"
-        found.refused.append((folder, LogError(words)))
-    _refuse_nothing(folder, found)
-    for path, refusal in found.refused:
+        refused.append((folder, LogError(words)))
+    if not tried:
+        raise LogError(f"{folder}: holds no file; {_expected()}")
+    if not rows:
+        first, refusal = refused[0]
+        raise (
+            refusal
+            if first == folder
+            else LogError(f"{folder}: no file of it could be read, the first of {tried}: {refusal}")
+        )
+    for path, refusal in refused:
         warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=3)
-    return found
+    return rows
 
 
-def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _Found, is_beside: bool) -> None:
-    """Add the rows of a file of a folder. Raises LogError, but of a file that may be `is_beside` only for a log."""
+def _read_together(
+    importer: Importer, folder: Path, asked: Asked, refused: list[tuple[Path, LogError]]
+) -> list[Imported]:
+    """Return the rows of the files of a tool whose results are folders; what cannot be read is added to `refused`."""
+    try:
+        _refuse_options(folder, importer, asked)
+        rows = importer.read(Log(folder, ""), asked)
+    except LogError as error:
+        refused.append((folder, error))
+        return []
+    whole = list[Imported]()
+    for file, of_file in groupby(rows, attrgetter("file")):
+        try:
+            whole += _whole(folder, list(of_file), asked)
+        except LogError as error:
+            refused.append((Path(file), error))
+    return whole
+
+
+def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], is_beside: bool) -> list[Imported]:
+    """Return the rows of a file, or an archive, of a folder. Raises LogError.
+
+    `is_beside`: the folder holds results of a tool whose results are folders, beside which lie files that are no logs:
+    of those nothing is said.
+    """
+    if is_archive(file.path):
+        refuse_copy(file.path, copied)
+        return _read_each(file.path, asked, copied)
     content = cache(file.read)  # a member can be read only once
     try:
         text = text_of_file(file.path, content)
     except LogError:
         if is_beside:
-            return
+            return []
         raise
     if is_beside and recognise(text) is None:
-        return
+        return []
     _refuse_digest(hashlib.sha256(content()).hexdigest(), file.path, copied)
     rows = _whole(file.path, _read_text(file.path, text, asked), asked)
-    found.take([replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows, asked)
-
-
-def _refuse_nothing(folder: Path, found: _Found) -> None:
-    """Raise LogError if no file of a folder could be read."""
-    if not found.files:
-        raise LogError(f"{folder}: holds no file; {_expected()}")
-    if not found.count:
-        first, refusal = found.refused[0]
-        if first == folder:
-            raise refusal
-        raise LogError(f"{folder}: no file of it could be read, the first of {found.files}: {refusal}")
+    return [replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows
 
 
 def recognise(text: str) -> str | None:
@@ -344,22 +326,22 @@ def _with_count(row: Imported) -> Imported:
     return replace(row, count=count)
 
 
-def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """Return the rows that --where selects, with counts. Raises LogError for a column that they do not have."""
-    chosen = list(rows)
-    for name, wanted in asked.where.items():
-        columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
+def _chosen(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+    """Return the rows that --where selects, with counts. Raises LogError: a column that no row has, or no such row."""
+    options = {name: f"--where {shell_word(f'{name}={value}')}" for name, value in asked.where.items()}
+    columns = list(dict.fromkeys([*(name for row in rows for name in row.fields), *WHERE]))
+    for name, option in options.items():
         if name not in columns:
-            raise LogError(
-                f"{rows[0].file}: --where {name}={wanted}: no column '{name}'; it has: {listed(columns, 40)}"
-            )
-        chosen = [row for row in chosen if _fits(row, name, wanted)]
-    if chosen and chosen[0].fields:
-        warn_of_ignored(chosen, asked)
+            raise LogError(f"{path}: {option}: no column '{name}'; it has: {listed(columns, 40)}")
+    chosen = [row for row in rows if all(_fits(row, name, value) for name, value in asked.where.items())]
+    if not chosen:
+        raise LogError(f"{path}: {' '.join(options.values())}: none of the {len(rows)} rows has it")
+    for _, of_file in groupby((row for row in chosen if row.fields), attrgetter("file")):
+        warn_of_ignored(list(of_file), asked)
     return list(map(_with_count, chosen))
 
 
 def _fits(row: Imported, name: str, wanted: str) -> bool:
     value = row.fields.get(name)
-    text = str(getattr(row, name)) if value is None else value
+    text = str(getattr(row, name, None)) if value is None else value
     return text == wanted or fnmatchcase(text, wanted)
