@@ -14,6 +14,7 @@ from allreduce_bench.comparison.conditions import (
     differing_conditions,
     differing_facts,
     ignored_columns,
+    library_starts,
     parse_despite,
     refuse_differences,
 )
@@ -116,3 +117,12 @@ def test_changes_are_those_of_machine_and_variables_but_not_of_jobs():
     before = run("base", machines=[{"kernel": "Linux 6.1"}], variables={"A": "1", "SLURM_JOB_ID": "1"})
     after = run("new", machines=[{"kernel": "Linux 6.2"}], variables={"SLURM_JOB_ID": "2"})
     assert changes([before], [after]) == ["kernel: Linux 6.1 -> Linux 6.2", "variable A: 1 -> not set"]
+
+
+def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ():
+    base, same, new = run("base"), run("same"), run("new", "B")
+    (both,) = library_starts([base, new])
+    assert both.startswith("calls of base and new begin after the library's own MPI_Barrier")
+    by_time = new._replace(rows=[row(FASTER, start="round_time")])
+    assert library_starts([base, same]) == library_starts([by_time]) == []
+    assert library_starts([base, by_time])[0].startswith("calls of base begin")

@@ -48,10 +48,3 @@ def test_a_job_is_the_launches_of_one_number_or_a_run_without_one():
     ]
     assert times_of(medians_s, JOB) == times_of(medians_s, UNPLACED_JOB) == [2.0, 6.0, 11.0]
     assert times_of(medians_s, LAUNCH) == [1.0, 3.0, 5.0, 7.0, 10.0, 12.0]
-
-
-def test_too_few_are_said_with_their_number():
-    assert LAUNCH.lack(3) == "a verdict needs 4 launches a side, found 3"
-    assert ROUND.lack(4) == "a verdict needs 5 common rounds, found 4"
-    assert JOB.lack(1).startswith("other nodes: the allocation alone can differ by this much; a verdict needs 4 jobs a")
-    assert UNPLACED_JOB.lack(1).startswith("hosts unknown: ")

@@ -23,13 +23,6 @@ def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
     assert lines[-2:] == [f"only in the baseline (new: {ABSENT}): ring 64 B, 2 ranks", comparison.sentence]
 
 
-def test_markdown_escapes_names(comparison):
-    lines = markdown(comparison).splitlines()
-    assert lines[0] == f"**{comparison.sentence}**" and lines[2] == "Fails: slower: my\\|ring 8 B, 2 ranks"
-    assert lines[5].startswith("| :-- | --: |")
-    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.00 | 2.00 |")
-
-
 def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
     cells = [row(FASTER), row(FASTER[:1], size_bytes=64)]
     comparison = compare([compared_run("base", *cells)], [compared_run("new", row(SLOWER), cells[1])], 0.05)
