@@ -14,7 +14,7 @@ from .reading import read
 from .row import NOTHING, Asked, Imported, LogWarning, named_by_cache
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "size_bytes": "Int64"}  # a log may lack its ranks
-OF_ROWS = ("competitor", "dtype", "op", "segment", "ranks", "nodes", "size_bytes", "time_s")
+OF_ROWS = ("competitor", "dtype", "op", "ranks", "nodes", "size_bytes", "time_s")
 
 
 def points_of_log(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:

@@ -74,7 +74,6 @@ class Imported:
     dtype: str | None = None
     op: str | None = None
     count: int | None = None  # elements; None: derived from size_bytes and dtype
-    segment: int | None = None  # elements
     cache: str = "warm"
     system: str | None = None
     in_place: bool | None = None
@@ -84,7 +83,6 @@ class Imported:
     state: str = "done"
     reason: str | None = None
     wrong: int | None = None  # elements; None: unchecked
-    ran: tuple[str, ...] = ()  # what the library's own lines say that it ran; one: that; several: open
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None

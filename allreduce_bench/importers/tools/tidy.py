@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...runs.competitor import NATIVE
-from ...runs.schema import CACHES, STATES
 from ...units import printable
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
@@ -62,11 +61,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "dtype": ("dtype", "datatype", "type"),
     "op": ("op", "redop", "mpi_op"),
     "competitor": ("competitor", "algorithm", "algo", "algo_name"),
-    "segment": ("segment",),
-    "cache": ("cache",),
     "collective": ("collective", "collective_type", "name"),
-    "state": ("state",),
-    "reason": ("reason",),
     "wrong": ("wrong", "#wrong", "nwrong"),
     "iterations": ("iterations", "n_iter", "iters", "repetitions", "calls"),
     "launch": ("launch", "allocation", "job", "job_id", "jobid", "source_path", "timestamp", *PATHS[1:]),
@@ -356,7 +351,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
     ranks = place.ranks(value) if (value := text("ranks")) else None
     ranks, nodes = _layout(ranks, number_of("nodes", 1), number_of("ranks_per_node", 1), place)
     library = " ".join(filter(None, (text("library"), text("library_version"))))
-    cache = text("cache") or "warm"
+    wrong = place.wrong(value) if (value := text("wrong")) else {}
     return Imported(
         file=file,
         line=number,
@@ -369,14 +364,11 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         dtype=dtype,
         op=op_of(text("op") or ""),
         count=count,
-        segment=number_of("segment"),
-        cache=cache if cache in CACHES else "warm",
         system=text("system"),
         iterations=number_of("iterations", 1),
         facts={"mpi": {"library": library}} if library else {},
         fields=fields,
-        wrong=number_of("wrong"),
-        **_time_or_reason(fields, table, size_bytes, ranks or asked.ranks, place),
+        **_time_or_reason(fields, table, size_bytes, ranks or asked.ranks, place) | wrong,
     )
 
 
@@ -460,10 +452,7 @@ def _time_or_reason(
     fields: Mapping[str, str], table: Table, size_bytes: int, ranks: int | None, place: Place
 ) -> dict[str, Any]:
     """Return time, definition and state of a row; a row without a time has a reason."""
-    state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
     measure = next((name for name in MEASURES if _get(fields, table, name) is not None), None)
-    if state in STATES and state != "done":
-        return {"state": state, "reason": reason, "time_definition": "none"}
     if measure is None:
         return {"state": "left out", "reason": "the log has no time", "time_definition": "none"}
     column, printed = table[measure], _get(fields, table, measure) or ""

@@ -65,3 +65,8 @@ def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
     text = 'collective,ranks,size_bytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
     with pytest.warns(LogWarning, match="column 'note'"):
         assert times(read(log(tmp_path, text))) == {8: 1, 16: 3}
+
+
+def test_wrong_elements_make_a_cell_wrong(tmp_path):
+    rows = read(log(tmp_path, "ranks,size_bytes,time_us,#wrong\n4,8,1,0\n4,16,1,3\n"))
+    assert [(row.state, row.wrong) for row in rows] == [("done", 0), ("wrong", 3)]
