@@ -79,7 +79,3 @@ def test_one_of_many_types_and_operations_is_chosen():
 def test_another_number_of_ranks_than_the_header_states_is_refused():
     with pytest.raises(LogError, match="--ranks 4, but the log states 2"):
         read(FIELD / "imb_old_crlf.txt", Asked(ranks=4))
-
-
-def test_percentiles_are_kept():
-    assert read(FIELD / "osu_fz.txt")[0].quantiles_s == pytest.approx({50: 18.9 * US, 90: 21.1 * US, 99: 44.02 * US})

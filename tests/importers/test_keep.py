@@ -406,15 +406,6 @@ def test_an_import_that_is_ended_leaves_no_run(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("folder", "word"), [("a b$(id)", "a b$(id)"), ("-x", "./-x")])
-def test_the_command_that_import_proposes_reads_its_run(folder, word, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    said = run("import", OSU, "-n", 64, "-o", folder)
-    command = said.splitlines()[-1].partition("next: allreduce-bench ")[2]
-    assert shlex.split(command) == ["report", word]
-    assert "19 of 19 cells done" in run("show", word)
-
-
 def test_names_that_look_like_numbers_stay_names(tmp_path):
     rows = [f"{name},2,8,{launch},{time_us}" for launch in (1, 2) for name, time_us in (("3", 2.0), ("04", 4.0))]
     log = write(tmp_path / "log.csv", "\n".join(["algorithm,ranks,size_bytes,launch,time_us", *rows, ""]))

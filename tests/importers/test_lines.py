@@ -1,32 +1,14 @@
 """The lines of a log."""
 
 import warnings
-from pathlib import Path
 
 import pytest
 from made_logs import CSV, IMB, NCCL, OSU, log
 
-from allreduce_bench.importers import Asked, LogError, LogNote, LogWarning, read
-from allreduce_bench.importers.lines import Launched, Log, is_cut, launched_by, lines_of, read_text, warn_of_row
+from allreduce_bench.importers import Asked, LogError, LogNote, read
+from allreduce_bench.importers.lines import Launched, launched_by
 
 SHORT = "too short"
-
-
-def test_lines_have_their_numbers_and_no_prefix_of_a_launcher():
-    log = Log(Path("a.log"), "[1,0]<stdout>: one  \r\n3: two\nthree")
-    assert [(line.number, line.text, line.ended) for line in log.lines] == [
-        (1, "one", True),
-        (2, "two", True),
-        (3, "three", False),
-    ]
-    assert log.file == "a.log"
-
-
-def test_only_a_last_line_without_an_end_can_be_cut():
-    ended, open_line = lines_of("1234\n12")
-    assert is_cut(open_line, 4) and not is_cut(open_line, 2) and not is_cut(ended, 9)
-    with pytest.warns(LogWarning, match=f"a.log, line 2: {SHORT}; left out"):
-        warn_of_row("a.log", open_line, SHORT)
 
 
 @pytest.mark.parametrize("text, row", [(NCCL, " 16777216 "), (IMB, " 65536 ")])
@@ -39,19 +21,14 @@ def test_a_log_that_is_cut_off_between_two_rows_lacks_the_end_of_its_tool(tmp_pa
         assert read(log(tmp_path, cut))
 
 
-@pytest.mark.parametrize("content, words", [(b"\x1f\x8b\x08", "gzip"), (b" \n", "empty"), (b"a\n\0", "line 2: binary")])
-def test_what_is_no_text_is_refused(tmp_path, content, words):
-    (tmp_path / "a").write_bytes(content)
-    with pytest.raises(LogError, match=words):
-        read_text(tmp_path / "a")
-
-
-TEXTS = {"osu": OSU, "imb": IMB, "nccl": NCCL, "csv": CSV}
+TEXTS = {"osu": OSU, "imb": IMB, "nccl": NCCL}
+AROUND = ("12: {}", " 0: {}", "\x1b[32m{}\x1b[0m", "[1,0]<stdout>:{}", "[prterun-n1-77@1,0]<stdout>: {}")
+AROUND += ("\x1b]0;title\x07{}", "[STAT]: {}", "> {}", "2026-01-02T03:04:05.678Z {}")
 BARE = "".join(f"{line}\n" for line in NCCL.splitlines() if line[:1] == " ")
 
 
-@pytest.mark.parametrize("text", [*TEXTS.values(), BARE], ids=[*TEXTS, "bare"])
-@pytest.mark.parametrize("around", ["12: {}", " 0: {}", "\x1b[32m{}\x1b[0m", "[1,0]<stdout>:{}", "\x1b]0;title\x07{}"])
+@pytest.mark.parametrize("text", [OSU, CSV, BARE], ids=["osu", "csv", "bare"])
+@pytest.mark.parametrize("around", AROUND)
 def test_prefixes_of_launchers_and_colours_change_nothing(text, around, tmp_path):
     asked = Asked(ranks=2 if text == OSU else None)
     marked = "".join(f"{around.format(line)}\n" for line in text.splitlines())

@@ -4,10 +4,10 @@ import random
 import re
 
 import pytest
-from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result, times
+from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
 from places import DATA, LOGS
 
-from allreduce_bench.importers import Asked, LogError, read, reading, recognise
+from allreduce_bench.importers import Asked, LogError, read, recognise
 
 K, M, G = 1024, 1024**2, 1024**3
 CASES = {  # file -> rows, {ranks: nodes}, first and last size, first and last time in us, type, definition
@@ -241,25 +241,3 @@ LAUNCHED = "mpirun -np 2 ./osu_allreduce"
 )
 def test_a_library_that_a_log_states_is_taken(above, library, tmp_path):
     assert {row.library for row in read(log(tmp_path, above + OSU))} == {library}
-
-
-@pytest.mark.parametrize("prefix", ["[STAT]: ", "[STAT]:", "> ", "2026-01-02T03:04:05.678Z ", "\\"])
-def test_what_scripts_and_markdown_put_before_a_line_is_left_out(prefix, tmp_path):
-    text = "".join(
-        f"{prefix}{line}\n" if line[:1] in "#" or prefix != "\\" else f"{line}\n" for line in OSU.splitlines()
-    )
-    assert times(read(log(tmp_path, text))) == {4: 1.5, 8: 2.5, 16: 3.5}
-
-
-def test_numbers_that_only_fill_gaps_contradict_nothing(tmp_path):
-    stated, silent = log(tmp_path, f"{LAUNCHED}\n{OSU}"), log(tmp_path, OSU, "b.log")
-    assert {row.ranks for row in read(stated, Asked(ranks=4, fills=True))} == {2}
-    rows = read(silent, Asked(ranks=4, fills=True))
-    assert {(row.ranks, row.facts["ranks_from"]) for row in rows} == {(4, "-n")}
-
-
-def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_read_text", lambda *_: [])
-    for asked in (Asked(), Asked(where={"system": "*"})):
-        with pytest.raises(LogError, match="no whole"):
-            read(log(tmp_path, OSU), asked)

@@ -2,9 +2,9 @@
 
 import pytest
 from made_logs import IMB, US, log
-from places import DATA, LOGS
+from places import LOGS
 
-from allreduce_bench.importers import Asked, LogError, LogWarning, read
+from allreduce_bench.importers import LogError, LogWarning, read
 
 
 def test_imb_keeps_its_other_times_and_what_its_head_says():
@@ -54,10 +54,3 @@ def test_an_imb_header_with_a_damaged_column_begins_no_table(tmp_path):
     """The damage that tests/studies/damaged_inputs.py found: `#repetitions-x` was taken for the column."""
     with pytest.raises(LogError, match="all-reduce up"):
         read(log(tmp_path, IMB.replace("#repetitions ", "#repetitions-x ")))
-
-
-def test_an_old_imb_states_its_ranks_in_brackets_and_another_number_is_refused():
-    path = DATA / "field_inputs" / "imb_old_crlf.txt"
-    assert [(row.ranks, row.size_bytes) for row in read(path)] == [(2, 0), (2, 4)]
-    with pytest.raises(LogError, match="4, but the.*states 2"):
-        read(path, Asked(ranks=4))

@@ -81,10 +81,7 @@ SMALL = (FIELD / "nccl_reduce_scatter_small.txt").read_text()
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ((FIELD / "nccl_broadcast_2ranks.txt").read_text(), "root 0"),
         ((FIELD / "nccl_broadcast_2ranks.txt").read_text().replace("   0   ", "  -1   "), "a column root"),
-        ((FIELD / "nccl_reduce_2ranks.txt").read_text(), "root 0"),
-        (SMALL, "count times element size is 256, and the size 1024"),
         (SMALL.replace("   32 ", "  128 ").replace("   64 ", "  256 ").replace(" sum", "none"), "redop none"),
     ],
 )
@@ -113,8 +110,6 @@ def test_tables_without_a_program_are_judged_together(tmp_path):
 
 def test_a_table_without_a_time_is_of_another_tool(tmp_path):
     nvshmem = (FIELD / "nvshmem.txt").read_text()
-    with pytest.raises(LogError, match="found a log of NVSHMEM's perftest, .* no column time"):
-        read(log(tmp_path, nvshmem))
     with pytest.warns(LogWarning, match="table without"):
         assert len(read(log(tmp_path, NCCL + nvshmem))) == 25
 

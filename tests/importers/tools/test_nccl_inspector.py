@@ -9,7 +9,7 @@ from made_logs import OSU, log
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.importers import Asked, LogError, LogWarning, parts_of_logs, read, recognise
+from allreduce_bench.importers import Asked, LogError, parts_of_logs, read, recognise
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.run_arrivals import arrivals_of_run
 from allreduce_bench.stragglers.verdict import straggler_report
@@ -95,16 +95,6 @@ def test_a_run_without_a_rank_still_says_it(tmp_path):
     assert "no file" in said and "7" in said
     ((_, arrivals),) = arrivals_of_run(RunFolder(tmp_path / "run"))
     assert straggler_report(arrivals._replace(step_s=arrivals.step_s)).suspects[0].ranks == (5,)
-
-
-def test_a_file_that_was_cut_off_gives_the_calls_that_are_whole(tmp_path):
-    paths = write_job(tmp_path, JOB)
-    text = paths[2].read_text()
-    paths[2].write_text(text[: len(text) // 2])
-    with pytest.warns(LogWarning) as said:
-        (row,) = read(tmp_path)
-    words = " ".join(str(warning.message) for warning in said)
-    assert f"{paths[2]}, line 21: cut off" in words and "rank 2 19" in words and len(row.times_s) == 19
 
 
 def test_calls_of_no_time_are_left_out(tmp_path):
