@@ -17,7 +17,6 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.types import INTERRUPTED
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise, summary
-from allreduce_bench.importers import Asked, read
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import ImportedPlan
@@ -182,16 +181,6 @@ def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):
     assert "WRONG RESULTS: tree" in text and "16 ranks" in text and "128 B" in text
 
 
-def test_imported_runs_are_compared(tmp_path):
-    for name, log in (("good", GOOD), ("bad", BAD)):
-        run("import", log, "-o", tmp_path / name)
-    said = run("compare", tmp_path / "good", tmp_path / "bad", status=1)
-    assert "undecided pass" in said and "unfinished" not in said
-    run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
-    said = run("compare", tmp_path / "good", tmp_path / "osu", status=1)
-    assert "other definitions of a time, nccl_tests and osu_avg: the ratio alone" in said
-
-
 def test_a_damaged_file_costs_itself_and_not_its_folder(tmp_path):
     logs = tmp_path / "logs"
     (logs / "day" / ".hidden").mkdir(parents=True)
@@ -264,14 +253,6 @@ def test_each_file_of_a_folder_is_read_by_its_own_tool(tmp_path):
         assert len(rows_of(tmp_path / tool[:3])) == count and "left out" not in said
 
 
-def test_archives_are_imported_with_their_digests(tmp_path):
-    said = run("import", DATA / "pico", "-o", tmp_path / "run", status=2)
-    assert "system is fugaku, lumi" in said and "--where system=fugaku" in said
-    run("import", DATA / "pico", "--where", "system=lumi", "-o", tmp_path / "run")
-    (file,) = RunFolder(tmp_path / "run").imported()["files"]
-    assert Path(file["name"]).name == "2025_03_28___00_20_34.tar.gz" and len(file["sha256"]) == 64
-
-
 def test_an_imported_run_cannot_be_resumed(tmp_path):
     run("import", FLUX, "-o", tmp_path / "run")
     said = run("run", "--resume", "-o", tmp_path / "run", status=2)
@@ -337,12 +318,6 @@ def test_a_log_counts_once_however_often_it_is_named(tmp_path):
         said = run("import", *paths, "-o", tmp_path / str(number))
         assert f"{path}: named" in said
         assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["competitor"] == "tree"} == {2}
-
-
-def test_names_of_the_libraries_own(tmp_path):
-    run("import", FLUX, "--algorithm", "native:ring", "-o", tmp_path / "run")
-    assert {row["competitor"] for row in rows_of(tmp_path / "run")} == {"native:ring"}
-    assert {row.competitor for row in read(FLUX, Asked(algorithm="ring"))} == {"ring"}
 
 
 def test_an_unknown_type_is_kept_as_the_log_says(tmp_path):

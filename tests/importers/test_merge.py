@@ -214,16 +214,6 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     assert "already exists" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
 
 
-def test_what_a_link_leads_to_is_not_merged(tmp_path):
-    a, b = build(tmp_path / "a"), build(tmp_path / "b")
-    path = b.launches / "4r-2.1.json"
-    path.rename(tmp_path / "elsewhere")
-    path.symlink_to(tmp_path / "elsewhere")
-    said = refused(tmp_path, a, b)
-    assert f"{path}: damaged: a symbolic link" in said
-    assert "again first" in said and f"--resume -o {b.path}" in said
-
-
 def test_an_imported_run_is_refused(tmp_path):
     log = tmp_path / "osu.csv"
     log.write_text("ranks,size_bytes,time_us\n2,8,1.5\n2,16,1.7\n")

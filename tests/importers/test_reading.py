@@ -43,13 +43,6 @@ def test_every_log_is_a_case():
     assert {path.name for path in LOGS.iterdir()} == {*CASES, "README.md"}
 
 
-def test_versions_are_those_of_the_banners():
-    versions = {name: read(LOGS / name)[0].version for name in CASES}
-    assert versions["osu_v5.6.2_stackhpc_csd3.txt"] == "5.6.3"  # whatever the file is called
-    assert versions["osu_v5.8_cuda_flux_16nodes.txt"] == "5.8"
-    assert versions["imb_2021.11_check_defects_2ranks.txt"] == "2021.11"
-
-
 @pytest.mark.parametrize(
     "text, words",
     [

@@ -13,6 +13,7 @@ from ...runs.competitor import NATIVE
 from ...units import printable
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
+    NAME_LETTERS,
     SECONDS,
     Log,
     Place,
@@ -69,7 +70,6 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
 }
-NCCL_UNITS = {"time": SECONDS["us"], "algbw": RATES["GB/s"], "busbw": RATES["GB/s"]}  # of nccl-tests, if all are there
 MEASURES = {"time": SECONDS, "busbw": RATES, "algbw": RATES}  # -> its units, in order of preference
 BASES = {"time": TIMES, "busbw": ("busbw",), "algbw": ("algbw",)}  # names without a unit
 
@@ -89,13 +89,15 @@ def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: s
         name = next((lower[alias] for alias in aliases if alias in lower), None)
         if name is not None and name not in {column.name for column in given.values()}:
             given.setdefault(field, LogColumn(name))
-    of_nccl = NCCL_UNITS if NCCL_UNITS.keys() <= lower.keys() else {}
     for measure in MEASURES:
         if measure not in given and (column := _measured_column(header, measure)):
             given[measure] = column
-        elif measure in of_nccl:
-            given.setdefault(measure, LogColumn(lower[measure], of_nccl[measure]))
     return given
+
+
+def _names(header: Sequence[str]) -> str:
+    """List the names of columns for a message, each of them short."""
+    return listed((printable(name)[:NAME_LETTERS] for name in header), 30)
 
 
 def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
@@ -121,7 +123,7 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
     """Return the columns of --column."""
     for wanted, name in asked.items():
         if name not in header:
-            raise LogError(f"{place}: --column {wanted}={name}: no column '{name}'; it has: {listed(header, 30)}")
+            raise LogError(f"{place}: --column {wanted}={name}: no column '{name}'; it has: {_names(header)}")
         for measure, units in MEASURES.items():
             base, unit = split(wanted, units)
             if base == measure:
@@ -252,17 +254,15 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
     if not {"size_bytes", "count"} & set(table):
-        raise LogError(f"{place}: no column for the size; add --column size_bytes=COLUMN; it has: {listed(header, 30)}")
+        raise LogError(f"{place}: no column for the size; add --column size_bytes=COLUMN; it has: {_names(header)}")
     if not set(MEASURES) & set(table):
         raise LogError(
             f"{place}: no column of a time or a bandwidth whose name has its unit; add --column time_us=COLUMN, or "
-            f"busbw_GBps=COLUMN; it has: {listed(header, 30)}"
+            f"busbw_GBps=COLUMN; it has: {_names(header)}"
         )
     records = records_of(file, text, skipped, header, table)
     rows = [
-        _imported_row(file, number, fields, table, asked, again)
-        for number, fields, again in records
-        if is_allreduce(fields, table)
+        _imported_row(file, number, fields, table, asked) for number, fields in records if is_allreduce(fields, table)
     ]
     if not rows:
         raise LogError(f"{place}: no row of an all-reduce below this header")
@@ -284,23 +284,20 @@ IMPORTER = Importer(
 
 def records_of(
     file: str, text: str, skipped: int, header: list[str], table: Table
-) -> Iterator[tuple[int, dict[str, str], int]]:
-    """Yield the number of each line, its fields by name, and how often the header was repeated above it.
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each line and its fields by name.
 
     A truncated last line is dropped with a warning.
     """
     lines = _lines(text)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
-    used, again = {column.name for column in table.values()}, 0
+    used = {column.name for column in table.values()}
     firsts = [at for at, name in enumerate(header) if header.index(name) == at]  # of equal names
     try:
         next(reader)
         for words in reader:
             number = skipped + reader.line_num
             if not words or words[0].startswith("#") and len(words) != len(header):
-                continue
-            if [word.strip() for word in words] == header:
-                again += 1
                 continue
             last = reader.line_num == len(lines) and not lines[-1].endswith(("\n", "\r"))
             if last and (len(words) != len(header) or header[-1] in used):
@@ -312,7 +309,7 @@ def records_of(
                 continue
             if len(words) != len(header):
                 raise LogError(f"{file}, line {number}: {len(words)} fields, expected {len(header)} as in the header")
-            yield number, {header[at]: words[at].strip() for at in firsts}, again
+            yield number, {header[at]: words[at].strip() for at in firsts}
     except csv.Error as error:
         raise LogError(
             f"{file}, line {skipped + reader.line_num}: damaged CSV, such as a quote that is not closed; copy it again"
@@ -335,7 +332,7 @@ def is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
     return collective == "allreduce" or (is_any and collective not in OTHER_COLLECTIVES)
 
 
-def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked, again: int) -> Imported:
+def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
     place = Place(f"{file}, line {number}")
 
     def text(name: str) -> str | None:
@@ -356,7 +353,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         file=file,
         line=number,
         tool=TOOL,
-        launch=text("launch") or (f"{file}, table {again + 1}" if again else file),
+        launch=text("launch") or file,
         size_bytes=size_bytes,
         competitor=text("competitor") or NATIVE,
         ranks=ranks,

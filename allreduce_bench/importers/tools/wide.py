@@ -43,7 +43,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     known = tidy.recognised_columns(header, {}, log.file)
     others = [name for name, _ in table.competitors.values() if _is_other_collective(name)]
     used, rows = {name: tidy.LogColumn(name) for name in header}, list[Imported]()
-    for number, fields, _ in tidy.records_of(log.file, log.text, skipped, header, used):
+    for number, fields in tidy.records_of(log.file, log.text, skipped, header, used):
         if not tidy.is_allreduce(fields, known):
             continue
         words, place = list(fields.values()), Place(f"{log.file}, line {number}")

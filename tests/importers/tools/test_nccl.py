@@ -158,15 +158,6 @@ def test_a_csv_whose_header_is_repeated_is_a_table_each(separator, width, tmp_pa
         assert times(read(log(tmp_path, text), Asked(in_place=True)))[128 * M] == 1907.8
 
 
-def test_a_csv_with_other_columns_and_a_repeated_header_is_read(tmp_path):
-    text = "".join(
-        f"{','.join([first, *words[:4], *words[5:8]])}\n" for first, words in zip(["gpus", *["8"] * 25], [NAMES, *ROWS])
-    )
-    rows = read(log(tmp_path, text * 2))
-    assert len(rows) == 50 and len({row.launch for row in rows}) == 2 and {row.ranks for row in rows} == {8}
-    assert times(rows)[128 * M] == 1916.4
-
-
 @pytest.mark.parametrize(
     "head, unit, factor", [("# ", "us", 1), ("", "ms", 1000), ("#", "\u00b5s", 1), ("# ", "ticks", 0)]
 )
