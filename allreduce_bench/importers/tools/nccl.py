@@ -49,11 +49,11 @@ RANK = re.compile(r"(?:#|^)\s*Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0
 ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
 _NAME = r"\"?{}\"?(?:[ \t]*\([^()\n]*\))?[ \t,;]+"
 HEADER = re.compile(  # with or without #, with units in the names, or of a CSV
-    rf"(?:#|^)[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b[^\n]*time\b[^\n]*\balgbw\b[^\n]*\bbusbw\b",
+    rf"(?:#|^)[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b[^\n]*\btime\b[^\n]*\balgbw\b[^\n]*\bbusbw\b",
     re.MULTILINE,
 )
-WITHOUT_TIME = re.compile(  # the header of another tool: NVSHMEM's has a latency
-    rf"^#?[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b(?![^\n]*time\b)[^\n]*\balgbw\b", re.MULTILINE
+WITHOUT_TIME = re.compile(  # of another tool, as NVSHMEM's with a latency, or of -C, with the time of the CPU
+    rf"^#?[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b(?![^\n]*\btime\b)[^\n]*\balgbw\b", re.MULTILINE
 )
 NAME_AND_UNIT = re.compile(r"([#\w]+)(?:\s*\(([^()]*)\))?")
 UNITS = re.compile(r"#?(?:\s*\([^()]*\))+\s*")  # the line below a header
@@ -78,13 +78,12 @@ class NcclColumns(NamedTuple):
 
     half: int  # number of columns of a half
     counted: bool  # wrong elements are counted, #wrong; older versions print the largest error
-    cpu: bool  # the CPU's time
     unit_s: float = US
     separator: str = ""  # of CSV
     only_root: bool = False  # a column root, and none redop
 
 
-PLAIN = NcclColumns(HALF, True, False)
+PLAIN = NcclColumns(HALF, True)
 
 
 class Half(NamedTuple):
@@ -232,7 +231,7 @@ class _Reader:
         elif HEADER.search(line.text):
             self.columns, self.fresh, self.width = _columns(line), True, 0
         elif WITHOUT_TIME.search(line.text):
-            warn_of_row(line.file, line, "a table without a column time, of another tool")
+            warn_of_row(line.file, line, "a table without a column time, of another tool or of -C")
             self.columns = None
         elif self.columns and self.fresh and UNITS.fullmatch(line.text):
             units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
@@ -286,14 +285,12 @@ def _columns(header: LogLine) -> NcclColumns:
     separator = next((letter for letter in SEPARATORS if letter in header.text), "")
     named = NAME_AND_UNIT.findall(header.text.replace(separator or " ", " ").replace('"', " ").lstrip("# "))
     names = [name.lower() for name, _ in named]
-    times = [column for column, name in enumerate(names) if name in ("time", "cputime")]
+    times = [column for column, name in enumerate(names) if name == "time"]
     alone = HALF_UNCHECKED if names[-1] == "busbw" else HALF
     half = times[1] - times[0] if len(times) > 1 else alone
     counted = "#wrong" in names or "wrong" in names
     only_root = "root" in names and "redop" not in names
-    return NcclColumns(
-        half, counted, "cputime" in names, _unit_s(named[times[0]][1], header.place), separator, only_root
-    )
+    return NcclColumns(half, counted, _unit_s(named[times[0]][1], header.place), separator, only_root)
 
 
 def _unit_s(unit: str, place: Place) -> float:
@@ -424,7 +421,6 @@ IMPORTER = Importer(
     definitions={
         "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was"
         " given",
-        "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
     },
     allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
@@ -530,7 +526,7 @@ def _half_of(row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, An
         return None
     half, place = row.halves[in_place], row.line.place
     printed = {"size": row.size_bytes, "count": row.elements, "type": row.dtype, "redop": row.op}
-    printed["cpu_time" if columns.cpu else "time"] = half.time
+    printed["time"] = half.time
     if columns.counted and re.fullmatch(COUNT, half.wrong):
         printed["wrong"] = half.wrong
     fields = fields_of_half(place, printed, in_place, columns.unit_s)
@@ -544,20 +540,19 @@ def fields_of_half(
 ) -> dict[str, Any]:
     """Return the fields of Imported for one half of a row.
 
-    `printed`: size, count, type, redop, wrong, and time or cpu_time in units of `unit_s`. Raises LogError.
+    `printed`: size, count, type, redop, wrong, and time in units of `unit_s`. Raises LogError.
     """
-    is_cpu = "cpu_time" in printed
     fields: dict[str, Any] = {
         "size_bytes": place.whole(printed["size"], "the size"),
         "count": place.whole(printed["count"], "the count") if "count" in printed else None,
         "dtype": dtype_of(printed.get("type", "")),
         "op": op_of(printed.get("redop", "")),
         "in_place": in_place,
-        "time_definition": "nccl_tests_cputime" if is_cpu else "nccl_tests",
+        "time_definition": "nccl_tests",
     }
-    text = printed.get("cpu_time" if is_cpu else "time", "N/A")
+    text = printed.get("time", "N/A")
     if text == "N/A":
         return fields | {"state": "skipped", "reason": "the log says N/A"}
     time_s = place.seconds(text, unit_s)
-    fields |= time_fields(time_s, f"{text} us") | {"nccl_tests_s": time_s if time_s and not is_cpu else None}
+    fields |= time_fields(time_s, f"{text} us") | {"nccl_tests_s": time_s or None}
     return fields | (place.wrong(printed["wrong"]) if "wrong" in printed else {})

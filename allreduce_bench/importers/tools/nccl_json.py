@@ -113,8 +113,7 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
 def _fields(result: Mapping[str, Any], half: str, place: Place) -> dict[str, Any]:
     times = result.get(half) or {}
     printed = {name: str(result[name]) for name in ("size", "count", "type", "redop")}
-    time = "time" if "time" in times or not times else "cpu_time"
-    of_half = {time: times.get(time), "wrong": times.get("nwrong")}
+    of_half = {"time": times.get("time"), "wrong": times.get("nwrong")}
     printed |= {name: str(value) for name, value in of_half.items() if value is not None}
     fields = fields_of_half(place, printed, half == "in_place")
     if result.get("actual_iterations") is not None:
