@@ -29,7 +29,7 @@ from .lines import (
     shown,
     text_of_file,
 )
-from .row import NOTHING, OF_OPTION, Asked, Imported, LogError, LogUnread
+from .row import NOTHING, OF_OPTION, Asked, Imported, LogError, LogUnread, collect_refusal
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -131,54 +131,45 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> list[Impo
 
     `copied` are the digests of files that were read.
     """
-    rows, refused, taken, tried = list[Imported](), list[tuple[Path, LogError]](), set[Path](), 0
+    rows, unread, taken, tried = list[Imported](), list[LogUnread](), set[Path](), 0
     for importer in importers():
         if importer.files_of and (files := importer.files_of(folder)):
             taken.update(files)
             tried += 1
-            rows += _read_together(importer, folder, asked, refused)
+            with collect_refusal(folder, unread):
+                rows += _read_together(importer, folder, asked, unread)
     for file in contents(folder) if folder not in taken else ():
         if file.path not in taken:
             tried += 1
-            try:
+            with collect_refusal(file.path, unread):
                 rows += _read_member(file, asked, copied, bool(taken))
-            except LogError as error:
-                refused.append((file.path, error))
     if runs := runs_below(folder):
         tried += 1
         words = f"{folder}: runs of allreduce-bench below it need no import: {few(runs, MOST_RUNS)}"
-        refused.append((folder, LogError(words)))
+        unread.append(LogUnread(str(folder), words))
     if not tried:
         raise LogError(f"{folder}: holds no file; {_expected()}")
     if not rows:
-        first, refusal = refused[0]
-        raise (
-            refusal
-            if first == folder
-            else LogError(f"{folder}: no file of it could be read, the first of {tried}: {refusal}")
-        )
-    for path, refusal in refused:
-        warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=3)
+        first = unread[0]
+        is_own = first.path == str(folder)
+        refused = f"{folder}: no file of it could be read, the first of {tried}: {first.reason}"
+        raise LogError(first.reason if is_own else refused)
+    for one in unread:
+        warnings.warn(one, stacklevel=3)
     return rows
 
 
-def _read_together(
-    importer: Importer, folder: Path, asked: Asked, refused: list[tuple[Path, LogError]]
-) -> list[Imported]:
-    """Return the rows of the files of a tool whose results are folders; what cannot be read is added to `refused`."""
-    try:
-        _refuse_options(folder, importer, asked)
-        rows = importer.read(Log(folder, ""), asked)
-    except LogError as error:
-        refused.append((folder, error))
-        return []
-    whole = list[Imported]()
-    for file, of_file in groupby(rows, attrgetter("file")):
-        try:
-            whole += _whole(folder, list(of_file), asked)
-        except LogError as error:
-            refused.append((Path(file), error))
-    return whole
+def _read_together(importer: Importer, folder: Path, asked: Asked, unread: list[LogUnread]) -> list[Imported]:
+    """Return the rows of the files of a tool whose results are folders; files that are refused join `unread`.
+
+    Raises LogError if none can be read.
+    """
+    _refuse_options(folder, importer, asked)
+    rows = list[Imported]()
+    for file, of_file in groupby(importer.read(Log(folder, ""), asked), attrgetter("file")):
+        with collect_refusal(Path(file), unread):
+            rows += _whole(folder, list(of_file), asked)
+    return rows
 
 
 def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], is_beside: bool) -> list[Imported]:

@@ -3,8 +3,10 @@
 A row (`Imported`) is a cell in one launch; `Asked` is what the user states beside the logs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..runs.competitor import NATIVE
@@ -31,6 +33,15 @@ class LogUnread(LogWarning):
     def __init__(self, path: str, reason: str):
         super().__init__(f"{reason}; left out")
         self.path, self.reason = path, reason  # the reason begins with the path
+
+
+@contextmanager
+def collect_refusal(path: Path, unread: list[LogUnread]) -> Iterator[None]:
+    """Add the LogError that ends the block to `unread`, as that of a file."""
+    try:
+        yield
+    except LogError as error:
+        unread.append(LogUnread(str(path), str(error)))
 
 
 class LogNote(LogWarning):

@@ -32,7 +32,7 @@ from ..lines import (
     text_of_file,
     warn_of_row,
 )
-from ..row import Asked, Imported, LogError, LogNote, LogUnread
+from ..row import Asked, Imported, LogError, LogNote, LogUnread, collect_refusal
 from . import Importer
 
 TOOL = "PICO"
@@ -59,10 +59,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     rows: list[Imported] = []
     unread: list[LogUnread] = []
     for place in _places(log.path, unread):
-        try:
+        with collect_refusal(place, unread):
             rows += _rows_of_place(place, unread)
-        except LogError as error:
-            unread.append(LogUnread(str(place), str(error)))
     if not rows:
         nothing = f"{log.path}: the metadata name no all-reduce; expected a result folder of PICO"
         raise LogError(unread[0].reason if unread else nothing)
@@ -153,7 +151,7 @@ class _Said:
                 self._take(file)
 
     def _take(self, file: LogFile) -> None:
-        try:
+        with collect_refusal(file.path, self.unread):
             text = text_of_file(file.path, file.read)
             if file.path.name == ALLOCATION:
                 self._allocations.setdefault(file.path.parent.resolve(), text)
@@ -164,8 +162,6 @@ class _Said:
                 system = file.path.name.removesuffix(METADATA)
                 for test in _rows_of_csv(file.path, text):
                     self._tests[_key(test)].append({**test, "system": system})
-        except LogError as error:
-            self.unread.append(LogUnread(str(file.path), str(error)))
 
     def test_of(self, folder: Path) -> Test:
         """Return what the metadata say of a folder of times, else the summary; of several systems, that of its path."""
@@ -229,18 +225,14 @@ def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
     layouts: dict[Path, _Layout] = {}
     for folder, test in tests.items():
         if _is_allreduce(test):
-            try:
+            with collect_refusal(folder, unread):
                 layouts[folder] = _layout(folder, test, said)
-            except LogError as error:
-                unread.append(LogUnread(str(folder), str(error)))
     rows = []
     for file in contents(place):
         folder = file.path.parent
         if folder in layouts and NAME.fullmatch(file.path.name):
-            try:
+            with collect_refusal(file.path, unread):
                 rows.append(_row_of_file(file, tests[folder], layouts[folder]))
-            except LogError as error:
-                unread.append(LogUnread(str(file.path), str(error)))
     return rows
 
 
