@@ -1,11 +1,11 @@
 """Times that other tools measured, as rows, as points of a fit, or kept as a run folder.
 
-In: logs. Out: rows, each with its file and line. Read in this order: `row` (a row, and the errors of logs), `tools`
-(an importer per file, found by scanning; `ds_bench` is the one to copy), `lines` (what importers share: lines, values,
-JSON documents), `log_tables` (tables that a head begins), `nccl_log` (what NCCL says that it chose), `folders` (systems
-by the folders of logs), `contents` (the files of folders and archives), `common_ends` (clocks aligned by the common
-ends of calls), `reading` (any log to its rows), `frame` (to the points of a fit), `keep` (rows to a run folder),
-`merge` (several runs as one).
+In: logs. Out: rows, each with its file and line. Read in this order: `row` (a row, and the errors of logs), `tools` (an
+importer per file, found by scanning; `ds_bench` is the one to copy), `lines` (what importers share: lines, values, JSON
+documents), `log_tables` (tables that a head begins), `table_text` (CSV and Markdown as rows), `nccl_log` (what NCCL
+says that it chose), `folders` (systems by the folders of logs), `contents` (the files of folders and archives),
+`common_ends` (clocks aligned by the common ends of calls), `reading` (any log to its rows), `frame` (to the points of a
+fit), `keep` (rows to a run folder), `merge` (several runs as one).
 """
 
 from pathlib import Path

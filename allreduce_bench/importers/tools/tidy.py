@@ -1,11 +1,9 @@
 """Tidy CSV: one row per cell, columns recognised by name, their units by the end of the name, or as --column says."""
 
-import csv
-import io
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,6 +24,7 @@ from ..lines import (
     time_fields,
 )
 from ..row import Asked, Imported, LogError, LogNote, LogWarning
+from ..table_text import find_head, read_records
 from . import Importer
 
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
@@ -172,11 +171,6 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 
 TOOL = "CSV"
 OWN = ({"competitor", "time_definition"}, {"competitor", "arrival_skew_s"})  # columns that only our CSVs have together
-PEEKED = 100_000  # characters of a text, to find its header
-MARKDOWN = re.compile(
-    r"(?m)^[ \t]*\|[^\n]*\|[ \t]*\r?\n[ \t]*\|[ \t:|-]*---[ \t:|-]*\|[ \t]*\r?$"
-)  # a header and its rule
-RULE = re.compile(r"\|[\s:|-]*---[\s:|-]*\|")
 OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
 OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
@@ -186,72 +180,26 @@ Table = dict[str, LogColumn]
 
 def recognises(text: str) -> bool:
     """Return whether the first line that is no comment is a header with the columns of a tidy CSV."""
-    _, header = find_header(text)
+    header = find_head(text).names
     return len(header) > 1 and are_columns(header)
 
 
 def is_summary(text: str) -> bool:
     """Return whether this program wrote the CSV: a summary, or the calls of a launch."""
-    return any(set(find_header(text)[1]) >= columns for columns in OWN)
+    return any(set(find_head(text).names) >= columns for columns in OWN)
 
 
 def looks_tidy(text: str) -> bool:
     """Return whether that line may be a header that --column completes."""
-    _, header = find_header(text)
-    return len(header) > 1 and all(name.strip() and not is_number(name.strip()) for name in header)
-
-
-def find_header(text: str) -> tuple[int, list[str]]:
-    """Return the number of lines before the header, and its names."""
-    for number, line in enumerate(_lines(text[:PEEKED])[:1000]):
-        if line.strip() and not line.startswith("#"):
-            return number, [name.strip() for name in _split(line)]
-    return 0, []
-
-
-def first_fields(text: str) -> list[str]:
-    """Return the fields of the first row below the header."""
-    skipped, _ = find_header(text)
-    lines = (line for line in _lines(text[:PEEKED])[skipped + 1 :] if line.strip() and not line.startswith("#"))
-    return [field.strip() for field in _split(next(lines, ""))]
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines of a CSV with their ends; of a Markdown table its rows as CSV, and other lines as comments."""
-    text = text.lstrip("\ufeff")
-    lines = text.splitlines(keepends=True)
-    if not MARKDOWN.search(text):
-        return lines
-    rows = [line.strip().strip("|").split("|") if line.lstrip().startswith("|") else [] for line in lines]
-    width = next(len(row) for row in rows if row)
-    return [
-        "#\n" if len(row) != width or RULE.fullmatch(line.strip()) else _csv_line([cell.strip() for cell in row])
-        for row, line in zip(rows, lines)
-    ]
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=_delimiter(line)))
-    except (csv.Error, StopIteration):
-        return []
-
-
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
+    header = find_head(text).names
+    return len(header) > 1 and all(name and not is_number(name) for name in header)
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows. Raises LogError: a column is missing, or a field does not fit its column."""
-    file, text = log.file, log.text.lstrip("\ufeff")
-    skipped, header = find_header(text)
-    place = f"{file}, line {skipped + 1}"
+    file = log.file
+    number, header, _ = find_head(log.text)
+    place = f"{file}, line {number}"
     table = recognised_columns(header, asked.columns, place)
     if not {"size_bytes", "count"} & set(table):
         raise LogError(f"{place}: no column for the size; add --column size_bytes=COLUMN; it has: {_names(header)}")
@@ -260,7 +208,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             f"{place}: no column of a time or a bandwidth whose name has its unit; add --column time_us=COLUMN, or "
             f"busbw_GBps=COLUMN; it has: {_names(header)}"
         )
-    records = records_of(file, text, skipped, header, table)
+    records = read_records(file, log.text, {column.name for column in table.values()})
     rows = [
         _imported_row(file, number, fields, table, asked) for number, fields in records if is_allreduce(fields, table)
     ]
@@ -280,40 +228,6 @@ IMPORTER = Importer(
     definitions={"csv_": "the column {} of the CSV", "none": "unknown: no cell has a time"},
     has_columns=True,
 )
-
-
-def records_of(
-    file: str, text: str, skipped: int, header: list[str], table: Table
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each line and its fields by name.
-
-    A truncated last line is dropped with a warning.
-    """
-    lines = _lines(text)[skipped:]
-    reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
-    used = {column.name for column in table.values()}
-    firsts = [at for at, name in enumerate(header) if header.index(name) == at]  # of equal names
-    try:
-        next(reader)
-        for words in reader:
-            number = skipped + reader.line_num
-            if not words or words[0].startswith("#") and len(words) != len(header):
-                continue
-            last = reader.line_num == len(lines) and not lines[-1].endswith(("\n", "\r"))
-            if last and (len(words) != len(header) or header[-1] in used):
-                warnings.warn(
-                    f"{file}, line {number}: the last row has no line end, so it may be cut off; left out",
-                    LogWarning,
-                    stacklevel=2,
-                )
-                continue
-            if len(words) != len(header):
-                raise LogError(f"{file}, line {number}: {len(words)} fields, expected {len(header)} as in the header")
-            yield number, {header[at]: words[at].strip() for at in firsts}
-    except csv.Error as error:
-        raise LogError(
-            f"{file}, line {skipped + reader.line_num}: damaged CSV, such as a quote that is not closed; copy it again"
-        ) from error
 
 
 def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:

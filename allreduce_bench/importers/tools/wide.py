@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ...units import printable
 from ..lines import SECONDS, SEPARATORS_OF_WORDS, Log, Place, dtype_of, itemsize_of, op_of, time_fields, warn_of_others
 from ..row import Asked, Imported, LogError
+from ..table_text import find_head, read_records
 from . import Importer, tidy
 
 SIZE = re.compile(  # `size_bytes`, `Message size (MB)`
@@ -39,15 +40,15 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     table = _table(log.text)
     if table is None or asked.columns:
         return tidy.read(log, asked)
-    skipped, header = tidy.find_header(log.text)
+    number_of_header, header, _ = find_head(log.text)
     known = tidy.recognised_columns(header, {}, log.file)
     others = [name for name, _ in table.competitors.values() if _is_other_collective(name)]
-    used, rows = {name: tidy.LogColumn(name) for name in header}, list[Imported]()
-    for number, fields in tidy.records_of(log.file, log.text, skipped, header, used):
+    rows = list[Imported]()
+    for number, fields in read_records(log.file, log.text, header):
         if not tidy.is_allreduce(fields, known):
             continue
-        words, place = list(fields.values()), Place(f"{log.file}, line {number}")
-        size_bytes = _size(words[table.place], table.power, place)
+        place = Place(f"{log.file}, line {number}")
+        size_bytes = _size(fields[header[table.place]], table.power, place)
         dtype = dtype_of(fields[known["dtype"].name] if "dtype" in known else asked.dtype or "")
         common: dict[str, Any] = {
             **{"file": log.file, "line": number, "tool": tidy.TOOL, "launch": log.file, "time_definition": "wide"},
@@ -59,9 +60,9 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         }
         for at, (name, unit) in table.competitors.items():
             if name not in others:
-                rows.append(Imported(**common, competitor=printable(name), **_time(words[at], unit, place)))
+                rows.append(Imported(**common, competitor=printable(name), **_time(fields[header[at]], unit, place)))
     if not rows:
-        raise LogError(f"{log.file}, line {skipped + 1}: no row of an all-reduce below this header")
+        raise LogError(f"{log.file}, line {number_of_header}: no row of an all-reduce below this header")
     warn_of_others(log.file, others)
     return rows
 
@@ -79,11 +80,10 @@ IMPORTER = Importer(
 
 def _table(text: str) -> WideTable | None:
     """Return the columns of a wide table; None: a column may be a statistic, or the time of a tidy table."""
-    _, header = tidy.find_header(text)
+    _, header, first = find_head(text)
     sizes = [(at, match[1] or "") for at, name in enumerate(header) if (match := SIZE.fullmatch(name))]
     if len(sizes) != 1 or set(tidy.MEASURES) & set(tidy.recognised_columns(header, {}, "")):
         return None
-    first = tidy.first_fields(text)
     competitors = {}
     for at, name in enumerate(header):
         match = NAME.fullmatch(name)
