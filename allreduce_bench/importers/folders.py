@@ -8,11 +8,18 @@ after a job.
 """
 
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..units import printable
+from .lines import listed
+from .row import Imported, LogNote, LogWarning
+
+PATHS = ("source_path", "file", "path", "file_path", "filename", "log", "log_file", "logfile", "source_file")  # of logs
+FEWEST_OF_COPY = 3  # rows of a log; fewer may be equal by chance
 SEPARATORS = re.compile(r"[/\\]+")
 OF_LAUNCHES = re.compile(
     r"runs?|iter(ation)?|rep(eat|etition)?|round|trial|try|attempt|launch|sample|job|test|part|first|second|third|last"
@@ -133,3 +140,64 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
             break
         place += 1
     return place
+
+
+def add_systems(rows: Sequence[Imported]) -> list[Imported]:
+    """Return the rows of a CSV with their systems, if a column holds the paths of their logs.
+
+    Warns of systems, and of copies of logs that lie in two folders, which are left out.
+    """
+    column = _column_of_paths(rows)
+    if column is None:
+        return list(rows)
+    rows_of: dict[str, list[Imported]] = defaultdict(list)
+    for row in rows:
+        rows_of[row.fields[column]].append(row)
+    copied = _copied(rows_of, column)
+    if copied:
+        path, first = min(copied.items())
+        sentence = (
+            f"{rows[0].file}: {len(copied)} logs are copies, of the same name with the same rows, so no launches of "
+            f"their own (first: {printable(path)} of {printable(first)}); left out"
+        )
+        warnings.warn(sentence, LogWarning, stacklevel=3)
+    systems = systems_of({path: _log_facts(of_log) for path, of_log in rows_of.items() if path not in copied})
+    if systems:
+        names = sorted(set(systems.values()))
+        words = (
+            f"{rows[0].file}: {len(names)} systems, told apart by the folders in column '{column}': "
+            f"{listed(names, 8)}; select with --where system=NAME, or take them as one with --column launch={column}"
+        )
+        warnings.warn(LogNote(words), stacklevel=3)
+    kept = [row for row in rows if row.fields[column] not in copied]
+    return [replace(row, system=systems[row.fields[column]]) for row in kept] if systems else kept
+
+
+def _column_of_paths(rows: Sequence[Imported]) -> str | None:
+    """Return the column that holds the paths of the logs, with their folders; None: there is none."""
+    named = {name.lower(): name for name in reversed(list(rows[0].fields))}
+    columns = (named[name] for name in PATHS if name in named)
+    return next((column for column in columns if all(folders_of(row.fields[column]) for row in rows)), None)
+
+
+def _log_facts(rows: Sequence[Imported]) -> LogFacts:
+    series = {value for row in rows for value in (row.competitor, row.dtype, row.op) if value}
+    return LogFacts(
+        frozenset(row.ranks for row in rows if row.ranks),
+        frozenset(row.nodes for row in rows if row.nodes),
+        frozenset(series),
+    )
+
+
+def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
+    """Return the logs that have name and rows of another one, and that: the one with the shortest path."""
+    first_of: dict[tuple, str] = {}
+    copied = {}
+    for path in sorted(rows_of, key=lambda path: (len(path), path)):
+        rows = [[value for name, value in row.fields.items() if name != column] for row in rows_of[path]]
+        if len(rows) < FEWEST_OF_COPY:
+            continue
+        first = first_of.setdefault((SEPARATORS.split(path)[-1], *map(tuple, rows)), path)
+        if first != path:
+            copied[path] = first
+    return copied

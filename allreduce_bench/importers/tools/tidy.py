@@ -2,14 +2,12 @@
 
 import re
 import warnings
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...runs.competitor import NATIVE
 from ...units import printable
-from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
+from ..folders import PATHS, add_systems
 from ..lines import (
     NAME_LETTERS,
     SECONDS,
@@ -23,7 +21,7 @@ from ..lines import (
     shown,
     time_fields,
 )
-from ..row import Asked, Imported, LogError, LogNote, LogWarning
+from ..row import Asked, Imported, LogError, LogWarning
 from ..table_text import find_head, read_records
 from . import Importer
 
@@ -42,7 +40,6 @@ TIMES: tuple[str, ...] = (
     "average",
 )
 TIMES += ("avg_time", "average_time", "avg_latency", "average_latency", "latency", "t_max", "duration", "runtime")
-PATHS = ("source_path", "file", "path", "file_path", "filename", "log", "log_file", "logfile", "source_file")  # of logs
 ALIASES = {  # field of a row -> what others call it, in small letters; the first one that the file has is taken
     "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),
     "nodes": ("nodes", "nnodes", "num_nodes", "n_nodes"),
@@ -174,7 +171,6 @@ OWN = ({"competitor", "time_definition"}, {"competitor", "arrival_skew_s"})  # c
 OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
 OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
-FEWEST_OF_COPY = 3  # rows of a log; fewer may be equal by chance
 Table = dict[str, LogColumn]
 
 
@@ -215,8 +211,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     if not rows:
         raise LogError(f"{place}: no row of an all-reduce below this header")
     is_told = "system" in table or "launch" in asked.columns
-    column = None if is_told else _column_of_paths(rows)
-    return _with_systems(rows, column) if column else rows
+    return rows if is_told else add_systems(rows)
 
 
 IMPORTER = Importer(
@@ -281,64 +276,6 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         fields=fields,
         **_time_or_reason(fields, table, size_bytes, ranks or asked.ranks, place) | wrong,
     )
-
-
-# Systems: where no column names them, the folders of the logs behind the rows tell them apart (see `folders`).
-
-
-def _column_of_paths(rows: Sequence[Imported]) -> str | None:
-    """Return the column that holds the paths of the logs, with their folders; None: there is none."""
-    named = {name.lower(): name for name in reversed(list(rows[0].fields))}
-    columns = (named[name] for name in PATHS if name in named)
-    return next((column for column in columns if all(folders_of(row.fields[column]) for row in rows)), None)
-
-
-def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
-    """Return the rows with their systems, by the paths in a column; without copies of logs that lie in two folders."""
-    rows_of: dict[str, list[Imported]] = defaultdict(list)
-    for row in rows:
-        rows_of[row.fields[column]].append(row)
-    copied = _copied(rows_of, column)
-    if copied:
-        path, first = min(copied.items())
-        sentence = (
-            f"{rows[0].file}: {len(copied)} logs are copies, of the same name with the same rows, so no launches of "
-            f"their own (first: {printable(path)} of {printable(first)}); left out"
-        )
-        warnings.warn(sentence, LogWarning, stacklevel=3)
-    systems = systems_of({path: _log_facts(of_log) for path, of_log in rows_of.items() if path not in copied})
-    if systems:
-        names = sorted(set(systems.values()))
-        words = (
-            f"{rows[0].file}: {len(names)} systems, told apart by the folders in column '{column}': "
-            f"{listed(names, 8)}; select with --where system=NAME, or take them as one with --column launch={column}"
-        )
-        warnings.warn(LogNote(words), stacklevel=3)
-    kept = [row for row in rows if row.fields[column] not in copied]
-    return [replace(row, system=systems[row.fields[column]]) for row in kept] if systems else kept
-
-
-def _log_facts(rows: Sequence[Imported]) -> LogFacts:
-    series = {value for row in rows for value in (row.competitor, row.dtype, row.op) if value}
-    return LogFacts(
-        frozenset(row.ranks for row in rows if row.ranks),
-        frozenset(row.nodes for row in rows if row.nodes),
-        frozenset(series),
-    )
-
-
-def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
-    """Return the logs that have name and rows of another one, and that: the one with the shortest path."""
-    first_of: dict[tuple, str] = {}
-    copied = {}
-    for path in sorted(rows_of, key=lambda path: (len(path), path)):
-        rows = [[value for name, value in row.fields.items() if name != column] for row in rows_of[path]]
-        if len(rows) < FEWEST_OF_COPY:
-            continue
-        first = first_of.setdefault((SEPARATORS.split(path)[-1], *map(tuple, rows)), path)
-        if first != path:
-            copied[path] = first
-    return copied
 
 
 def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
