@@ -74,8 +74,3 @@ def test_what_is_none_is_refused_by_its_name(name):
 def test_one_of_many_types_and_operations_is_chosen():
     rows = read(FIELD / "nccl_all.txt", Asked(where={"dtype": "float32", "op": "prod"}))
     assert [row.time_s / US for row in rows] == pytest.approx([8.2, 18.2]) and {row.ranks for row in rows} == {2}
-
-
-def test_another_number_of_ranks_than_the_header_states_is_refused():
-    with pytest.raises(LogError, match="--ranks 4, but the log states 2"):
-        read(FIELD / "imb_old_crlf.txt", Asked(ranks=4))

@@ -48,9 +48,6 @@ def test_files_are_parts_of_one_log_and_others_are_not(tmp_path):
 
 
 def test_what_is_of_other_tools_is_refused(tmp_path):
-    write_job(tmp_path / "job", JOB)
-    with pytest.raises(LogError, match="--in-place chooses"):
-        read(tmp_path / "job", Asked(in_place=True))
     with pytest.raises(
         LogError,
         match="--communicator chooses one of NCCL Inspector, but this.*log of osu",

@@ -102,14 +102,6 @@ def test_a_summary_stands_for_metadata_and_nothing_stands_for_both(tmp_path):
         read(tmp_path / LUMI.name)
 
 
-def test_an_archive_of_other_collectives_is_one_sentence(tmp_path):
-    shutil.copy(LUMI, tmp_path)
-    metadata = (SYSTEMS / "lumi_metadata.csv").read_text().replace("ALLREDUCE", "BCAST")
-    (tmp_path / "lumi_metadata.csv").write_text(metadata)
-    with pytest.raises(LogError, match=re.escape(f"{tmp_path}: the metadata")):
-        read(tmp_path)
-
-
 @pytest.mark.filterwarnings("ignore::allreduce_bench.importers.LogNote")
 def test_an_archive_that_is_unpacked_beside_is_read_once(tmp_path):
     shutil.copytree(SYSTEMS, tmp_path / "results")
@@ -147,13 +139,3 @@ def test_a_name_without_a_type_is_refused(tmp_path):
     (test / "64_collnetchain.csv").write_text("highest\n5000\n")
     with pytest.warns(LogUnread, match="64_collnetchain.csv: the name .* rename it; left out"):
         assert len(read(test)) == 2
-
-
-def test_a_binary_file_in_an_archive_costs_itself(tmp_path):
-    test = pico(tmp_path)
-    (test / "128_ring_over_int32.csv").write_bytes(bytes(range(256)) * 9)
-    with tarfile.open(tmp_path / "results" / "2025_03_26.tar.gz", "w:gz") as archive:
-        archive.add(test.parent, "2025_03_26")
-    shutil.rmtree(test.parent)
-    with pytest.warns(LogUnread, match="128_ring_over_int32.csv, line 1: binary"):
-        assert len(read(tmp_path / "results")) == 2

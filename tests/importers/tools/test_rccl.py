@@ -41,8 +41,6 @@ def test_a_list_that_is_cut_off_costs_its_last_row(tmp_path):
 def test_other_collectives_are_none(tmp_path):
     other = NOW.replace("AllReduce", "AllGather").partition("\n")[2]
     assert len(read(log(tmp_path, NOW + other))) == 4
-    with pytest.raises(LogError, match="found: AllGather"):
-        read(log(tmp_path, NOW.replace("AllReduce", "AllGather")))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from made_logs import US, log, times
 from places import DATA
 
-from allreduce_bench.importers import LogError, LogWarning, read
+from allreduce_bench.importers import read
 
 FULL = (DATA / "field_inputs" / "ucc_perftest.txt").read_text()
 SHORT = "".join(f"{line[:60].rstrip()}\n" if line[:12].strip().isdigit() else f"{line}\n" for line in FULL.splitlines())
@@ -22,15 +22,3 @@ def test_without_bandwidths_the_launcher_states_the_ranks(tmp_path):
     assert {row.ranks for row in read(log(tmp_path, SHORT))} == {None}
     assert {row.ranks for row in read(log(tmp_path, f"mpirun -np 4 ucc_perftest -c allreduce\n{SHORT}"))} == {4}
     assert times(read(log(tmp_path, SHORT))) == EXPECTED
-
-
-def test_other_collectives_are_none(tmp_path):
-    other = FULL.replace("Allreduce", "Alltoall")
-    assert times(read(log(tmp_path, other + FULL))) == EXPECTED
-    with pytest.raises(LogError, match="found: Alltoall"):
-        read(log(tmp_path, other))
-
-
-def test_a_row_that_was_cut_off_is_left_out(tmp_path):
-    with pytest.warns(LogWarning, match="no whole row"):
-        assert len(read(log(tmp_path, FULL[: FULL.index("222.87")]))) == 2
