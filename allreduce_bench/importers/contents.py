@@ -99,7 +99,7 @@ def _members(path: Path) -> Iterator[LogFile]:
     except DAMAGED as error:
         if isinstance(error, OSError) and error.filename:  # it could not be opened
             raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
-        raise _damaged(path) from error
+        raise _damage_error(path) from error
 
 
 def _refuse_too_much(path: Path, members: int, unpacked_nbytes: int) -> None:
@@ -111,7 +111,7 @@ def _refuse_too_much(path: Path, members: int, unpacked_nbytes: int) -> None:
         )
 
 
-def _damaged(path: Path) -> LogError:
+def _damage_error(path: Path) -> LogError:
     return LogError(f"{path}: an archive that is cut off or damaged; copy it again")
 
 
@@ -123,7 +123,7 @@ def _content(path: Path, archive: tarfile.TarFile, info: tarfile.TarInfo) -> byt
         file = archive.extractfile(info)
         content = file.read() if file else b""
     except DAMAGED as error:
-        raise _damaged(path) from error
+        raise _damage_error(path) from error
     if len(content) < info.size:
-        raise _damaged(path)
+        raise _damage_error(path)
     return content

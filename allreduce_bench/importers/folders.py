@@ -153,7 +153,7 @@ def add_systems(rows: Sequence[Imported]) -> list[Imported]:
     rows_of: dict[str, list[Imported]] = defaultdict(list)
     for row in rows:
         rows_of[row.fields[column]].append(row)
-    copied = _copied(rows_of, column)
+    copied = _find_copies(rows_of, column)
     if copied:
         path, first = min(copied.items())
         sentence = (
@@ -189,7 +189,7 @@ def _log_facts(rows: Sequence[Imported]) -> LogFacts:
     )
 
 
-def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
+def _find_copies(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
     """Return the logs that have name and rows of another one, and that: the one with the shortest path."""
     first_of: dict[tuple, str] = {}
     copied = {}

@@ -83,11 +83,11 @@ def read(
     if path.is_dir() or is_archive(path):
         rows = _read_each(path, asked, {} if copied is None else copied)
     else:
-        rows = _whole(path, _read_text(path, read_text(path), asked, more), asked)
-    return _chosen(path, rows, asked)
+        rows = _complete_rows(path, _read_text(path, read_text(path), asked, more), asked)
+    return _select_rows(path, rows, asked)
 
 
-def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+def _complete_rows(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """Return the rows of a log, completed. Raises LogError if there is none."""
     if not rows:
         raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
@@ -99,7 +99,7 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
     _refuse_own(path, text)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
-        raise _unknown(path, text)
+        raise _unknown_log_error(path, text)
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)
@@ -108,7 +108,7 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
     return _add_library(importer.read(Log(path, text), asked), text)
 
 
-def _unknown(path: Path, text: str) -> LogError:
+def _unknown_log_error(path: Path, text: str) -> LogError:
     """Return the error of a text that no importer reads: what it is, or its first line that may say why."""
     lines = [line for line in lines_of(text, str(path)) if line.text.strip()]
     if other := other_text(text):
@@ -168,7 +168,7 @@ def _read_together(importer: Importer, folder: Path, asked: Asked, unread: list[
     rows = list[Imported]()
     for file, of_file in groupby(importer.read(Log(folder, ""), asked), attrgetter("file")):
         with collect_refusal(Path(file), unread):
-            rows += _whole(folder, list(of_file), asked)
+            rows += _complete_rows(folder, list(of_file), asked)
     return rows
 
 
@@ -191,7 +191,7 @@ def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], is_beside
     if is_beside and recognise(text) is None:
         return []
     _refuse_digest(hashlib.sha256(content()).hexdigest(), file.path, copied)
-    rows = _whole(file.path, _read_text(file.path, text, asked), asked)
+    rows = _complete_rows(file.path, _read_text(file.path, text, asked), asked)
     return [replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows
 
 
@@ -317,7 +317,7 @@ def _with_count(row: Imported) -> Imported:
     return replace(row, count=count)
 
 
-def _chosen(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+def _select_rows(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """Return the rows that --where selects, with counts. Raises LogError: a column that no row has, or no such row."""
     options = {name: f"--where {shell_word(f'{name}={value}')}" for name, value in asked.where.items()}
     columns = list(dict.fromkeys([*(name for row in rows for name in row.fields), *WHERE]))
