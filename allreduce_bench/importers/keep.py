@@ -9,6 +9,7 @@ from typing import Any
 
 from ..evaluation.summary_row import SummaryRow
 from ..runs.folder import RunFolder
+from ..runs.identified import Identified, Ran, keep_identified
 from ..runs.plan import MOST_LAUNCHES, ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import RunError
@@ -56,6 +57,7 @@ def keep(
             create_run(draft, _imported_plan(rows, launches), command, facts)
             for launch, rows_of_launch in launches.items():
                 _record(draft, launch, rows_of_launch)
+            _keep_ran(draft, rows)
             summary = record_summary(draft)
             draft.path.rename(folder.path)
     except OSError as error:
@@ -189,13 +191,29 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
-        cells[row.competitor, row.size_bytes].append(row)
+        cells[row.competitor, row.size_bytes, row.segment].append(row)
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
             mark |= {"stamps": recorder.stamps(rows_of_cell[0].stamps), "clock_error_s": rows_of_cell[0].clock_error_s}
         recorder.cell(mark, calls)
     recorder.seal()
+
+
+def _keep_ran(folder: RunFolder, rows: Sequence[Imported]) -> None:
+    """Keep what the library ran at each size, as its own lines in the logs say."""
+    for ranks in _each_once(row.ranks for row in rows if row.ran):
+        told = [row for row in rows if row.ran and row.ranks == ranks]
+        by_place: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for row in told:
+            by_place[row.competitor, row.size_bytes] += row.ran
+        ran = tuple(
+            Ran(name, size, tuple(_each_once(names)), "", by_order=False, by_messages=False, asked=None)
+            for (name, size), names in sorted(by_place.items())
+        )
+        first = told[0]
+        facts = first.library or "", first.dtype or "", first.op or "", ""
+        keep_identified(folder, Identified(ranks, first.nodes or 1, *facts, ran))
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -207,7 +225,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
     wrong = [counted.wrong for counted in rows if counted.wrong is not None]
     mark: dict[str, Any] = {
         "competitor": row.competitor,
-        "segment": None,
+        "segment": row.segment,
         "ranks": launch.ranks,
         "nodes": row.nodes,
         "size_bytes": row.size_bytes,

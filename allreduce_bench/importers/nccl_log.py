@@ -83,6 +83,16 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
     return _log_of(lines, texts.values(), paths[0])
 
 
+def choices_in(path: Path, text: str) -> NcclLog | None:
+    """Return the choices in the text of a log; None if it has none."""
+    if ABOUT_A_CHOICE not in text:
+        return None
+    try:
+        return _log_of(list(_nccl_lines(path, text)), [text], path)
+    except LogError:
+        return None
+
+
 def _log_of(lines: Sequence[_Line], texts: Iterable[str], path: Path) -> NcclLog:
     """Return the choices in the lines of one job. Raises LogError: there are none."""
     calls = [(line.process, found) for line in lines if (found := CALL.match(line.text))]

@@ -6,7 +6,9 @@ all-reduce busbw / algbw is 2(p-1)/p.
 
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ from ..lines import (
     time_fields,
     warn_of_row,
 )
-from ..nccl_log import foreign_begin
+from ..nccl_log import choices_in, foreign_begin
 from ..row import Asked, Imported, LogError, LogNote, LogWarning
 from . import Importer
 
@@ -401,6 +403,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     if any(row.ranks == 1 for row in rows):
         words = f"{file}: tables of 1 rank: did each process run alone, built without MPI=1?"
         warnings.warn(LogNote(words), stacklevel=2)
+    rows = _add_choices(log, rows)
     if rows and not any(row.times_s for row in rows):
         which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
         raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
@@ -425,6 +428,17 @@ IMPORTER = Importer(
     allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
 )
+
+
+def _add_choices(log: Log, rows: list[Imported]) -> list[Imported]:
+    """Return rows with the algorithm and protocol that NCCL chose at their sizes, where its lines stand in the log."""
+    found = choices_in(log.path, log.text)
+    if found is None:
+        return rows
+    ran: dict[int, list[str]] = defaultdict(list)
+    for choice in found.choices:
+        ran[choice.size_bytes] += [f"{choice.algorithm} {choice.protocol}"] if choice.named else []
+    return [replace(row, ran=tuple(dict.fromkeys(ran[row.size_bytes]))) for row in rows]
 
 
 def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, in_place: bool) -> list[Imported]:

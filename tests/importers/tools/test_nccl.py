@@ -177,6 +177,7 @@ def test_the_line_below_a_header_says_the_unit_too(tmp_path):
 
 
 SPLIT = (FIELD / "nccl_split.txt").read_text()
+CHOSE = "node0:1:1 [0] NCCL INFO AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..7}}\n"
 
 
 @pytest.mark.parametrize("digits", ["1node", "node0", "ip-10-0-0-1"])
@@ -203,6 +204,12 @@ def test_a_half_alone_is_named_since_it_may_be_either(tmp_path):
     lines = SPLIT.splitlines(keepends=True)
     with pytest.warns(LogWarning, match="line 8: .* has one half, and it is open which"):
         assert 8 * M not in times(read(log(tmp_path, "".join(lines[:9] + lines[10:]))))
+
+
+def test_what_nccl_chose_stands_beside_the_time(tmp_path):
+    rows = read(log(tmp_path, SPLIT + CHOSE.format(8 * M, "RING") + CHOSE.format(16 * M, "NVLS")))
+    assert [row.ran for row in rows] == [("ring Simple",), ("nvls Simple",), ()]
+    assert {row.ran for row in read(log(tmp_path, SPLIT))} == {()}
 
 
 @pytest.mark.parametrize("above", ["mpirun -np 4 all_reduce_perf -g 2\n", "srun -n 4 all_reduce_perf\n"])
