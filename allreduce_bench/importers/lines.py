@@ -12,7 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
@@ -383,6 +383,36 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
         raise LogError(f"{path}, line {error.lineno}: damaged JSON, or cut off; record or copy it again") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
         raise LogError(f"{path}, line 1: damaged JSON; record or copy it again") from error
+
+
+def texts_in_json(text: str) -> list[tuple[str, str]]:
+    """Return the texts of several lines in a JSON document, or in one a line, each with its place: `data.stdout`.
+
+    The strings of one object, or of one list, are one text. Empty: it is no such document, or is damaged.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    found: list[tuple[str, str]] = []
+    if text.startswith(("{", "[", '"')) and ("\\n" in text or '"#' in text):
+        try:
+            _take_texts(json.loads(text), "", found)
+        except (ValueError, RecursionError):
+            for number, line in enumerate(text.split("\n"), start=1):
+                with suppress(ValueError, RecursionError):
+                    _take_texts(json.loads(line), f"line {number}", found)
+    return found
+
+
+def _take_texts(value: Any, place: str, found: list[tuple[str, str]]) -> None:
+    """Add the texts of a JSON value, in order."""
+    items = list(
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else [("", value)]
+    )
+    text = "\n".join(item for _, item in items if isinstance(item, str))
+    if "\n" in text:
+        found.append((place or "text", text.rstrip("\n") + "\n"))
+    for name, item in items:
+        if isinstance(item, dict | list):
+            _take_texts(item, f"{place}.{name}".lstrip("."), found)
 
 
 @contextmanager

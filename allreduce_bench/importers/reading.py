@@ -28,6 +28,7 @@ from .lines import (
     read_text,
     shown,
     text_of_file,
+    texts_in_json,
 )
 from .row import NOTHING, OF_OPTION, Asked, Imported, LogError, LogUnread, collect_refusal
 from .tools import Importer, importers, tidy
@@ -97,6 +98,8 @@ def _complete_rows(path: Path, rows: Sequence[Imported], asked: Asked) -> list[I
 def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -> list[Imported]:
     """Return the rows of a text. Raises LogError for an unknown log, and for options that do not fit it."""
     _refuse_own(path, text)
+    if texts := [(place, inner) for place, inner in texts_in_json(text) if _importer_of(inner)]:
+        return _read_texts(path, texts, asked)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
         raise _unknown_log_error(path, text)
@@ -117,6 +120,22 @@ def _unknown_log_error(path: Path, text: str) -> LogError:
         said = f"no all-reduce in this file, which says {shown(trouble.text, 100)}"
         return LogError(f"{trouble.place}: {said}; {_expected()}")
     return LogError(f"{lines[0].place}: unknown log format; {_expected()}; found {shown(lines[0].text)}")
+
+
+def _read_texts(path: Path, texts: Sequence[tuple[str, str]], asked: Asked) -> list[Imported]:
+    """Return the rows of the logs that a JSON document holds as strings; what cannot be read is left out of several."""
+    rows, refused = list[Imported](), list[LogError]()
+    for place, text in texts:
+        try:
+            found = _read_text(path / place, text, asked)
+            rows += [replace(row, files=(str(path),)) for row in found]
+        except LogError as error:
+            refused.append(error)
+    if not rows:
+        raise refused[0]
+    for refusal in refused:
+        warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=2)
+    return rows
 
 
 def _add_library(rows: list[Imported], text: str) -> list[Imported]:

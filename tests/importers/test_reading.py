@@ -1,13 +1,14 @@
 """Any log: what stands in every file of data/logs, counted by hand, and what logs do to their readers."""
 
+import json
 import random
 import re
 
 import pytest
-from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
+from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result, times
 from places import DATA, LOGS
 
-from allreduce_bench.importers import Asked, LogError, read, recognise
+from allreduce_bench.importers import Asked, LogError, LogWarning, read, recognise
 
 K, M, G = 1024, 1024**2, 1024**3
 CASES = {  # file -> rows, {ranks: nodes}, first and last size, first and last time in us, type, definition
@@ -234,3 +235,29 @@ LAUNCHED = "mpirun -np 2 ./osu_allreduce"
 )
 def test_a_library_that_a_log_states_is_taken(above, library, tmp_path):
     assert {row.library for row in read(log(tmp_path, above + OSU))} == {library}
+
+
+DOCUMENTS = {  # in what people keep OSU's output as strings
+    "object": {"configuration": {"num_procs": 2}, "data": {"command": LAUNCHED, "stdout": OSU}},
+    "list": [{"command": LAUNCHED, "output": OSU}],
+    "lines": {"log": [LAUNCHED, *OSU.splitlines()]},
+    "text": f"{LAUNCHED}\n{OSU}",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_output_kept_as_strings_of_a_json_document_is_read(name, tmp_path):
+    path = log(tmp_path, json.dumps(DOCUMENTS[name], indent=1))
+    rows = read(path)
+    assert times(rows) == {4: 1.5, 8: 2.5, 16: 3.5} and {row.ranks for row in rows} == {2}
+    assert {row.files for row in rows} == {(str(path),)}
+
+
+def test_each_text_of_a_document_is_a_launch_and_what_cannot_be_read_is_named(tmp_path):
+    texts = [{"output": OSU}, {"output": OTHER}, {"output": OSU.replace("1.50", "1.60")}, {"output": "as\nit is"}]
+    for document in (json.dumps(texts), "\n".join(map(json.dumps, texts))):
+        with pytest.warns(LogWarning, match="found: MPI Alltoall; left out"):
+            rows = read(log(tmp_path, document))
+        assert len(rows) == 6 and len({row.launch for row in rows}) == 2
+    with pytest.raises(LogError, match="line 6: no row of an all-reduce"):
+        read(log(tmp_path, json.dumps([{"output": OTHER}])))
