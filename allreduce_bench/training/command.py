@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from ..cli.predict import BANDWIDTHS, PRICE, SHOWN
+from ..cli.predict import PRICE, SHOWN
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
-from ..cli.types import DTYPE, NAMES, RANKS, SIZE, OneLineError, errors_in_one_line, given_options, parsed
+from ..cli.types import DTYPE, NAMES, RANKS, RATE, SIZE, OneLineError, errors_in_one_line, given_options, parsed
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..units import in_ranks, parse_duration
 from .architectures import ARCHITECTURES
@@ -50,7 +50,7 @@ def passes_of(text: str) -> tuple[float, float]:
     cls=Sectioned,
     epilog=examples(
         "workload resnet50",
-        "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit,25Gbit",
+        "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit",
         "workload gpt2 -n 8 --compute 120ms --dtype bfloat16 -m machine.json -o step.json -o step.png",
         "workload mine.csv -n 16 --compute 80ms -m all_reduce_perf.txt",
     ),
@@ -66,9 +66,7 @@ def passes_of(text: str) -> tuple[float, float]:
 @click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
 @click.option("--bucket-cap", type=SIZE, help="bucket_cap_mb, with its unit [default: 25M].")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
-@click.option(
-    "--bandwidth", type=BANDWIDTHS, help="Rate of a rank's link, e.g. 10Gbit; two to compare them: 10Gbit,25Gbit."
-)
+@click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 10Gbit.")
 @click.option(
     "-m", "--machine", type=PATH, help="Instead: a machine file of 'fit', a run, or a log that 'import' reads."
 )
@@ -89,7 +87,7 @@ def passes_of(text: str) -> tuple[float, float]:
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
 @errors_in_one_line
-def workload(layout, outputs, bandwidth, **options) -> None:
+def workload(layout, outputs, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
     MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b, llama3-8b, or a file: lines of
@@ -106,23 +104,11 @@ def workload(layout, outputs, bandwidth, **options) -> None:
         if path.suffix not in (".json", ".png"):
             raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
         refuse_given(path)
-    rates = bandwidth or (None,)
-    request = make_request({**options, "bandwidth": rates[0]}, given_options(click.get_current_context()))
+    request = make_request(options, given_options(click.get_current_context()))
     if request.only_buckets:
         click.echo(bucket_text(request.setup(), screen()))
     elif options["measure"]:
         _measure(request, layout, outputs)
-    elif len(rates) > 1:
-        if layout == "json" or outputs:
-            option = "-o" if outputs else "--format json"
-            raise OneLineError(
-                f"--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one "
-                "bandwidth"
-            )
-        from .bandwidths import comparison_text
-
-        results = [request._replace(options={**options, "bandwidth": rate}).result() for rate in rates]
-        click.echo(comparison_text(results, bandwidth, screen()))
     else:
         result = request.result()
         titled = {f"{result.title}, {in_ranks([one.ranks])}, modelled": one.time_line for one in result.outcomes}
