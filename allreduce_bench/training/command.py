@@ -4,6 +4,7 @@ import json
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,14 +15,12 @@ from ..cli.types import DTYPE, NAMES, RANKS, RATE, SIZE, OneLineError, errors_in
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..units import in_ranks, parse_duration
 from .architectures import ARCHITECTURES
-from .input_files import Recording
-from .measuring.request import BLOCKING, IALLREDUCE, THREAD
-from .replay import replay_calls, replay_document, replay_step
+from .replay import replay_document, replay_step
 from .result import document, trace
+from .step import Setup
 from .tables import bucket_text, measured_text, result_text
 from .time_line import BACKWARD_SHARE
 
-OVERLAPS = (THREAD, IALLREDUCE, BLOCKING)
 PATH = click.Path(path_type=Path)
 
 
@@ -77,13 +76,7 @@ def passes_of(text: str) -> tuple[float, float]:
     default=(),
     help=f"Names [default: all that were measured; with --alpha {', '.join(SHOWN)}].",
 )
-@click.option(
-    "--measure",
-    type=click.Choice(OVERLAPS),
-    is_flag=False,
-    flag_value=THREAD,
-    help="Measure the step on -n ranks, too, with all-reduces beside it in a thread (default), or so.",
-)
+@click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too.")
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
 @errors_in_one_line
@@ -91,12 +84,11 @@ def workload(layout, outputs, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
     MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b, llama3-8b, or a file: lines of
-    'NAME 64x3x7x7', .safetensors, a .pt of a state dict, or a CSV of recorded all-reduces: size, dtype, gap. Gradients
-    are packed as PyTorch's DistributedDataParallel does; a bucket is sent as soon as its gradients are ready. Without
-    --compute the buckets are listed. The trace opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without
-    --measure no MPI is needed; with it no cost is needed.
+    'NAME 64x3x7x7'. Gradients are packed as PyTorch's DistributedDataParallel does; a bucket is sent as soon as its
+    gradients are ready. Without --compute the buckets are listed. The trace opens in Perfetto (ui.perfetto.dev) and
+    chrome://tracing. Without --measure no MPI is needed; with it no cost is needed.
     """
-    from .request import make_request  # late: it loads what reads runs and logs
+    from .request import model_step, read_setup  # late: they load what reads runs and logs
 
     if options["model"] is None:
         raise OneLineError(f"MODEL is missing; expected a file or one of {', '.join(ARCHITECTURES)}")
@@ -104,13 +96,13 @@ def workload(layout, outputs, **options) -> None:
         if path.suffix not in (".json", ".png"):
             raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
         refuse_given(path)
-    request = make_request(options, given_options(click.get_current_context()))
-    if request.only_buckets:
-        click.echo(bucket_text(request.setup(), screen()))
+    setup = read_setup(options, given_options(click.get_current_context()))
+    if options["compute"] is None:
+        click.echo(bucket_text(setup, screen()))
     elif options["measure"]:
-        _measure(request, layout, outputs)
+        _measure(setup, options, layout, outputs)
     else:
-        result = request.result()
+        result = model_step(setup, options)
         titled = {f"{result.title}, {in_ranks([one.ranks])}, modelled": one.time_line for one in result.outcomes}
         drawn = {name: line for name, line in titled.items() if line.communication_s} or titled
         for path in outputs:
@@ -128,11 +120,9 @@ def _write(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
     write_given(path, json.dumps(trace(lines, about)) + "\n")
 
 
-def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
-    """Measure the step, or recorded calls, and print it beside its model."""
-    subject, options = request.subject, request.options
-    is_recorded = isinstance(subject, Recording)
-    modelled, measured = replay_calls(subject, options) if is_recorded else replay_step(request.setup(), options)
+def _measure(setup: Setup, options: dict[str, Any], layout: str, outputs: tuple[Path, ...]) -> None:
+    """Measure the step, and print it beside its model."""
+    modelled, measured = replay_step(setup, options)
     title = f"{modelled.title}, {measured.ranks} ranks"
     lines = {f"{title}, modelled": modelled.outcomes[0].time_line, f"{title}, measured": measured.time_line}
     for path in outputs:

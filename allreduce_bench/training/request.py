@@ -6,7 +6,7 @@ Options without effect beside others are refused: whoever gives one expects an e
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..cli.predict import MOST_RANKS, SHOWN, machine_of_file, machine_of_prices
 from ..cli.types import OneLineError, tell_damages, told_warnings
@@ -18,11 +18,10 @@ from ..runs.folder import RunFolder
 from ..units import format_rate, format_size, unknown_word
 from .buckets import BY_DEFAULT, Caps
 from .cost import Costs, LoggedCosts, Timed, modelled_costs
-from .input_files import Recording, find_subject
-from .measuring.request import BLOCKING, THREAD
 from .result import Result
-from .step import Setup, outcome, outcome_of_calls, tried_caps, variants
-from .tensors import DEFAULT_DTYPE, Model
+from .shape_file import find_model
+from .step import Setup, outcome, tried_caps, variants
+from .tensors import DEFAULT_DTYPE
 
 # Defaults and limits
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
@@ -30,82 +29,48 @@ LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 # Options by what they are for
 COST_OPTIONS = ("alpha", "bandwidth", "machine")
 BUCKET_OPTIONS = ("model", "scale", "bucket_cap", "dtype")
-STEP_OPTIONS = ("compute", "scale", "bucket_cap")
 PRICES = ("alpha", "bandwidth", "gamma", "beta", "alpha_within", "bandwidth_within", "beta_within")  # of `predict`
 
 
-class Request(NamedTuple):
-    """Checked options, and what is sent: the gradients of a model, or recorded calls."""
+def read_setup(options: dict[str, Any], given: Collection[str]) -> Setup:
+    """Return the step that the options name; where only its buckets are asked for, it takes no time.
 
-    options: dict[str, Any]
-    subject: Model | Recording
-
-    @property
-    def only_buckets(self) -> bool:
-        """Whether no more is asked for than the buckets of a step."""
-        return self.options["compute"] is None and isinstance(self.subject, Model)
-
-    def setup(self) -> Setup:
-        """Return the step; where only its buckets are asked for, it takes no time."""
-        asked, model = self.options, self.subject
-        assert isinstance(model, Model)
-        compute_s, backward_share = asked["compute"] or (0.0, 0.0)
-        caps = (asked["bucket_cap"], asked["bucket_cap"]) if asked["bucket_cap"] else BY_DEFAULT
-        packing = Caps(*(max(1, int(size_bytes * asked["scale"])) for size_bytes in caps))
-        overlaps = asked["measure"] != BLOCKING
-        return Setup(model.scaled(asked["scale"]), compute_s, packing, asked["dtype"], backward_share, overlaps)
-
-    def result(self) -> Result:
-        """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
-        costs = find_costs(self.options)
-        ranks = tuple(self.options["ranks"] or costs.ranks)
-        if ranks[-1] > MOST_RANKS:
-            raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
-        told: dict[str, Any] = {
-            "source": costs.source,
-            "network": costs.network,
-            "grade": costs.grade,
-            "placement": costs.placement,
-        }
-        if isinstance(self.subject, Recording):
-            outcomes = tuple(outcome_of_calls(self.subject.calls, costs, number) for number in ranks)
-            return Result(self.subject.title, outcomes=outcomes, **told)
-        setup = self.setup()
-        outcomes = tuple(outcome(setup, costs, number) for number in ranks)
-        tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
-        return Result(setup.model.label, outcomes=outcomes, setup=setup, variants=tried, **told)
-
-
-def make_request(options: dict[str, Any], given: Collection[str]) -> Request:
-    """Check the options; `given` names those of the command line.
-
-    Raises OneLineError, ModelError, CallError: they are ambiguous, contradict each other, or change nothing.
+    `given` names the options of the command line. Raises OneLineError, ModelError: they are ambiguous, contradict each
+    other, or change nothing.
     """
-    subject = find_subject(options["model"])
-    if options["dtype"] not in DTYPES:
-        raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
-    if options["measure"]:
-        _refuse(given, COST_OPTIONS, "with --measure all-reduces are taken as they were measured; leave it out")
-    if isinstance(subject, Recording):
-        own = STEP_OPTIONS if options["measure"] else (*STEP_OPTIONS, "dtype")
-        _refuse(given, own, "recorded calls have their own sizes and gaps; leave it out")
-        if options["measure"] not in (None, THREAD):
-            raise OneLineError(
-                f"--measure {options['measure']}: recorded calls stop the computation; add --measure alone"
-            )
-        return Request(options, subject)
+    model = find_model(options["model"])
+    dtype, scale = options["dtype"], options["scale"]
+    if dtype not in DTYPES:
+        raise OneLineError(f"--dtype: {unknown_word('dtype', dtype, DTYPES)}")
+    if options["measure"] and (wrong := [name for name in COST_OPTIONS if name in given]):
+        raise OneLineError(f"--{wrong[0]}: with --measure all-reduces are taken as they were measured; leave it out")
     _refuse_packing(options)
-    if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in subject.dtypes(options["dtype"]):
-        known = f"{options['model']} has a type for each tensor ({', '.join(subject.dtypes())})"
-        raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
+    if dtype != DEFAULT_DTYPE and dtype not in model.dtypes(dtype):
+        known = f"{options['model']} has a type for each tensor ({', '.join(model.dtypes())})"
+        raise OneLineError(f"--dtype {dtype}: {known}; leave --dtype out, or the types of the file")
     if options["compute"] is None and {*given} - {*BUCKET_OPTIONS}:
         raise OneLineError("the time of the computation is missing; add --compute 100ms")
-    return Request(options, subject)
+    compute_s, backward_share = options["compute"] or (0.0, 0.0)
+    caps = (options["bucket_cap"], options["bucket_cap"]) if options["bucket_cap"] else BY_DEFAULT
+    packing = Caps(*(max(1, int(size_bytes * scale)) for size_bytes in caps))
+    return Setup(model.scaled(scale), compute_s, packing, dtype, backward_share)
 
 
-def _refuse(given: Collection[str], names: Sequence[str], why: str) -> None:
-    if wrong := [name for name in names if name in given]:
-        raise OneLineError(f"--{wrong[0].replace('_', '-')}: {why}")
+def model_step(setup: Setup, options: dict[str, Any]) -> Result:
+    """Return the step on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
+    costs = find_costs(options)
+    ranks = tuple(options["ranks"] or costs.ranks)
+    if ranks[-1] > MOST_RANKS:
+        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
+    return Result(
+        setup,
+        costs.source,
+        costs.network,
+        outcomes=tuple(outcome(setup, costs, number) for number in ranks),
+        variants=tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else (),
+        grade=costs.grade,
+        placement=costs.placement,
+    )
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import TimeLine
 
 # JSON
-SCHEMA = "urn:allreduce-bench:workload:3"
+SCHEMA = "urn:allreduce-bench:workload:4"
 
 # Trace: threads; Perfetto takes one with the number of its process as the main one
 COMPUTATION_THREAD, COMMUNICATION_THREAD = 1001, 1002
@@ -19,16 +19,20 @@ Event = dict[str, Any]
 
 
 class Result(NamedTuple):
-    """A step on several numbers of ranks; `setup` None: the recorded calls of a program."""
+    """A step on several numbers of ranks."""
 
-    title: str
+    setup: Setup
     source: str  # source of the times of all-reduces, in words
     network: str  # the same as a phrase: `10 Gbit/s`
     outcomes: tuple[Outcome, ...]
-    setup: Setup | None = None
     variants: tuple[Variant, ...] = ()  # on the largest number of ranks
     grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
     placement: str | None = None  # of the vectors of these times
+
+    @property
+    def title(self) -> str:
+        """The model, with its scale."""
+        return self.setup.model.label
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -41,9 +45,9 @@ def document(result: Result) -> dict[str, Any]:
         "source": result.source,
         "grade": result.grade,
         "placement": result.placement,
-        "model": _model_facts(setup) if setup else None,
-        "packing": _packing_facts(setup) if setup else None,
-        "buckets": [_bucket_facts(setup, bucket) for bucket in buckets_of(setup)] if setup else [],
+        "model": _model_facts(setup),
+        "packing": _packing_facts(setup),
+        "buckets": [_bucket_facts(setup, bucket) for bucket in buckets_of(setup)],
         "steps": [_step_facts(outcome) for outcome in result.outcomes],
         "variants": [variant._asdict() for variant in result.variants],
     }
@@ -64,9 +68,14 @@ def _model_facts(setup: Setup) -> dict[str, Any]:
 
 def _packing_facts(setup: Setup) -> dict[str, Any]:
     """Return how gradients are packed, and when they are ready."""
-    facts = {"overlapped": setup.overlapped, "ready_by": setup.proxy_used, "backward_share": setup.backward_share}
     first, cap = setup.packing
-    return {**facts, "torch": TORCH, "first_cap_nbytes": first, "cap_nbytes": cap}
+    return {
+        "ready_by": setup.proxy_used,
+        "backward_share": setup.backward_share,
+        "torch": TORCH,
+        "first_cap_nbytes": first,
+        "cap_nbytes": cap,
+    }
 
 
 def _bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
@@ -111,7 +120,7 @@ def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     for phase in line.phases:
         yield _complete(phase.kind, "compute", pid, COMPUTATION_THREAD, (phase.start_s, phase.end_s), {})
     for index, transfer in enumerate(line.transfers):
-        words = f"{'call' if line.blocks else 'bucket'} {index}: {format_size(transfer.size_bytes)}"
+        words = f"bucket {index}: {format_size(transfer.size_bytes)}"
         details = {
             "size_bytes": transfer.size_bytes,
             "tensors": transfer.tensors,

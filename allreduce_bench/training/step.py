@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, CostError, Costs, any_lower_bound, choose, doubts_of
-from .input_files import Call, replay_line
 from .tensors import DEFAULT_DTYPE, Model
 from .time_line import BACKWARD_SHARE, BYTES, FLOPS, TimeLine, line_up, phases_of, ready_shares, ready_times
 
@@ -15,14 +14,13 @@ TRIED_CAPS = (1 * MIB, 5 * MIB, 25 * MIB, 100 * MIB)
 
 
 class Setup(NamedTuple):
-    """A step of one rank: a forward and a backward pass, and all-reduces beside or behind it."""
+    """A step of one rank: a forward and a backward pass, and all-reduces beside it."""
 
     model: Model
     compute_s: float  # of both passes
     packing: Caps = BY_DEFAULT
     dtype: str = DEFAULT_DTYPE
     backward_share: float = BACKWARD_SHARE
-    overlapped: bool = True
 
     @property
     def proxy_used(self) -> str:
@@ -69,36 +67,19 @@ def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
     """Return the events of the step if an all-reduce of n bytes takes `cost(n)` seconds."""
     phases = phases_of(setup.compute_s, setup.backward_share)
     ready = ready_times(ready_shares(setup.model, setup.proxy_used, setup.dtype), phases[-1])
-    earliest_s = 0.0 if setup.overlapped else phases[-1].end_s
-    return TimeLine(phases, line_up(buckets_of(setup), ready, cost, earliest_s))
+    return TimeLine(phases, line_up(buckets_of(setup), ready, cost))
 
 
 def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) -> Outcome:
     """Return the step on `ranks`. Raises CostError, MachineError if an all-reduce has no time."""
-    return _price(partial(time_line, setup), setup.compute_s, costs, ranks, algorithm)
-
-
-def outcome_of_calls(calls: Sequence[Call], costs: Costs, ranks: int) -> Outcome:
-    """Return recorded calls on `ranks`. Raises as `outcome`."""
-    return _price(partial(replay_line, calls), sum(call.gap_s for call in calls), costs, ranks)
-
-
-def _price(
-    line_of: Callable[[Callable[[int], float]], TimeLine],
-    compute_s: float,
-    costs: Costs,
-    ranks: int,
-    algorithm: str = FASTEST,
-) -> Outcome:
-    """Return the events that `line_of` makes of the costs on `ranks`, and what is to be said of these costs."""
     choice_of = cache(partial(choose, costs, ranks, algorithm=algorithm))
-    line = line_of(lambda size_bytes: choice_of(size_bytes).time_s)
+    line = time_line(setup, lambda size_bytes: choice_of(size_bytes).time_s)
     names = [choice_of(one.size_bytes).algorithm if ranks > 1 else "" for one in line.transfers]
     named = tuple(one._replace(algorithm=name) for one, name in zip(line.transfers, names))
     frequent = sorted({*names}, key=names.count, reverse=True)
     doubts, is_lower_bound = doubts_of(costs, ranks, named), any_lower_bound(costs, ranks, named)
     line = line._replace(transfers=named)
-    return Outcome(ranks, line, tuple(filter(None, frequent)), compute_s, doubts, is_lower_bound)
+    return Outcome(ranks, line, tuple(filter(None, frequent)), setup.compute_s, doubts, is_lower_bound)
 
 
 def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int]) -> Iterable[Variant]:

@@ -11,11 +11,11 @@ from matplotlib.patches import Patch
 
 from ..report.figure import COLOURS, GRID, NOTE
 from ..units import format_size, format_time
-from .time_line import COMPUTE, Phase, TimeLine
+from .time_line import Phase, TimeLine
 
 WIDTH, PANEL_HEIGHT, HEAD_HEIGHT = 11.0, 1.7, 1.3  # inches
 DPI = 120
-FILLS = {"forward": "#9ecae1", "backward": COLOURS[0], COMPUTE: COLOURS[0]}
+FILLS = {"forward": "#9ecae1", "backward": COLOURS[0]}
 SENT, EXPOSED, READY = COLOURS[1], COLOURS[5], "black"
 LANES = {"computation": 1.0, "all-reduces": 0.0}
 BAR = 0.62  # of a lane
@@ -36,11 +36,9 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
     panels[-1].set_xlim(0, 1.01 * longest_s * factor)
     for axes, (title, line) in zip(panels, shown.items()):
         _draw(axes, line, factor, longest_s * factor)
-        whole = "total" if line.blocks else "step"
-        told = f"{whole} {format_time(line.step_s)}, exposed {format_time(line.exposed_s)}"
+        told = f"step {format_time(line.step_s)}, exposed {format_time(line.exposed_s)}"
         axes.set_title(f"{title}: {told}", loc="left", fontsize=10)
-    of_what = "" if all(line.blocks for line in shown.values()) else " of the step"
-    panels[-1].set_xlabel(f"time from the beginning{of_what} ({unit})")
+    panels[-1].set_xlabel(f"time from the beginning of the step ({unit})")
     figure.legend(
         handles=_legend([*shown.values()]),
         loc="outside lower left",
@@ -65,7 +63,7 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
         span = (phase.start_s * factor, (phase.end_s - phase.start_s) * factor)
         bars.setdefault((LANES["computation"], FILLS[phase.kind]), []).append(span)
         _label(axes, phase.kind, span, LANES["computation"], end)
-    computed = _computed_s(line)
+    computed = max(phase.end_s for phase in line.phases)  # then all-reduces begin to be exposed
     for number, transfer in enumerate(line.transfers):
         split = min(max(computed, transfer.start_s), transfer.end_s)
         for first, last, fill in ((transfer.start_s, split, SENT), (split, transfer.end_s, EXPOSED)):
@@ -75,9 +73,8 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
         _label(axes, f"{number}: {format_size(transfer.size_bytes)}", whole, LANES["all-reduces"], end)
     for (lane, fill), spans in bars.items():
         _bars(axes, spans, lane, fill)
-    if not line.blocks:
-        ready = [transfer.ready_s * factor for transfer in line.transfers]
-        axes.plot(ready, [0.5] * len(ready), "v", color=READY, markersize=5, clip_on=False)
+    ready = [transfer.ready_s * factor for transfer in line.transfers]
+    axes.plot(ready, [0.5] * len(ready), "v", color=READY, markersize=5, clip_on=False)
     axes.set_yticks([*LANES.values()], [*LANES])
     axes.set_ylim(-0.5, len(LANES) - 0.5)
     axes.grid(axis="x", **GRID)
@@ -100,11 +97,6 @@ def _drawn_phases(line: TimeLine, end_s: float) -> Iterable[Phase]:
     return drawn
 
 
-def _computed_s(line: TimeLine) -> float:
-    """Return when all-reduces begin to be exposed."""
-    return 0.0 if line.blocks else max(phase.end_s for phase in line.phases)
-
-
 def _bars(axes: Axes, spans: Sequence[Span], lane: float, fill: str) -> None:
     """Draw bars; a white edge separates neighbours, but would hide a bar as narrow as itself."""
     least = LEAST_EDGED * axes.get_xlim()[1]
@@ -122,11 +114,10 @@ def _label(axes: Axes, words: str, span: Span, lane: float, end: float) -> None:
 
 def _legend(shown: Sequence[TimeLine]) -> list[Patch | Line2D]:
     kinds = dict.fromkeys(phase.kind for line in shown for phase in line.phases)
-    entries: list[Patch | Line2D] = [Patch(color=FILLS[kind], label=kind) for kind in kinds]
-    if not all(line.blocks for line in shown):
-        entries.append(Patch(color=SENT, label="all-reduce beside computation"))
-        entries.append(Patch(color=EXPOSED, label="exposed all-reduce"))
-    else:
-        return [*entries, Patch(color=EXPOSED, label="exposed all-reduce, for which the computation stops")]
     marker = {"marker": "v", "color": READY, "linestyle": "none"}
-    return [*entries, Line2D([], [], label="gradients of a bucket are ready", **marker)]  # type: ignore[arg-type]
+    return [
+        *(Patch(color=FILLS[kind], label=kind) for kind in kinds),
+        Patch(color=SENT, label="all-reduce beside computation"),
+        Patch(color=EXPOSED, label="exposed all-reduce"),
+        Line2D([], [], label="gradients of a bucket are ready", **marker),  # type: ignore[arg-type]
+    ]

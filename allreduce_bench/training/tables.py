@@ -1,11 +1,11 @@
-"""Training steps and recorded calls in words: as modelled, and as measured beside their model."""
+"""Training steps in words: as modelled, and as measured beside their model."""
 
 from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, format_size, format_time, in_ranks
 from .buckets import MIB, TORCH, Bucket
-from .measured import Measured, overlap_share
-from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, SLEEP, SPIN, THREAD
+from .measured import Measured
+from .measuring.request import SLEEP, SPIN
 from .result import Result
 from .step import Outcome, Setup, Variant, buckets_of
 
@@ -21,13 +21,7 @@ OR_MORE_NOTE = (
     "all algorithms"
 )
 
-# How a step was measured: its computation, and where its all-reduces ran
-WORK = {SPIN: "spinning", SLEEP: "sleeping, which takes no core"}
-OVERLAP = {
-    BLOCKING: "behind the computation",
-    THREAD: "in a thread beside the computation",
-    IALLREDUCE: "by MPI_Iallreduce, tested between parts of the computation",
-}
+WORK = {SPIN: "spinning", SLEEP: "sleeping, which takes no core"}  # how a measured step computed
 
 
 def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
@@ -64,8 +58,7 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     """Return the whole answer: its subject first, the main sentence last."""
     setup = result.setup
     head = [f"{result.title}, modelled: nothing was measured here"]
-    if setup:
-        head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
+    head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
     head.append(f"all-reduces: {result.source}")
     if result.grade:
         head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
@@ -83,10 +76,9 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
 
 def _compute_sentence(setup: Setup) -> str:
     ready = {"flops": "floating-point operations", "bytes": "bytes"}[setup.proxy_used]
-    how = "overlapped with the backward pass" if setup.overlapped else "blocking, behind the backward pass"
     return (
         f"computation: {format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; gradients "
-        f"become ready by {ready}; all-reduces {how}"
+        f"become ready by {ready}; all-reduces overlapped with the backward pass"
     )
 
 
@@ -94,11 +86,12 @@ def _step_rows(result: Result) -> list[list[str]]:
     rows = [["ranks", "algorithm", "step", "compute", *HEADS, "overlap", "efficiency"]]
     for outcome in result.outcomes:
         line = outcome.time_line
-        share = ABSENT if line.overlap_share is None else f"{line.overlap_share:.0%}"
         shown = (line.step_s, line.compute_s, line.communication_s, line.exposed_s)
         times = [format_time(time_s) for time_s in shown]
         times[0] += OR_MORE if outcome.is_lower_bound else ""
-        rows.append([str(outcome.ranks), _names(outcome), *times, share, f"{outcome.efficiency:.1%}"])
+        rows.append(
+            [str(outcome.ranks), _names(outcome), *times, _share_text(line.overlap_share), f"{outcome.efficiency:.1%}"]
+        )
     return rows
 
 
@@ -148,54 +141,44 @@ def answer(result: Result, outcome: Outcome) -> str:
     """Return `ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
-    subject = "a step takes" if result.setup else "the calls and their gaps take"
     doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
     kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
     if not line.communication_s:
-        return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
+        return f"{title}: a step takes {format_time(line.step_s)}; one rank sends nothing."
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
-    told = f"{title}: {subject} {step}, {waits}; {line.overlap_share:.0%} of the communication runs beside computation"
+    told = (
+        f"{title}: a step takes {step}, {waits}; {line.overlap_share:.0%} of the communication runs beside computation"
+    )
     most = " or less" if outcome.is_lower_bound else ""
     return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 
 
 def measured_text(modelled: Result, measured: Measured, screen: Screen = UNBOUNDED) -> str:
-    """Return the whole answer about a step, or recorded calls."""
-    work, overlap, (outcome,), setup = measured.work, measured.overlap, modelled.outcomes, modelled.setup
-    what = "step" if setup else "replay"
-    head = [f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, what)}"]
-    if setup:
-        head += [model_sentence(setup), packing_sentence(setup)]
-        head.append(f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}")
-    else:
-        ways = f"gaps by {WORK[work]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each"
-        head += [sizes_sentence(measured), ways]
+    """Return the whole answer about a measured step."""
+    (outcome,), setup = modelled.outcomes, modelled.setup
+    head = [
+        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} steps",
+        model_sentence(setup),
+        packing_sentence(setup),
+        f"computation by {WORK[measured.work]}; all-reduces by {measured.algorithm}, in a thread beside it",
+    ]
     table = fitted(columns_of(_measured_rows(measured, outcome), left={0}), screen, WHOLE_TABLE)
-    where = {BLOCKING: "before", BETWEEN: "between"}.get(overlap, "beside")
-    told = [slowdown_sentence(measured, where), line_sentence(measured) if setup else beside_sentence(measured)]
-    told.append(difference_sentence(measured, outcome, what))
+    told = [slowdown_sentence(measured), difference_sentence(measured, outcome)]
     parts = [wrapped(head, screen), table, wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def repetitions(number: int, what: str) -> str:
-    """Return `medians of 5 steps`."""
-    return f"one {what}" if number == 1 else f"medians of {number} {what}s"
-
-
 def _measured_rows(measured: Measured, modelled: Outcome) -> list[list[str]]:
-    """Return what was measured above its model; recorded calls have no overlap, nor has what blocks."""
-    line, overlap = modelled.time_line, measured.overlap
+    """Return what was measured above its model."""
+    line = modelled.time_line
     own = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
-    rows = [["", "total" if overlap == BETWEEN else "step", "compute", *HEADS]]
-    rows += [[name, *map(signed_time, times)] for name, times in (("measured", own), ("modelled", predicted))]
-    if overlap == BETWEEN:
-        return rows
-    shares = [measured.overlap_share, overlap_share(line.compute_s, line.communication_s, line.step_s)]
-    told = [ABSENT if overlap == BLOCKING else _share_text(share) for share in shares]
-    return [[*row, last] for row, last in zip(rows, ["overlap", *told])]
+    return [
+        ["", "step", "compute", *HEADS, "overlap"],
+        ["measured", *map(signed_time, own), _share_text(measured.overlap_share)],
+        ["modelled", *map(signed_time, predicted), _share_text(line.overlap_share)],
+    ]
 
 
 def signed_time(time_s: float) -> str:
@@ -212,41 +195,15 @@ def signed_share(share: float) -> str:
     return f"{round(share, 2) + 0:+.0%}"  # no -0%
 
 
-def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
-    """Say how much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
-    if measured.slowdown is None:
-        return "There is no computation."
+def slowdown_sentence(measured: Measured) -> str:
+    """Say how much the computation is slowed by the communication beside it."""
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
     return (
-        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {signed_share(measured.slowdown)}."
+        f"The computation takes {alone} alone and {beside} beside the all-reduces: {signed_share(measured.slowdown)}."
     )
 
 
-def line_sentence(measured: Measured) -> str:
-    """Describe the overlap in the time line of one step."""
-    share = measured.time_line.overlap_share
-    return f"In the time line of the median step {_share_text(share)} of the communication runs beside computation."
-
-
-def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
+def difference_sentence(measured: Measured, modelled: Outcome) -> str:
     """Describe the error of the model."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."
-
-
-def sizes_sentence(measured: Measured) -> str:
-    """Return `12 MiB in lengths from 4 KiB to 4 MiB, 3 different ones`."""
-    lengths = measured.alone_nbytes
-    least, most, number = min(lengths), max(lengths), len({*lengths})
-    span = f"{number} lengths from {format_size(least)} to {format_size(most)}" if number > 1 else "one length"
-    return f"{format_size(sum(lengths))} of each rank are reduced, in {counted(len(lengths), 'call')} of {span}"
-
-
-def beside_sentence(measured: Measured) -> str:
-    """Compare the time of the calls when replayed with their time one after the other."""
-    alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
-    more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
-    return (
-        f"The all-reduces take {format_time(alone)} one after the other and {format_time(replayed_s)} between the "
-        f"gaps of the median replay, with what ranks wait for each other there{more}."
-    )
+    return f"The model of this step, from computation and all-reduces alone, is {signed_share(off)} off."

@@ -15,14 +15,14 @@ from .buckets import Bucket
 from .tensors import DEFAULT_DTYPE, Model
 
 FLOPS, BYTES = "flops", "bytes"  # the proxies
-FORWARD, BACKWARD, COMPUTE = "forward", "backward", "compute"  # kinds of phases
+FORWARD, BACKWARD = "forward", "backward"  # kinds of phases
 BACKWARD_SHARE = 2 / 3  # of the computation: a backward pass has twice the operations of a forward pass
 
 
 class Phase(NamedTuple):
     """A span of computation, seconds from the beginning of the step."""
 
-    kind: str  # FORWARD, BACKWARD or COMPUTE
+    kind: str  # FORWARD or BACKWARD
     start_s: float
     end_s: float
 
@@ -58,11 +58,6 @@ class TimeLine(NamedTuple):
     def communication_s(self) -> float:
         """Total time of all-reduces."""
         return sum(transfer.end_s - transfer.start_s for transfer in self.transfers)
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the computation stops for each all-reduce, as recorded calls do."""
-        return all(phase.kind == COMPUTE for phase in self.phases)
 
     @property
     def exposed_s(self) -> float:
@@ -111,16 +106,13 @@ def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:
     return [backward.start_s + share * (backward.end_s - backward.start_s) for share in shares]
 
 
-def line_up(
-    buckets: Iterable[Bucket], ready_s: Sequence[float], cost: Callable[[int], float], earliest_s: float = 0.0
-) -> tuple[Transfer, ...]:
-    """Return the all-reduces of buckets, one after the other, each when its gradients are ready, none before
-    `earliest_s`.
+def line_up(buckets: Iterable[Bucket], ready_s: Sequence[float], cost: Callable[[int], float]) -> tuple[Transfer, ...]:
+    """Return the all-reduces of buckets, one after the other, each when its gradients are ready.
 
     `ready_s`: of each gradient; `cost(bytes)`: the time of an all-reduce, seconds.
     """
     transfers: list[Transfer] = []
-    free_s = earliest_s
+    free_s = 0.0
     for bucket in buckets:
         ready = max(ready_s[index] for index in bucket.gradients)
         start = max(ready, free_s)

@@ -12,7 +12,7 @@ from places import ROOT
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import MIB, Caps, assign_by_size, ddp_buckets
-from allreduce_bench.training.input_files import read_subject
+from allreduce_bench.training.shape_file import read_model
 from allreduce_bench.training.tensors import Gradient, Model
 
 ALONE = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
@@ -75,7 +75,7 @@ def test_a_model_at_work_has_these_buckets_from_the_second_step_on(tmp_path):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"] if FULL else []
     done = subprocess.run([sys.executable, *launcher, *program], capture_output=True, text=True, timeout=600, env=ALONE)
     assert done.returncode == 0, done.stderr
-    model = read_subject(tmp_path / "shapes.csv")
+    model = read_model(tmp_path / "shapes.csv")
     found = json.loads((tmp_path / "buckets.json").read_text())
     for cap_mib, steps in found.items():
         caps = Caps(*(int(cap_mib) * MIB,) * 2) if cap_mib else Caps()

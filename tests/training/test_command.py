@@ -109,18 +109,12 @@ def test_a_run_answers_for_the_ranks_that_it_has():
     assert "contains no all-reduce" in said and "64 ranks" in said
 
 
-def test_shapes_and_calls_of_ones_own(tmp_path):
+def test_shapes_of_ones_own(tmp_path):
     shapes = tmp_path / "mine.csv"
     shapes.write_text("name,shape\na,1024x1024\nb,1024\n")
     assert "mine: 1,049,600 parameters in 2 tensors" in printed(shapes)
     found = facts(shapes, "--compute", "10ms", *PRICES, "-n", 4)
     assert found["packing"]["ready_by"] == "bytes"
-    calls = tmp_path / "calls.csv"
-    calls.write_text("size,dtype,gap\n4M,float32,10ms\n8,,5ms\n")
-    (step,) = facts(calls, *PRICES, "-n", 4)["steps"]
-    assert [one["algorithm"] for one in step["transfers"]] == ["rabenseifner", "recursive_doubling"]
-    assert step["compute_s"] == pytest.approx(0.015) and len(step["transfers"]) == 2
-    assert "gaps take" in printed(calls, *PRICES, "-n", 4)
 
 
 def test_the_types_of_a_file_are_named_and_another_one_is_refused(tmp_path):

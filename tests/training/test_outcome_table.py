@@ -22,7 +22,7 @@ SETUP = Setup(known_model("resnet50"), 0.1)
 def result(setup: Setup = SETUP, ranks: tuple[int, ...] = (1, 4)) -> Result:
     steps = tuple(outcome(setup, COSTS, number) for number in ranks)
     tried = tuple(variants(setup, COSTS, ranks[-1], (MIB, 25 * MIB)))
-    return Result("ResNet-50", "by hand", "10 Gbit/s", steps, setup, tried)
+    return Result(setup, "by hand", "10 Gbit/s", steps, tried)
 
 
 def test_buckets_are_a_table():
@@ -64,7 +64,7 @@ def test_a_narrow_screen_gets_narrow_lines():
 def test_a_step_with_a_lower_bound_says_or_more():
     steps = (outcome(SETUP, COSTS, 4)._replace(is_lower_bound=True),)
     tried = tuple(variant._replace(is_lower_bound=True) for variant in variants(SETUP, COSTS, 4, (MIB,)))
-    bounded = Result("ResNet-50", "by hand", "10 Gbit/s", steps, SETUP, tried)
+    bounded = Result(SETUP, "by hand", "10 Gbit/s", steps, tried)
     text = result_text(bounded)
     assert " ms ^ " in text and "^ or more (bound): " in text and " or more (bound), " in answer(bounded, steps[0])
     assert "^" not in result_text(result()) and "or more" not in result_text(result())

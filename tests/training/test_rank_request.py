@@ -1,13 +1,10 @@
 """What ranks are asked to measure: computation, what is handed over, and when."""
 
-import re
-
 import pytest
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Caps
-from allreduce_bench.training.input_files import Call, CallError
-from allreduce_bench.training.measured import calls_request, step_request
+from allreduce_bench.training.measured import step_request
 from allreduce_bench.training.step import Setup
 from allreduce_bench.training.tensors import Gradient, Model
 
@@ -25,12 +22,6 @@ def test_ranks_compute_until_each_bucket_is_ready():
     assert sum(whole["counts"]) == 109_482_240 and sum(time_s for _, time_s in whole["actions"]) == pytest.approx(0.1)
 
 
-def test_recorded_calls_compute_their_gaps():
-    asked = calls_request([Call(400, 0.5), Call(80, 0.0, "float64"), Call(16, 0.25)], "float64")
-    assert asked["counts"] == [50, 10, 2] and (asked["dtype"], asked["op"]) == ("float64", "sum")
-    assert asked["actions"] == [("compute", 0.5), *[("bucket", 0)] * 2, ("compute", 0.25), ("bucket", 0)]
-
-
 def test_what_is_only_modelled_is_refused():
     mixed = MODEL._replace(gradients=(*MODEL.gradients, Gradient("c", (9,), dtype="float64")))
     with pytest.raises(
@@ -40,11 +31,3 @@ def test_what_is_only_modelled_is_refused():
         step_request(SETUP._replace(model=mixed))
     with pytest.raises(ValueError, match="int32 have no average"):
         step_request(SETUP._replace(dtype="int32"))
-    with pytest.raises(ValueError, match=r"calls of several.*float32, int32\) are modelled"):
-        calls_request([Call(8, 0.0), Call(8, 0.0, "int32")], "float32")
-    for size_bytes in (6, 0):
-        with pytest.raises(
-            CallError,
-            match="call 2.*positive whole.*float32 elements.*" + re.escape(f"{size_bytes} bytes"),
-        ):
-            calls_request([Call(8, 0.0), Call(size_bytes, 0.0)], "float32")

@@ -1,17 +1,15 @@
 """Files of shapes: each way to write them, and what is none."""
 
-import json
-
 import pytest
 
-from allreduce_bench.training.input_files import read_subject
+from allreduce_bench.training.shape_file import read_model
 from allreduce_bench.training.tensors import Gradient, ModelError
 
 
 def model_of(tmp_path, text: str):
     path = tmp_path / "mine.txt"
     path.write_text(text)
-    return read_subject(path)
+    return read_model(path)
 
 
 EXPECTED = (Gradient("a.weight", (64, 3, 7, 7)), Gradient("b", (10,), dtype="float16"), Gradient("c", ()))
@@ -22,16 +20,14 @@ EXPECTED = (Gradient("a.weight", (64, 3, 7, 7)), Gradient("b", (10,), dtype="flo
     [
         "name,shape,dtype\na.weight,64x3x7x7\nb,10,torch.float16\nc,,\n",
         "# mine\r\n\r\na.weight, 64x3x7x7\r\nb,10,float16\r\nc,\r\n",
-        json.dumps([{"name": g.name, "shape": g.shape, "dtype": g.dtype} for g in EXPECTED]),
     ],
 )
 def test_shapes_are_read_however_they_are_written(tmp_path, text):
     assert model_of(tmp_path, text).gradients == EXPECTED
 
 
-def test_blanks_and_an_object_of_shapes_will_do(tmp_path):
+def test_blanks_will_do(tmp_path):
     assert model_of(tmp_path, "a 2x3\nb 4\n").parameters == 10
-    assert model_of(tmp_path, '{"a": [2, 3], "b": [4]}').parameters == 10
 
 
 def test_the_order_of_readiness_may_be_given(tmp_path):
@@ -51,12 +47,6 @@ def test_the_order_of_readiness_may_be_given(tmp_path):
         ("a,2,,1\nb,3,,1\n", "2 tensors"),
         ("a,2,,soon\n", "ready is 'soon'"),
         ("a 99999999x99999999\n", "more than 1e[+]13 elements"),
-        ("[1, 2]", 'tensor 1: expected.*"conv1\\.weight"'),
-        ("{", "not JSON"),
-        (
-            '[{"name": "a", "shape": ["x"]}]',
-            "tensor 1: the shape of 'a' is 'x'",
-        ),
     ],
 )
 def test_what_is_no_shape_is_refused_in_one_line(tmp_path, text, said):
@@ -69,4 +59,4 @@ def test_bytes_are_no_shapes(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_bytes(b"\x80\x04\xff")
     with pytest.raises(ModelError, match="not text"):
-        read_subject(path)
+        read_model(path)

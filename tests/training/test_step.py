@@ -23,8 +23,6 @@ def test_a_ring_of_four_by_hand():
     assert found.time_line.communication_s == pytest.approx(alone, rel=1e-4)
     assert 0.1 < found.time_line.step_s < 0.1 + alone
     assert found.time_line.exposed_s == pytest.approx(alone - found.time_line.overlapped_s, rel=1e-9)
-    blocking = outcome(SETUP._replace(overlapped=False), COSTS, 4, "ring").time_line
-    assert blocking.step_s == pytest.approx(0.1 + alone, rel=1e-4) and blocking.overlap_share == 0
 
 
 def test_a_shape_file_has_no_operations_and_says_so():

@@ -3,14 +3,12 @@
 import io
 
 import pytest
-from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training import step_picture as module
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.cost import modelled_costs
-from allreduce_bench.training.input_files import Call, replay_line
 from allreduce_bench.training.step import Setup, outcome
 from allreduce_bench.training.step_picture import step_picture
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
@@ -58,17 +56,6 @@ def test_a_long_step_is_told_in_seconds(kept):
     title = axes.get_title(loc="left")
     assert "e+" not in title and title == "ResNet-50: step 3.57 s, exposed 2.07 s"
     assert "beginning of the step (s)" in axes.get_xlabel() and 3.5 < axes.get_xlim()[1] < 3.7
-
-
-@pytest.mark.filterwarnings("error")
-def test_the_computation_stops_for_recorded_calls(kept):
-    line = replay_line([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda size_bytes: 0.01)
-    step_picture({"calls.csv": line})
-    (axes,) = kept[0].axes
-    assert axes.get_title(loc="left") == "calls.csv: total 50.0 ms, exposed 20.0 ms"
-    assert {to_hex(bar.get_facecolor()[0]) for bar in axes.collections} == {module.FILLS["compute"].lower(), "#d55e00"}
-    words = [text.get_text() for text in kept[0].legends[0].get_texts()]
-    assert words == ["compute", "exposed all-reduce, for which the computation stops"]
 
 
 def test_parts_between_which_gradients_are_ready_are_one_pass(kept):

@@ -3,7 +3,6 @@
 import json
 from numbers import Real
 
-from allreduce_bench.training.input_files import Call, replay_line
 from allreduce_bench.training.result import trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
@@ -52,8 +51,3 @@ def test_events_that_follow_each_other_do_not_overlap_by_a_rounding():
     times_s = [number / 3e5 for number in range(200)]
     transfers = tuple(Transfer(8, start, start, end) for start, end in zip(times_s, times_s[1:]))
     refuse_malformed(trace({"thirds": TimeLine((Phase("forward", 0.0, 1 / 3),), transfers)}, {}))
-
-
-def test_recorded_calls_are_no_buckets():
-    document = trace({"calls": replay_line([Call(8192, 1.0)], lambda size_bytes: 0.5)}, {})
-    assert [event["name"] for event in document["traceEvents"] if event["ph"] == "X"] == ["compute", "call 0: 8 KiB"]

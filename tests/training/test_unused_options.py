@@ -10,12 +10,6 @@ def bench(*words: str):
     return CliRunner().invoke(main, ["workload", *words])
 
 
-@pytest.fixture(name="calls")
-def file_of_calls(tmp_path) -> str:
-    (tmp_path / "calls.csv").write_text("size,gap\n8,1ms\n")
-    return str(tmp_path / "calls.csv")
-
-
 @pytest.mark.parametrize(
     "words",
     [("--measure", "-m", "x"), ("--measure", "--alpha", "1us"), ("--measure", "--bandwidth", "1Gbit")],
@@ -23,22 +17,6 @@ def file_of_calls(tmp_path) -> str:
 def test_with_measure_no_cost_is_taken(words):
     found = bench("resnet50", "--compute", "1ms", "-n", "2", *words)
     assert found.exit_code == 2 and "with --measure all-reduces are taken as they were measured" in found.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--compute", "1ms"),
-        ("--scale", "1"),
-        ("--bucket-cap", "25M"),
-        ("--dtype", "float32"),
-        ("--measure", "-n", "2", "--compute", "1ms"),
-        ("--measure", "blocking"),
-    ],
-)
-def test_recorded_calls_have_their_own_sizes_and_gaps(words, calls):
-    found = bench(calls, *words)
-    assert found.exit_code == 2 and "recorded calls" in found.stderr and found.stderr.count("\n") == 1
 
 
 def test_a_step_without_its_computation_is_no_list_of_buckets():

@@ -1,11 +1,10 @@
-"""The all-reduces of a training step, one at a time as on one stream: after the computation, beside it, between it; and
-their vectors.
+"""The all-reduces of a training step, one at a time as on one stream, in a thread beside the computation; and their
+vectors.
 """
 
 import queue
 import threading
 from collections.abc import Sequence
-from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -13,16 +12,16 @@ import numpy as np
 from mpi4py import MPI
 
 from ...algorithms import builtin_of
-from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, native_datatype
+from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported
 from ...executing.memory import PAGES, filled
-from ...executing.sendrecv import division
 from ...runs.competitor import Competitor
 from ...schedule import Step
 from ...schedule.algorithm import Topology
 from ...schedule.cut import cut_schedules
-from .request import BETWEEN, BLOCKING, IALLREDUCE, THREAD, Request, result_of_ranks
+from .request import Request
 
 SEGMENT, WINDOW = 16384, 2  # elements of a segment, where messages are cut; segments posted ahead
+AVERAGE = "avg"
 
 
 class Span(NamedTuple):
@@ -39,14 +38,9 @@ class Bucket:
     def __init__(self, request: Request, count: int, comm: MPI.Comm):
         """Bind the all-reduce. Raises Unsupported, AlgorithmError."""
         self.recvbuf = filled(PAGES.recvbuf, count, request.dtype, 0)
-        self.expected = result_of_ranks(request.op, comm.size)
+        self.expected = (comm.size + 1) / 2
         sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
         self.call = bind(request, sendbuf, self.recvbuf, comm)
-        if request.overlap == IALLREDUCE:
-            datatype = native_datatype(request.dtype)
-            send, recv = ([MPI.buffer(array), count, datatype] for array in (sendbuf, self.recvbuf))
-            self.begin = partial(comm.Iallreduce, send, recv, MPI.SUM)
-            self.finish = division(self.recvbuf, comm, request.op)
 
     @property
     def is_wrong(self) -> bool:
@@ -54,117 +48,31 @@ class Bucket:
         return bool(np.any(self.recvbuf != self.expected))
 
 
-def make_buckets(request: Request, comm: MPI.Comm) -> list[Bucket]:
-    """Return the bucket of each all-reduce of a step; recorded calls of one length share one.
-
-    Raises Unsupported, AlgorithmError.
-    """
-    if request.overlap != BETWEEN:
-        return [Bucket(request, count, comm) for count in request.counts]
-    shared = {count: Bucket(request, count, comm) for count in dict.fromkeys(request.counts)}
-    return [shared[count] for count in request.counts]
-
-
 class Stream:
-    """All-reduces that run one by one, each when it is posted; `spans` has each of them, in order of execution."""
+    """A thread that runs all-reduces one by one; `spans` has each of them, in order of execution."""
 
     def __init__(self, buckets: Sequence[Bucket]):
+        """Start the thread."""
         self.buckets = buckets
         self.spans: list[Span] = []
+        self._posted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run_all, daemon=True)
+        self._thread.start()
 
-    def run(self, number: int) -> None:
-        """Run one all-reduce in this thread."""
-        begun = perf_counter()
-        self.buckets[number].call.run()
-        self.spans.append(Span(begun, perf_counter(), number))
-
-    def post(self, number: int) -> None:
-        """Note that the gradients of a bucket are ready: here the computation stops for them."""
-        self.run(number)
-
-    def poke(self) -> None:
-        """Make progress from within the computation."""
-
-    def wait(self) -> None:
-        """Return when all posted all-reduces have ended."""
-
-
-class BlockingStream(Stream):
-    """All-reduces after the computation."""
-
-    def __init__(self, buckets: Sequence[Bucket]):
-        super().__init__(buckets)
-        self.posted: list[int] = []
+    def _run_all(self) -> None:
+        while (number := self._posted.get()) is not None:
+            begun = perf_counter()
+            self.buckets[number].call.run()
+            self.spans.append(Span(begun, perf_counter(), number))
 
     def post(self, number: int) -> None:
-        """Keep it for later."""
-        self.posted.append(number)
+        """Queue the all-reduce of a bucket whose gradients are ready."""
+        self._posted.put(number)
 
     def wait(self) -> None:
-        """Run all of them."""
-        for number in self.posted:
-            self.run(number)
-
-
-class ThreadStream(Stream):
-    """All-reduces in a separate thread."""
-
-    def __init__(self, buckets: Sequence[Bucket]):
-        super().__init__(buckets)
-        self.posted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-
-    def _serve(self) -> None:
-        while (number := self.posted.get()) is not None:
-            self.run(number)
-
-    def post(self, number: int) -> None:
-        """Queue it."""
-        self.posted.put(number)
-
-    def wait(self) -> None:
-        """End the thread when it has run all of them."""
-        self.posted.put(None)
-        self.thread.join()
-
-
-class IallreduceStream(BlockingStream):
-    """All-reduces posted by MPI_Iallreduce, one at a time; only MPI_Test and the library make progress."""
-
-    def __init__(self, buckets: Sequence[Bucket]):
-        super().__init__(buckets)
-        self.active: MPI.Request | None = None
-        self.begun = 0.0
-
-    def post(self, number: int) -> None:
-        """Post it, or keep it until the previous one has ended."""
-        super().post(number)
-        self.poke()
-
-    def poke(self) -> None:
-        """Test the active one; when it has ended, post the next."""
-        if self.active is not None and self.active.Test():
-            number, self.active = self.posted.pop(0), None
-            for call in self.buckets[number].finish:
-                call()
-            self.spans.append(Span(self.begun, perf_counter(), number))
-        if self.active is None and self.posted:
-            self.begun = perf_counter()
-            self.active = self.buckets[self.posted[0]].begin()
-
-    def wait(self) -> None:
-        """Wait for them one by one."""
-        while self.posted:
-            self.poke()
-
-
-STREAMS: dict[str, type[Stream]] = {
-    BLOCKING: BlockingStream,
-    THREAD: ThreadStream,
-    IALLREDUCE: IallreduceStream,
-    BETWEEN: Stream,
-}
+        """Return when all posted all-reduces have ended, and the thread with them."""
+        self._posted.put(None)
+        self._thread.join()
 
 
 def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> Prepared:
@@ -175,7 +83,7 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
     """
     one = Competitor(request.competitor)
     if one.is_native:
-        return NATIVES[one](sendbuf, recvbuf, comm, request.op)
+        return NATIVES[one](sendbuf, recvbuf, comm, AVERAGE)
     algorithm, topology, window = builtin_of(one.algorithm), Topology.one_node(comm.size), list[int]()
     schedules: Sequence[list[Step]] = algorithm.schedules(comm.size, topology, sendbuf.size, SEGMENT)
     if one.is_pipelined:
@@ -183,7 +91,7 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
         if not algorithm.segmented:
             schedules, why_uncut, _ = cut_schedules(schedules, sendbuf.size, SEGMENT)
             window = [1] if why_uncut else window  # whole messages ahead would take as many vectors of scratch
-    return EXECUTORS[one.way](schedules[comm.rank], sendbuf, recvbuf, comm, request.op, *window)
+    return EXECUTORS[one.way](schedules[comm.rank], sendbuf, recvbuf, comm, AVERAGE, *window)
 
 
 def make_ready(request: Request, comm: MPI.Comm) -> None:

@@ -1,9 +1,8 @@
 """`python -m allreduce_bench.training.measuring.training_step FILE`: measures steps of a training; JSON from rank 0.
 
-FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, or sleep),
-and all-reduces: each bucket as soon as the computation before it has ended, after the computation, beside it in a
-thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or recorded calls, for which the computation
-stops. Alternating with the steps the computation and the all-reduces are measured alone.
+FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, or sleep), and all-reduces each
+bucket in a thread as soon as the computation before it has ended. Alternating with the steps the computation and the
+all-reduces are measured alone.
 """
 
 import json
@@ -21,14 +20,13 @@ from mpi4py import MPI
 from ...executing import Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
 from ...schedule.algorithm import AlgorithmError
-from .gradients import STREAMS, Bucket, Stream, make_buckets, make_ready
+from .gradients import Bucket, Stream, make_ready
 from .request import BUCKET, SLEEP, Request
 
 # Units of computation, and how long one takes
 SPIN_ELEMENTS = 16384  # 64 KiB stay in a cache
 CALIBRATION_S, BATCHES = 0.02, 5
-SLICE_S = 5e-4  # between two calls of `poke`, and of a sleep
-SLEEPS = 20  # tried for calibration
+SLEEPS, SLEEP_S = 20, 5e-4  # tried for calibration, and how long each
 
 
 class Work:
@@ -42,33 +40,25 @@ class Work:
         self.unit_s = comm.allreduce(_calibrate(self.unit), MPI.MAX) if self.unit else _lateness_s()
         self.owed_s = 0.0
 
-    def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
-        """Compute; call `poke` about every SLICE_S."""
+    def do(self, time_s: float) -> None:
+        """Compute."""
         self.owed_s += time_s
         if self.unit is None:
-            self._sleep(poke)
+            self._sleep()
         else:
-            self._spin(self.unit, poke)
+            self._spin(self.unit)
 
-    def _sleep(self, poke: Callable[[], object] | None) -> None:
+    def _sleep(self) -> None:
         """Sleep, shortened by the known overrun of sleeps."""
-        if self.owed_s <= self.unit_s:
-            return
-        end, self.owed_s = perf_counter() + self.owed_s, 0.0
-        while poke and end - perf_counter() > SLICE_S:
-            sleep(SLICE_S)
-            poke()
-        sleep(max(0.0, end - perf_counter() - self.unit_s))
+        if self.owed_s > self.unit_s:
+            time_s, self.owed_s = self.owed_s - self.unit_s, 0.0
+            sleep(time_s)
 
-    def _spin(self, unit: Callable[[], object], poke: Callable[[], object] | None) -> None:
+    def _spin(self, unit: Callable[[], object]) -> None:
         units = int(self.owed_s / self.unit_s)
         self.owed_s -= units * self.unit_s
-        stride = max(1, round(SLICE_S / self.unit_s)) if poke else units or 1
-        for start in range(0, units, stride):
-            for _ in range(min(stride, units - start)):
-                unit()
-            if poke:
-                poke()
+        for _ in range(units):
+            unit()
 
 
 class Step(NamedTuple):
@@ -96,7 +86,7 @@ def one_step(actions: Sequence[tuple[str, float]], work: Work, stream: Stream | 
             if stream:
                 stream.post(len(ready) - 1)
         else:
-            work.do(time_s, stream.poke if stream else None)
+            work.do(time_s)
             phases.append((kind, start, perf_counter() - begun))
     if not stream:
         return Step(perf_counter() - begun, phases, [])
@@ -138,8 +128,8 @@ def _lateness_s() -> float:
     """Return the least overrun of a sleep."""
     late_s = []
     for _ in range(SLEEPS):
-        end = perf_counter() + SLICE_S
-        sleep(SLICE_S)
+        end = perf_counter() + SLEEP_S
+        sleep(SLEEP_S)
         late_s.append(perf_counter() - end)
     return max(0.0, min(late_s))
 
@@ -148,23 +138,23 @@ def measure_steps(request: Request, comm: MPI.Comm) -> dict[str, Any]:
     """Return the steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
     teach_numpy(request.dtype)
     make_ready(request, comm)
-    buckets = make_buckets(request, comm)
-    vectors, work = {*buckets}, Work(request.work, comm)
+    buckets = [Bucket(request, count, comm) for count in request.counts]
+    work = Work(request.work, comm)
     kept: dict[str, Any] = {"compute_alone_s": [], "alone_s": [], "steps": []}
     for number in range(1 + request.steps):  # the first one warms up
         computed = _act_together(comm, lambda: one_step(request.actions, work))
         times_s = _act_together(comm, lambda: time_alone(buckets))
-        for bucket in vectors:
+        for bucket in buckets:
             bucket.recvbuf.fill(0)
-        steps = _act_together(comm, lambda: one_step(request.actions, work, STREAMS[request.overlap](buckets)))
-        if wrong := comm.allreduce(sum(bucket.is_wrong for bucket in vectors)):
+        steps = _act_together(comm, lambda: one_step(request.actions, work, Stream(buckets)))
+        if wrong := comm.allreduce(sum(bucket.is_wrong for bucket in buckets)):
             raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
         if number and comm.rank == 0:
             kept["compute_alone_s"].append(max(step.step_s for step in computed))
             kept["alone_s"].append([max(times) for times in zip(*times_s)])
             slowest = max(steps, key=lambda step: step.step_s)
             kept["steps"].append({**slowest._asdict(), "compute_s": max(step.compute_s for step in steps)})
-    for bucket in vectors:
+    for bucket in buckets:
         bucket.call.close()
     return kept
 
