@@ -45,7 +45,7 @@ lint: .venv-openmpi/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours.
 # PUBLISHED="FOLDER ..." are folders of published CSVs, whose series are held out and predicted
 studies: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
-	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
+	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
 	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "survive_kills --interpreter $(INTERPRETERS)" "survive_kills --lab --interpreter $(INTERPRETERS)" "fault_tolerance" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \

@@ -26,7 +26,7 @@ from .agreement import (
 from .bound import Bound, Native, Site, Workspace
 from .buffers import NAME_OF_ID, Vectors, operation_of, pass_on, vectors_of
 from .candidates import AUTO, Candidate, algorithms_of, candidates, find_executors, words_of
-from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, ChoiceFile, Chosen, OwnFile, own_files, write_choices
+from .choices import Choice, ChoiceFile, write_choices
 from .own_comm import OwnComm, leave, own_comm, watch
 from .settling import SHARE, Preparing, Settling, SizeClass
 
@@ -89,7 +89,7 @@ class PreparedAllreduces:
         patience_s: float = PATIENCE_S,
         trial_share: float = SHARE,
     ):
-        """Check the arguments; `choice` names the source of choices: saved ones, a machine file, the folder of a run.
+        """Check the arguments; `choice` names the source of choices: saved ones, the folder of a run.
 
         `check` compares lengths, types and operations of all ranks at every call. `trial_share` is the share of the
         time of the calls of a size class that preparing its candidates may cost; `math.inf`: it is tried from its first
@@ -102,14 +102,12 @@ class PreparedAllreduces:
         self._words = words_of(algorithm)
         refuse_different_arguments(around, _format_arguments(self._words, executor, choice, check))
         self._algorithms: dict[str, Algorithm] | None = None  # None: not loaded yet
-        self._own_files: dict[str, OwnFile] = {}
         if self._words != [AUTO]:
             self._algorithms = self._find_algorithms(self._words)
         self.executors = find_executors(executor)
-        self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
+        self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_names())
         if choice is not None:
             self._say(f"takes its algorithms from {choice}")
-        self._from_file: dict[Shape, Chosen] = {}
         self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not created yet
         self._workspace = Workspace()
@@ -201,13 +199,8 @@ class PreparedAllreduces:
         """Return the choices settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
         site, ranks = self._own.site if self._own else None, self.around.size
-        layout, found = (site.topology if site else self._nodes_by_name).describe(), list[Choice]()
-        for shape, candidate in settled:
-            of_file, own = self._from_file.get(shape), self._own_files.get(candidate.algorithm, NO_FILE)
-            placement = of_file.placement if of_file and of_file.candidate == candidate else PROGRAM
-            facts = {**vars(shape), **candidate._asdict(), "placement": placement, **own._asdict()}
-            found.append(Choice(ranks, layout, **facts))
-        return found
+        layout = (site.topology if site else self._nodes_by_name).describe()
+        return [Choice(ranks, layout, **vars(shape), **candidate._asdict()) for shape, candidate in settled]
 
     def calls_of_trials(self) -> dict[Shape, int]:
         """Return for each shape the number of calls so far that were part of a trial, repeated trials included."""
@@ -362,14 +355,12 @@ class PreparedAllreduces:
         if self._choice_file is None:
             return None
         topology = self._site().topology
-        chosen = self._choice_file.chosen(self.around, shape, topology)
+        chosen = self._choice_file.find(self.around, shape, topology)
         if chosen is None:
             self._say(
                 f"found no choice for {shape.words} on {self.around.size} ranks ({topology.describe()}); tries instead"
             )
-            return None
-        self._from_file[shape] = chosen
-        return chosen.candidate
+        return chosen
 
     def _algorithm(self, candidate: Candidate) -> Algorithm:
         """Return an algorithm that the program names, or a built-in one: a file of choices names no others."""
@@ -380,11 +371,14 @@ class PreparedAllreduces:
         found, reason = dict[str, Algorithm](), ""
         try:
             found = algorithms_of(words)
-            self._own_files = own_files(found.values())
-        except (AlgorithmError, ChoiceError) as refusal:
+        except AlgorithmError as refusal:
             reason = str(refusal)
         refuse_together(self.around, AlgorithmError, reason)
         return found
+
+    def _own_names(self) -> list[str]:
+        """Return the algorithms of files that the program names."""
+        return [one.name for one in (self._algorithms or {}).values() if one.file]
 
     def _say(self, words: str) -> None:
         if self.around.rank == 0:

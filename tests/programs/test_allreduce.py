@@ -44,3 +44,9 @@ def test_the_package_offers_it_and_nothing_unknown(mpi):
 def test_rough_use_leaves_nothing_wrong_behind(python, on_ranks, ranks):
     in_turn(ranks // 2, python)
     on_ranks(ranks, "misused_allreduce.misuse")
+
+
+@every_mpi
+def test_a_saved_choice_of_an_own_algorithm_is_taken_up_again(python, on_ranks):
+    in_turn(0, python)
+    on_ranks(2, "own_choices.kept")

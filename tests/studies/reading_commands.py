@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from allreduce_bench.cli import main
 from allreduce_bench.programs.agreement import Shape
-from allreduce_bench.programs.choices import ChoiceError, lookup_of
+from allreduce_bench.programs.choices import ChoiceError, find_lookup
 from allreduce_bench.schedule.algorithm import Topology
 
 USUAL = (0, 1, 2)  # exit statuses
@@ -63,7 +63,7 @@ def _choice(path: Path) -> Reading:
     said = io.StringIO()
     try:
         with redirect_stderr(said):
-            lookup = lookup_of(path)
+            lookup = find_lookup(path)
         chosen = [lookup(Shape(count, "float32", "sum"), Topology.one_node(n)) for n in (2, 4) for count in (2, 256)]
     except (ChoiceError, ValueError, OSError) as error:
         return Reading(2, "", f"error: {error}")

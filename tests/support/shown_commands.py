@@ -32,7 +32,7 @@ OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce
 # Why a command is only parsed: its name and the values of its options must exist. The first that matches counts.
 PARSED = {
     r"^(submit|status|collect|doctor --slurm)\b": "a Slurm; the rooms `slurm` and `cluster` run them",
-    r"^workload (calls|shapes)\.csv\b": "a file of one's own; `cli/test_workload.py` has some",
+    r"^workload shapes\.csv\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
     r"^order\b|--order\b": "pairs of hosts, or a map; `order/test_command.py` makes them",
