@@ -18,8 +18,9 @@ from mpi4py import MPI
 
 from ..machine.mpi import library_name
 from ..machine.node import affinity
-from ..runs.dtypes import DTYPES, DtypeError, is_float, teach_numpy
+from ..runs.dtypes import DTYPES, is_float
 from .agreement import end_with_errors
+from .buffers import view_tensor
 from .candidates import AUTO
 from .prepared import PreparedAllreduces
 
@@ -164,17 +165,12 @@ def _processes(number: int) -> str:
 
 def _vector(tensor: torch.Tensor) -> np.ndarray:
     """Return the memory of a tensor as an array. Raises HookError if it is not in host memory."""
-    if tensor.device.type != "cpu":
-        raise HookError(f"gradients are on {tensor.device.type}; this hook reduces tensors of the CPU only")
     if tensor.layout != torch.strided:
         raise HookError("gradients are sparse; this hook reduces dense ones: Embedding(…, sparse=False)")
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES or not is_float(dtype):
         raise HookError(f"gradients are {dtype}; this hook reduces {', '.join(filter(is_float, DTYPES))}")
-    if dtype != "bfloat16":
-        return tensor.numpy()
     try:
-        teach_numpy(dtype)
-    except DtypeError as error:
-        raise HookError(str(error)) from None
-    return tensor.view(torch.int16).numpy().view(np.dtype(dtype))
+        return view_tensor(tensor)
+    except ValueError as error:
+        raise HookError(f"gradients: {error}") from None

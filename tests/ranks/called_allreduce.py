@@ -86,13 +86,6 @@ def ways_to_name_buffers(comm: MPI.Comm) -> None:
     if comm.size == MPI.COMM_WORLD.size:
         Allreduce(ones, total, algorithm="ring", executor=PYTHON)
         check((total == size).all(), "of all ranks where no communicator is named")
-    for sendbuf in (ones, [ones, MPI.FLOAT], [ones, 6], [ones, 6, MPI.FLOAT], (ones, "f"), memoryview(ones)):
-        total[:] = 0
-        Allreduce(sendbuf, [total, 6, MPI.FLOAT], MPI.SUM, comm, algorithm="ring", executor=PYTHON)
-        check((total == size).all(), "named as", sendbuf)
-    total[:] = 0
-    Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, comm, algorithm="ring", executor=PYTHON)
-    check(total.sum() == 2 * size, "the first two alone")
     for _ in range(8):
         long = np.ones(bound.COPIED_NBYTES), np.zeros(bound.COPIED_NBYTES)
         Allreduce(*long, comm=comm, algorithm="ring", executor=PYTHON)
@@ -236,13 +229,10 @@ def refusing(comm: MPI.Comm) -> None:
             if rank != 0:  # it has given up
                 refuse_different(allreduce._site().comm, Shape(3, "float64", "sum"))
         refusal("overlap", lambda: allreduce(ones, ones))
-        refusal("overlap", lambda: allreduce([ones, 5], ones[2:7]))
+        refusal("overlap", lambda: allreduce(ones[:5], ones[2:7]))
         refusal("not contiguous", lambda: allreduce(ones[::2], total[::2]))
         refusal("10 elements, recvbuf 9", lambda: allreduce(ones, total[:9]))
         refusal("sendbuf is float64, recvbuf float32", lambda: allreduce(ones, total.astype("f4")))
-        refusal("is of type int", lambda: allreduce(3, total))
-        refusal("a list that is no buffer", lambda: allreduce([1.0, 2.0, 3.0], total))
-        refusal("a count of 11 does not fit", lambda: allreduce([ones, 11], total))
         refusal("operation", lambda: allreduce(ones, total, "median"))
         total.flags.writeable = False
         refusal("read-only", lambda: allreduce(ones, total))

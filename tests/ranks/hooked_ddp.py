@@ -74,7 +74,7 @@ def same() -> None:
         check(all(len(set(bits)) == 1 for bits in alike), "processes have other gradients", dtype)
     check(any(shape.dtype == "bfloat16" for shape in state.prepared.calls_of_trials()), "bfloat16 went elsewhere")
     check(len(state.prepared.calls_of_trials()) >= 4 * 2, "one bucket alone")
-    refused("gradients are on meta; this hook reduces ten", lambda: state.reduce(torch.empty(3, device="meta")))
+    refused("gradients: on meta; expected memory of the processor", lambda: state.reduce(torch.empty(3, device="meta")))
     refused("gradients are sparse", lambda: state.reduce(torch.ones(3).to_sparse()))
     refused("gradients are complex64; this hook reduces float16", lambda: state.reduce(torch.ones(3) + 1j))
     refused("state of the hook is of type ProcessGroup", lambda: mpi_allreduce_hook(dist.group.WORLD, None))

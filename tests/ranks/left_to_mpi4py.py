@@ -1,6 +1,6 @@
 """`Allreduce` and wrapped communicators with what is mpi4py's own, beside mpi4py itself.
 
-types: elements, operations and buffers of all kinds, other ones on other ranks. wrapped: what `wrap` gives. tensors:
+types: elements, operations and buffers of all kinds. wrapped: what `wrap` gives. tensors:
 those of PyTorch, whose threads stay in a process; `hooked_ddp.py` has them.
 """
 
@@ -73,36 +73,19 @@ def same(comm: MPI.Comm, sendbuf, make_recvbuf, op: MPI.Op) -> None:
 
 
 def other_buffers(comm: MPI.Comm) -> None:
-    """One call, with another way to name the same elements on each rank."""
+    """Lists and memory are mpi4py's, and errors in one sentence."""
     numbers = np.arange(4.0) + 1
-    padded = np.concatenate([[7.0], numbers, [7.0]])
-    ways = [
-        numbers,
-        [numbers, MPI.DOUBLE],
-        [padded, 4, 1, MPI.DOUBLE],
-        [padded.tobytes(), (4, 1), "d"],
-        array.array("d", numbers),
-        [numbers.view("c16"), 4, MPI.DOUBLE],
-    ]
-    for shift in range(len(ways)):
-        total = np.zeros(6)
-        ours(
-            comm,
-            ways[(comm.rank + shift) % len(ways)],
-            [total, 4, 2, MPI.DOUBLE] if comm.rank % 2 else total[2:],
-            MPI.SUM,
-        )
-        check((total == [0, 0, *(comm.size * numbers)]).all(), shift, total)
-    ours(comm, [None, MPI.INT], np.zeros(0, "i4") if comm.rank else [None, 0, MPI.INT])
+    padded, total = np.concatenate([[7.0], numbers, [7.0]]), np.zeros(6)
+    for sendbuf in ([padded, 4, 1, MPI.DOUBLE], array.array("d", numbers), [numbers, "d"]):
+        ours(comm, sendbuf, [total, 4, 2, MPI.DOUBLE])
+        check((total == [0, 0, *(comm.size * numbers)]).all(), sendbuf, total)
     for sendbuf, recvbuf, words in (
         (np.ones(2, object), np.ones(2, object), "neither this package nor mpi4py reduces these buffers"),
         (np.ones(2, "U3"), np.ones(2, "U3"), "neither this package nor mpi4py"),
         (np.ones(2, "i1"), np.ones(2), "mismatch in send and receive MPI datatypes"),
-        (np.ones(2), None, "recvbuf is of type NoneType"),
-        ([numbers, "x y"], np.ones(4), "'x y' is no type of MPI"),
     ):
         refusal(words, lambda sendbuf=sendbuf, recvbuf=recvbuf: ours(comm, sendbuf, recvbuf))
-    refusal("'avg' is of types of floating point", lambda: ours(comm, np.ones(2, "i1"), np.ones(2, "i1"), "avg"))
+    refusal("'avg' is of arrays of floating point", lambda: ours(comm, np.ones(2, "i1"), np.ones(2, "i1"), "avg"))
 
 
 def types(comm: MPI.Comm) -> None:
@@ -192,11 +175,11 @@ def tensors(comm: MPI.Comm) -> None:
             check(bool((total == comm.size * comm.size).all()), dtype, "in place")
     total = torch.zeros(4, 2)
     for sendbuf in (torch.ones(4, 2), torch.nn.Parameter(torch.ones(4, 2)).detach()):
-        ours(comm, sendbuf if comm.rank else np.ones(8, "f4"), [total, 8, MPI.FLOAT] if comm.rank == 1 else total)
+        ours(comm, sendbuf if comm.rank else np.ones((4, 2), "f4"), total)
         check(bool((total == comm.size).all()), "kinds")
     mine = wrap(comm, algorithm="ring", executor=PYTHON)
     refusal(
-        "sendbuf is on meta; expected memory of the processor",
+        "sendbuf: on meta; expected memory of the processor",
         lambda: mine.Allreduce(torch.ones(8, device="meta"), total),
     )
     refusal("Expected a dense, detached tensor", lambda: ours(comm, torch.ones(8, requires_grad=True), total))
