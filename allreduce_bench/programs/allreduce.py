@@ -67,7 +67,7 @@ def find_prepared(
     around = check_comm(around)
     if on_failure is not None:
         executor = check_on_failure(on_failure, executor)
-    prepared_of = _of_comm.of(around)
+    prepared_of = _of_comm.find(around)
     if prepared_of is None:
         prepared_of = _of_comm.keep(around, {})
     words = words_of(algorithm)
@@ -93,7 +93,7 @@ def survivors(comm: MPI.Comm) -> MPI.Comm:
 
 def list_prepared(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
     """Return what `Allreduce` keeps for a communicator, one for each way in which it was called."""
-    return list((_of_comm.of(comm) or {}).values())
+    return list((_of_comm.find(comm) or {}).values())
 
 
 def _close_all(prepared_of: dict) -> None:

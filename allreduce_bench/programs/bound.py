@@ -49,11 +49,11 @@ class Workspace:
 
     def scratch(self, count: int, dtype: Any) -> np.ndarray:
         """Return scratch memory as an executor asks for it. Growing it drops all bindings to the former block."""
-        return self._scratch.of(count, dtype)
+        return self._scratch.take(count, dtype)
 
-    def input_of(self, vector: np.ndarray) -> np.ndarray:
+    def copy_input(self, vector: np.ndarray) -> np.ndarray:
         """Return a copy of `vector`, the input of an in-place call."""
-        copied = self._input.of(vector.size, vector.dtype)
+        copied = self._input.take(vector.size, vector.dtype)
         copied[:] = vector
         return copied
 
@@ -103,7 +103,7 @@ class _Pool:
         self._allocate, self._drop = allocate, drop
         self._block = allocate(0, np.uint8)
 
-    def of(self, count: int, dtype: Any) -> np.ndarray:
+    def take(self, count: int, dtype: Any) -> np.ndarray:
         """Return its first `count` elements as `dtype`, growing it if needed."""
         size_bytes = count * np.dtype(dtype).itemsize
         if size_bytes > self._block.nbytes:
@@ -196,7 +196,7 @@ class Bound:
             recv[:] = own_recv
             return
         if send is recv:
-            send = self._workspace.input_of(recv)
+            send = self._workspace.copy_input(recv)
         self._find_binding(send, recv).run()
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class Attribute:
 
         return MPI.Comm.Create_keyval(delete_fn=free)
 
-    def of(self, comm: MPI.Comm) -> Any:
+    def find(self, comm: MPI.Comm) -> Any:
         """Return what is kept; None: nothing."""
         return comm.Get_attr(self._key)
 
@@ -71,13 +71,13 @@ class OwnComm:
         self.site = None
 
 
-def own_comm(around: MPI.Comm) -> OwnComm:
+def find_own_comm(around: MPI.Comm) -> OwnComm:
     """Return the private communicator of `around`; create it, on all ranks together, if any rank has none.
 
     A rank that left by an exception did not deregister, and still has what the others freed. If MPI has no
     communicators left, which its ranks detect together, `site` is None from then on.
     """
-    kept = _own.of(around)
+    kept = _own.find(around)
     is_kept = np.array([kept is not None], np.int32)
     around.Allreduce(MPI.IN_PLACE, is_kept, MPI.MIN)
     if not is_kept[0]:
@@ -89,13 +89,13 @@ def own_comm(around: MPI.Comm) -> OwnComm:
 
 def watch(around: MPI.Comm, user: Any) -> None:
     """Call `user.end_with_communicator()` when `around` is freed."""
-    users = _users.of(around)
+    users = _users.find(around)
     (_users.keep(around, WeakSet()) if users is None else users).add(user)
 
 
 def leave(around: MPI.Comm) -> None:
     """Deregister one user, on all ranks together; the last one frees it."""
-    kept = _own.of(around) if around else None
+    kept = _own.find(around) if around else None
     if kept is None:
         return
     kept.users -= 1

@@ -27,7 +27,7 @@ from .bound import Bound, Native, Site, Workspace
 from .buffers import NAME_OF_ID, Vectors, operation_of, pass_on, vectors_of
 from .candidates import AUTO, Candidate, algorithms_of, candidates, find_executors, words_of
 from .choices import Choice, ChoiceFile, write_choices
-from .own_comm import OwnComm, leave, own_comm, watch
+from .own_comm import OwnComm, find_own_comm, leave, watch
 from .settling import SHARE, Preparing, Settling, SizeClass
 
 # Errors
@@ -341,7 +341,7 @@ class PreparedAllreduces:
 
     def _own_comm(self) -> OwnComm:
         if self._own is None:
-            self._own = own_comm(self.around)
+            self._own = find_own_comm(self.around)
             self._own.join(self)
         return self._own
 

@@ -156,19 +156,19 @@ class Launch:
         """Wait until `is_there`, looking at every event; return False after so long, or where no event can come."""
         deadline = time.monotonic() + within_s
         while not is_there():
-            if (left_s := deadline - time.monotonic()) <= 0 or (self.of("ended") and self._queue.empty()):
+            if (left_s := deadline - time.monotonic()) <= 0 or (self.find_events("ended") and self._queue.empty()):
                 return False
             with contextlib.suppress(queue.Empty):
                 self.events.append(self._queue.get(timeout=left_s))
         return True
 
-    def of(self, *kinds: str) -> list[Event]:
+    def find_events(self, *kinds: str) -> list[Event]:
         """Return the events of these kinds so far."""
         return [event for event in self.events if event.kind in kinds]
 
     def has_finished(self) -> bool:
         """Return whether all ranks have done all of their calls."""
-        return len(self.of("finished")) >= self.ranks
+        return len(self.find_events("finished")) >= self.ranks
 
     def broken(self) -> list[Event]:
         """Return what the starter saw since the loss from which it knows that the launch does not go on."""
@@ -183,7 +183,7 @@ class Launch:
     @property
     def lost(self) -> set[int]:
         """Return the ranks that were lost so far."""
-        return {event.facts["rank"] for event in self.of("failing")}
+        return {event.facts["rank"] for event in self.find_events("failing")}
 
     def end(self) -> float:
         """End the launch, with all ranks of this machine, stopped ones included; return when that was done."""
@@ -204,9 +204,9 @@ class Launch:
     def why(self) -> str:
         """Return in words why a launch does not go on."""
         status = self.watched.process.poll()
-        reasons = [event.facts["reason"] for event in self.of("refused", "crashed")]
+        reasons = [event.facts["reason"] for event in self.find_events("refused", "crashed")]
         killed = [f"rank {rank} on {host} was killed, and not by survive" for rank, host in self.killed_by_others()]
-        trouble = [event.facts["reason"] for event in self.of("trouble")]
+        trouble = [event.facts["reason"] for event in self.find_events("trouble")]
         said = [self.watched.first_words] if self.watched.first_words else []
         ended = f"the launcher {how_it_ended(status)}" if status is not None else "no progress in time"
         return " ".join([*reasons, *killed, *trouble, *said, ended][0].split())
@@ -216,9 +216,9 @@ class Launch:
 
         None where all have died after a loss: then the launcher ended them.
         """
-        of_hosts = {event.facts["rank"] for event in self.of("failing") if event.facts["what"] == HOST}
+        of_hosts = {event.facts["rank"] for event in self.find_events("failing") if event.facts["what"] == HOST}
         hosts = {rank.host for rank in self.known if rank.rank in of_hosts}
-        died = [(event.facts["rank"], event.facts["host"]) for event in self.of("died")]
+        died = [(event.facts["rank"], event.facts["host"]) for event in self.find_events("died")]
         others = [(rank, host) for rank, host in died if rank not in self.lost and host not in hosts]
         return [] if self.lost and len(others) >= self.ranks - len(self.lost) else others
 
@@ -304,13 +304,13 @@ class _Way:
         """Start all ranks, wait until some are lost, and take the way of those left."""
         settings = self.settings
         self.launch = launch = Launch(settings, self.request, settings.ranks, settings.start.hosts)
-        launch.wait(lambda: bool(launch.of("failing", "refused", "crashed", "died")), settings.timeout_s)
+        launch.wait(lambda: bool(launch.find_events("failing", "refused", "crashed", "died")), settings.timeout_s)
         planned = {one.whom for one in settings.failures if one.call and one.kind not in ON_HOSTS}
         launch.wait(lambda: len(launch.lost) >= max(1, len(planned)), TOGETHER_S)
         if not launch.lost:
             self._fail(launch)
             return
-        self.failed_at = min(event.facts["at"] for event in launch.of("failing"))
+        self.failed_at = min(event.facts["at"] for event in launch.find_events("failing"))
         self._take_figures(launch)
         if not (self.request.by_ulfm and self._by_ulfm(launch)):
             self._start_again(launch)
@@ -319,14 +319,14 @@ class _Way:
         """Wait until the survivors have a right result and have finished; return False for the second way."""
         settings, outcome = self.settings, self.outcome
         left_s = max(0.0, self.failed_at + settings.notice_s - time.time())
-        if not launch.wait(lambda: bool(launch.of("noticed")), left_s):
-            ended = bool(launch.of("ended"))
+        if not launch.wait(lambda: bool(launch.find_events("noticed")), left_s):
+            ended = bool(launch.find_events("ended"))
             why = launch.why() if ended else f"not noticed within {settings.notice_s:g} s"
             outcome.reason = f"{why}; started again"
             return False
         done = launch.wait(lambda: self._survivors_have(launch, "result"), settings.timeout_s)
         if not done or not launch.wait(lambda: self._survivors_have(launch, "finished"), settings.timeout_s):
-            if launch.of("refused"):
+            if launch.find_events("refused"):
                 self._fail(launch)
                 return True
             outcome.reason = f"{launch.why()}; started again"
@@ -337,10 +337,10 @@ class _Way:
 
     def _survivors_have(self, launch: Launch, kind: str) -> bool:
         """Return whether every rank that was not lost has said this about the ranks that are left."""
-        least = min((event.facts["size"] for event in launch.of("result")), default=0)
+        least = min((event.facts["size"] for event in launch.find_events("result")), default=0)
         if kind == "finished":
-            return len(launch.of("finished")) >= least
-        told = [event for event in launch.of("result") if event.facts["size"] == least]
+            return len(launch.find_events("finished")) >= least
+        told = [event for event in launch.find_events("result") if event.facts["size"] == least]
         return 0 < least <= self.settings.ranks - len(launch.lost) and len(told) >= least
 
     def _start_again(self, launch: Launch) -> None:
@@ -352,9 +352,9 @@ class _Way:
         self.ends["end"] = launch.end()
         hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
-        links = next((event.facts["links"] for event in launch.of("prepared")), None)
+        links = next((event.facts["links"] for event in launch.find_events("prepared")), None)
         called = min(one.call for one in settings.failures if one.call)
-        done = max((event.facts["step"] for event in launch.of("done")), default=called - 1)
+        done = max((event.facts["step"] for event in launch.find_events("done")), default=called - 1)
         while members:
             try:
                 first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
@@ -385,7 +385,7 @@ class _Way:
 
     def _take(self, launch: Launch, phases: Sequence[str], state: str) -> None:
         """Take when phases ended on the last survivor, who is left, and what calls took."""
-        outcome, results = self.outcome, launch.of("result")
+        outcome, results = self.outcome, launch.find_events("result")
         outcome.left = min(event.facts["size"] for event in results)
         of_left = [event.facts for event in results if event.facts["size"] == outcome.left]
         if len(told := {(one["step"], *one["members"]) for one in of_left}) > 1:
@@ -407,16 +407,16 @@ class _Way:
     def _take_figures(self, launch: Launch) -> None:
         """Take the times of calls so far, and what is wrong."""
         outcome = self.outcome
-        for event in launch.of("measured"):
+        for event in launch.find_events("measured"):
             size = int(event.facts["size"])
             outcome.call_s[size] = event.facts["call_s"]
             if event.facts["guarded_s"]:
                 outcome.guarded_s[size] = event.facts["guarded_s"]
-        for event in launch.of("prepared"):
+        for event in launch.find_events("prepared"):
             if event.facts["predicted_s"] is not None:
                 outcome.predicted_s[int(event.facts["size"])] = event.facts["predicted_s"]
                 outcome.proved = event.facts["proved"]
-        for event in launch.of("wrong"):
+        for event in launch.find_events("wrong"):
             outcome.state = WRONG
             facts = event.facts
             outcome.reason = f"{facts['elements']} of {facts['of']} elements are wrong in call {facts['step']}"
@@ -424,7 +424,7 @@ class _Way:
     def _fail(self, launch: Launch) -> None:
         self._take_figures(launch)
         if self.outcome.state != WRONG:
-            refused = [event.facts["reason"] for event in launch.of("refused")]
+            refused = [event.facts["reason"] for event in launch.find_events("refused")]
             self.outcome.state = UNAVAILABLE if refused else FAILED
             self.outcome.reason = refused[0] if refused else launch.why()
 

@@ -83,7 +83,7 @@ def test_what_is_bound_to_memory_that_was_too_short_is_closed(bindings, longer):
     def ask(count: int) -> np.ndarray:
         if longer == "scratch":
             return bindings.workspace.scratch(count, "f8")
-        return bindings.workspace.input_of(np.arange(count, dtype="f8"))
+        return bindings.workspace.copy_input(np.arange(count, dtype="f8"))
 
     long = ask(1000)
     bindings.keep("ring")
@@ -95,7 +95,7 @@ def test_what_is_bound_to_memory_that_was_too_short_is_closed(bindings, longer):
 
 def test_an_input_is_copied():
     vector = np.arange(5.0)
-    copied = Workspace().input_of(vector)
+    copied = Workspace().copy_input(vector)
     assert (copied == vector).all() and copied.dtype == vector.dtype and not np.shares_memory(copied, vector)
 
 
@@ -111,7 +111,9 @@ def test_short_vectors_have_the_same_places_always(dtype):
 
 def test_no_element_takes_no_memory():
     workspace, nothing = Workspace(), np.empty(0)
-    assert workspace.scratch(0, "f8").size == workspace.input_of(nothing).size == workspace.short(0, "f4")[0].size == 0
+    assert (
+        workspace.scratch(0, "f8").size == workspace.copy_input(nothing).size == workspace.short(0, "f4")[0].size == 0
+    )
     assert view_address(address(nothing), nothing).size == 0
 
 

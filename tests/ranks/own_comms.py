@@ -5,7 +5,7 @@ what is left where MPI has none.
 from called_allreduce import check
 from mpi4py import MPI
 
-from allreduce_bench.programs.own_comm import leave, own_comm
+from allreduce_bench.programs.own_comm import find_own_comm, leave
 
 
 class Counted(MPI.Intracomm):
@@ -52,9 +52,9 @@ def around(comm: MPI.Comm) -> Counted:
 def shared(comm: MPI.Comm) -> None:
     """All users have the same; the last one that leaves frees it, and a later one has a new one."""
     program, users = around(comm), [User(), User()]
-    own = own_comm(program)
+    own = find_own_comm(program)
     for user in users:
-        check(own_comm(program) is own and Counted.made == 1, "made once")
+        check(find_own_comm(program) is own and Counted.made == 1, "made once")
         own.join(user)
     check(own.site.comm != program and own.site.comm.rank == comm.rank, "of its own")
     check(len(own.site.topology.node_of) == comm.size, own.site.topology)
@@ -64,8 +64,8 @@ def shared(comm: MPI.Comm) -> None:
     check(own.site is None and Counted.in_use == 0, "freed with the last one")
     check(all(user.was_let_go for user in users), "what its users held goes first")
     leave(program)
-    own_comm(program).join(User())
-    check(Counted.made == 2 and own_comm(program) is not own, "made anew")
+    find_own_comm(program).join(User())
+    check(Counted.made == 2 and find_own_comm(program) is not own, "made anew")
     leave(program)
     MPI.Comm.Free(program)
     leave(program)
@@ -76,7 +76,7 @@ def shared(comm: MPI.Comm) -> None:
 def freed_with_the_program(comm: MPI.Comm) -> None:
     """Whoever uses it is told, but for those that are no longer there."""
     program, user = around(comm), User()
-    own = own_comm(program)
+    own = find_own_comm(program)
     own.join(user)
     own.join(User())
     MPI.Comm.Free(program)
@@ -88,13 +88,13 @@ def none_left(comm: MPI.Comm) -> None:
     for what in ("can_dup", "can_split"):
         setattr(Counted, what, False)
         program, made = around(comm), Counted.made
-        own = own_comm(program)
+        own = find_own_comm(program)
         check(own.site is None and Counted.in_use == 0, "kept what cannot be used:", what)
         setattr(Counted, what, True)
         own.join(User())
-        check(own_comm(program) is own and Counted.made == made + 1, "tried again")
+        check(find_own_comm(program) is own and Counted.made == made + 1, "tried again")
         leave(program)
-        check(own_comm(program) is own, "tried again after the last user")
+        check(find_own_comm(program) is own, "tried again after the last user")
         MPI.Comm.Free(program)
 
 
