@@ -3,7 +3,7 @@
 In: failures to make, an algorithm, a size. Out: seconds of each phase of the way, by ULFM or by starting again. Read in
 this order: this file (failures, and what a launch is asked for), `rank` (what ranks do, the failure included),
 `checkpoint` (the step to go on from), `ways` (launches, and the two ways from outside), `output` (for people and
-programs), `section` (of the report's page), `command`.
+programs), `command`.
 """
 
 import json
@@ -76,12 +76,10 @@ class Request(NamedTuple):
     ranks: int  # at the begin, before any was lost
     first: int  # calls done before this launch
     calls: int  # in total
-    repetitions: int  # timed calls at each number of ranks
     checkpoint: str  # path of the file
     every: int  # calls between checkpoints
     by_ulfm: bool
     failures: tuple[Failure, ...] = ()
-    links: tuple[float, float, float] | None = None  # alpha, beta, gamma of a former launch; None: they are measured
 
     def to_json(self) -> str:
         """Return it as one line."""

@@ -3,8 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryFile
 
 import click
 
@@ -23,13 +21,13 @@ from ..runs.start import Start
 from ..units import format_size
 from ..watching.lifeline import LAB_VARIABLE
 from . import HOST, KILL, LINK, ON_HOSTS, STOP, Failure, parse_failure
-from .output import csv_text, json_text, result_lines
+from .output import json_text, result_lines
 from .ways import FAILED, RESTART, ULFM, UNAVAILABLE, WRONG, Outcome, Settings, measure
 
 LEAST_NBYTES = 8
 SHORTEST_S = 1.0  # of --notice-within and --timeout: ranks that share cores need it
 DEFAULT_SIZES = (8, 65536, 2**20)
-OF_SETTINGS = ("calls", "repetitions", "every", "notice_s", "timeout_s", "folder", "mttf_s", "takes_s")
+OF_SETTINGS = ("calls", "every", "notice_s", "timeout_s")
 DEFAULT_ALGORITHMS = ("ring", "two_tree", "recursive_doubling", NATIVE)
 
 
@@ -39,7 +37,7 @@ def _failures(kind: str) -> click.ParamType:
 
 @click.command(
     cls=Sectioned,
-    first="ranks algorithms sizes kill kill_host way calls launches mttf_s format_ hosts",
+    first="ranks algorithms sizes kill kill_host way calls launches format_ hosts",
     epilog=examples(
         "survive -n 4 --kill 3@20",
         "survive -n 4 -a ring,native --stop 2@20 --sizes 64K --notice-within 4s",
@@ -61,16 +59,9 @@ def _failures(kind: str) -> click.ParamType:
     help="Shrink by ULFM, or start again from the last checkpoint.",
 )
 @click.option("--calls", type=click.IntRange(2, 1_000_000), default=40, show_default=True, help="Of each launch.")
-@click.option("--repetitions", type=click.IntRange(3, 10_000), default=20, show_default=True, help="Timed calls.")
 @click.option("--launches", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of each way.")
 @click.option(
     "--checkpoint-every", "every", type=click.IntRange(1), default=8, show_default=True, help="Calls between them."
-)
-@click.option(
-    "--checkpoints",
-    "folder",
-    type=click.Path(path_type=Path),
-    help="A folder that all hosts see [default: for temporary files].",
 )
 @click.option(
     "--notice-within",
@@ -88,12 +79,10 @@ def _failures(kind: str) -> click.ParamType:
     show_default=True,
     help="Of a start, and of a recovery: then it failed.",
 )
-@click.option("--mttf", "mttf_s", type=DURATION, help="Mean time between losses: says how often to write checkpoints.")
-@click.option("--checkpoint-takes", "takes_s", type=DURATION, help="With --mttf: what one takes, in your program.")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(("table", "json", "csv")),
+    type=click.Choice(("table", "json")),
     default="table",
     show_default=True,
     help="Of the result.",
@@ -108,8 +97,8 @@ def survive(
     Ranks do all-reduces of known results; at a call some are lost. By ULFM (Open MPI) the others notice it, revoke the
     communicator, agree, shrink it, make, verify and bind the schedule of those left, and do the call again. Without it
     (any MPI) the launch is ended, and started without what was lost from the last checkpoint. Each phase ends when the
-    last survivor has ended it. Beside it: the time of a call before and after, as measured and as predicted. Exit
-    status 1 where a result was wrong, a loss was not survived, or no way is available.
+    last survivor has ended it. Beside it: the time of a call before and after. Exit status 1 where a result was wrong,
+    a loss was not survived, or no way is available.
     """
     if under_launcher(os.environ):
         raise OneLineError("survive starts the ranks itself; run it without mpirun or srun")
@@ -123,15 +112,11 @@ def survive(
                 f"{option}: {given_s:g} s is too short for ranks that are well; use at least {SHORTEST_S:g}s"
             )
     refuse_many_ranks(ranks)
-    if bool(own["mttf_s"]) != bool(own["takes_s"]) or 0 in (own["mttf_s"], own["takes_s"]):
-        raise OneLineError("--mttf and --checkpoint-takes belong together: name both, above 0")
     asked_sizes = sizes or DEFAULT_SIZES
     if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
         raise OneLineError(f"--sizes: a vector of {odd[0]} bytes; expected a multiple of 4, at least 8")
     names = algorithms or DEFAULT_ALGORITHMS
     find([name for name in names if name != NATIVE], [NATIVE])
-    if own["folder"] is not None:
-        _make_folder(own["folder"])
     interrupt_when_asked_to_end()
     settings = Settings(find_launcher(start), ranks, start, failures, **own)
     outcomes: list[Outcome] = []
@@ -160,7 +145,7 @@ def _show(settings: Settings, outcomes: Sequence[Outcome], format_: str) -> None
         click.echo("\n".join(lines))
         echo_wrapped(sentences)
     else:
-        click.echo((json_text if format_ == "json" else csv_text)(settings, outcomes), nl=False)
+        click.echo(json_text(settings, outcomes), nl=False)
 
 
 def _refuse(failures: Sequence[Failure], ranks: int, start: Start, calls: int, timeout_s: float) -> None:
@@ -193,17 +178,6 @@ def _refuse(failures: Sequence[Failure], ranks: int, start: Start, calls: int, t
             f"of {ranks} ranks {left} would be left; expected at least 2: name fewer losses, or start more ranks with "
             "-n"
         )
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder of the checkpoints, if a file can be written there. Raises OneLineError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise OneLineError(
-            f"--checkpoints {folder}: {error.strerror}; expected a folder in which files can be written"
-        ) from error
 
 
 def _refuse_host(failure: Failure, names: Sequence[str]) -> None:

@@ -1,20 +1,15 @@
-"""What a loss cost, as a table and sentences, as CSV, and as JSON."""
+"""What a loss cost, as a table and sentences, and as JSON."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..medians import median
-from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_long_time, format_size, format_time, in_ranks
-from . import BY_RESTART, BY_ULFM
+from ..units import format_size, format_time, in_ranks
 from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
 
-SCHEMA = "urn:allreduce-bench:survive:1"
-PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
+SCHEMA = "urn:allreduce-bench:survive:2"
 NONE = "-"
 RIGHT = {RECOVERED: "yes", RESTARTED: "yes", WRONG: "no", FAILED: "no result", UNAVAILABLE: NONE}  # by the state
 
@@ -29,7 +24,7 @@ def result_lines(
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
         lines.append(f"detector of ULFM: {words}; what is not noticed within {settings.notice_s:g} s is started again")
     lines += ["", *fitted(_columns(settings, outcomes), screen)]
-    return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
+    return lines, reasons_of(outcomes)
 
 
 def _middle(values: Iterable[float | None]) -> float | None:
@@ -38,8 +33,8 @@ def _middle(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def reasons_of(outcomes: Iterable[Any]) -> list[str]:
-    """Return why ways were not gone to their end, each reason once; of Outcomes, or of what was read of them."""
+def reasons_of(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return why ways were not gone to their end, each reason once."""
     reasons: dict[str, None] = {}
     for one in outcomes:
         if one.reason:
@@ -86,27 +81,6 @@ def _spread(times_s: Iterable[float | None]) -> str:
     return format_time(median(known)) + spread
 
 
-def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
-    """Return how often to write checkpoints, and what a loss then costs in each way."""
-    if settings.mttf_s is None or settings.takes_s is None:
-        return []
-    costs = settings.takes_s, settings.mttf_s
-    takes, mttf, young, daly = map(format_long_time, (*costs, young_s(*costs), daly_s(*costs)))
-    lines = [f"checkpoints of {takes}, a loss every {mttf}: write one every {young} (Young), {daly} (Daly)"]
-    for way, state in ((ULFM, RECOVERED), (RESTART, RESTARTED)):
-        recovery_s = _middle(one.total_s for one in outcomes if (one.way, one.state) == (way, state))
-        if recovery_s is not None:
-            every_s = daly_s(*costs)
-            # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives
-            again_s = recovery_s if way == RESTART else recovery_s - every_s / 2
-            share = share_lost(every_s, settings.takes_s, again_s, settings.mttf_s)
-            lines.append(
-                f"{way}: a recovery takes {format_time(recovery_s)}; checkpoints, lost work and recoveries take "
-                f"{100 * share:.3g} % of the time"
-            )
-    return lines
-
-
 def json_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
     """Return `survive --format json`."""
     content = {
@@ -135,29 +109,9 @@ def _outcome_object(settings: Settings, one: Outcome) -> dict[str, Any]:
         "total_s": one.total_s,
         "ranks_left": one.left,
         "steps_lost": one.steps_lost,
-        "proved": one.proved,
         "before": times(one.call_s, settings.ranks),
         "after": times(one.call_s, one.left),
         "before_with_agreement": times(one.guarded_s, settings.ranks),
         "after_with_agreement": times(one.guarded_s, one.left),
         "ratio": one.ratio,
-        "predicted_ratio": one.predicted_ratio,
     }
-
-
-def csv_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
-    """Return `survive --format csv`: a row for each outcome, seconds of each phase, empty where there is none."""
-    rows = []
-    for one in outcomes:
-        whole_row = _outcome_object(settings, one)
-        row = {name: whole_row[name] for name in ("algorithm", "size_bytes", "way", "state")}
-        row |= {f"{phase}_s": one.phases.get(phase) for phase in PHASES}
-        row |= {name: whole_row[name] for name in ("total_s", "ranks_left", "steps_lost")}
-        for side in ("before", "after", "before_with_agreement", "after_with_agreement"):
-            row[f"{side}_s"] = (whole_row[side] or {}).get("median_s")
-        rows.append(row | {name: whole_row[name] for name in ("ratio", "predicted_ratio", "reason")})
-    written = io.StringIO()
-    writer = csv.DictWriter(written, rows[0] if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return written.getvalue()

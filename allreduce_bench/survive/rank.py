@@ -21,13 +21,12 @@ import numpy as np
 from mpi4py import MPI
 
 from ..algorithms import find
-from ..executing import TAG, Prepared
+from ..executing import Prepared
 from ..executing.memory import PAGES
 from ..executing.native import native
 from ..executing.recovery import agreed, shrunk, why_unavailable
 from ..executing.sendrecv import sendrecv
 from ..machine.interfaces import LOOPBACK, interfaces
-from ..machine.mpi import library_name
 from ..machine.shared_memory import drop_names_of_mpich
 from ..measuring.context import nodes_of
 from ..measuring.startup import rank_of
@@ -36,7 +35,6 @@ from ..medians import median, median_interval
 from ..runs.competitor import NATIVE
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.price import price
 from ..schedule.verify import Refusal, verify
 from ..watching.lifeline import MONITOR_VARIABLE
 from ..watching.watch import Watch
@@ -44,9 +42,7 @@ from . import BY_ULFM, HOST, LINK, ON_HOSTS, STOP, Failure, Request
 from .checkpoint import write
 
 DTYPE, OP, ITEMSIZE = "float32", "sum", 4
-PROBE_COUNT = 65536  # elements of the long message that measures the links
-PROBES = 5
-WARMUPS = 10  # calls before the timed ones
+WARMUPS, REPETITIONS = 10, 20  # calls before the timed ones, and these
 CONNECTED_S = 30.0
 TOLD_S = 0.1  # until what this rank said has left, before its host or its link may go
 VARIANTS = 3  # inputs that follow each other, so that no old result is right
@@ -66,7 +62,6 @@ class Rank:
             (self.algorithm,) = find([request.algorithm]).values()
         self.sendbuf, self.recvbuf = PAGES.sendbuf(request.elements, DTYPE), PAGES.recvbuf(request.elements, DTYPE)
         self.call: Prepared | None = None
-        self.links = request.links
         self.marks: dict[str, float] = {}  # ends of phases until the next right result
         self.lacks_result = True
         drop_names_of_mpich()
@@ -129,19 +124,13 @@ class Rank:
     def _prepare(self) -> None:
         """Make the schedule of these ranks, verified, and bind it."""
         comm, request = self.comm, self.request
-        if self.links is None:
-            self.links = measured_links(comm)
-        facts: dict[str, object] = {"size": comm.size, "proved": False, "predicted_s": None}
         steps = None
         if self.algorithm is not None:
             nodes, segment = nodes_of(comm), DEFAULT_SEGMENT_NBYTES // ITEMSIZE
             refusal = ""
             if comm.rank == 0:
                 try:
-                    schedules = self.algorithm.schedules(comm.size, nodes, request.elements, segment)
-                    verify(schedules, request.elements)
-                    alpha, beta, gamma = self.links
-                    facts |= {"proved": True, "predicted_s": price(schedules, alpha, beta, gamma).time}
+                    verify(self.algorithm.schedules(comm.size, nodes, request.elements, segment), request.elements)
                 except (AlgorithmError, Refusal) as error:
                     refusal = str(error)
             if refusal := comm.bcast(refusal):
@@ -153,8 +142,6 @@ class Rank:
         else:
             self.call = sendrecv(steps, self.sendbuf, self.recvbuf, comm, OP)
         self._mark("binding")
-        if comm.rank == 0:
-            self.say("prepared", links=self.links, library=library_name(MPI.Get_library_version()), **facts)
 
     def _step(self, number: int) -> None:
         """Do one call whose result is known; tell the first right one, and any that is wrong."""
@@ -180,8 +167,8 @@ class Rank:
         comm, by_ulfm = self.comm, self.request.by_ulfm
         assert self.call is not None
         self.sendbuf[:] = 1
-        times = np.zeros((2, self.request.repetitions))
-        for number in range(-WARMUPS, self.request.repetitions):
+        times = np.zeros((2, REPETITIONS))
+        for number in range(-WARMUPS, REPETITIONS):
             comm.Barrier()
             begun = time.perf_counter()
             self.call.run()
@@ -222,25 +209,6 @@ def lose(kind: str) -> None:
     if kind == HOST:  # with the daemon that started this rank
         os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGSTOP if kind == STOP else signal.SIGKILL)
-
-
-def measured_links(comm: MPI.Comm) -> tuple[float, float, float]:
-    """Measure seconds for a message, an element more of it, and the addition of one, on the slowest rank."""
-    rank, size = comm.rank, comm.size
-    least = np.full(3, np.inf)
-    one, other = np.zeros(PROBE_COUNT, np.float32), np.zeros(PROBE_COUNT, np.float32)
-    for _ in range(PROBES):
-        for place, count in enumerate((2, PROBE_COUNT)):
-            comm.Barrier()
-            begun = time.perf_counter()
-            comm.Sendrecv(one[:count], (rank + 1) % size, TAG, other[:count], (rank - 1) % size, TAG)
-            least[place] = min(least[place], time.perf_counter() - begun)
-        begun = time.perf_counter()
-        np.add(one, other, out=other)
-        least[2] = min(least[2], time.perf_counter() - begun)
-    comm.Allreduce(MPI.IN_PLACE, least, MPI.MAX)
-    alpha, long, addition = least.tolist()
-    return alpha, max(0.0, long - alpha) / PROBE_COUNT, addition / PROBE_COUNT
 
 
 def main() -> None:

@@ -54,13 +54,9 @@ class Settings(NamedTuple):
     start: Start
     failures: tuple[Failure, ...]
     calls: int
-    repetitions: int
     every: int
     notice_s: float  # what is not noticed within it takes the second way
     timeout_s: float  # of a start, of a recovery, and of each measurement
-    folder: Path | None  # in which each launch has a temporary one for its checkpoints; None: that of the system
-    mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
-    takes_s: float | None = None  # a checkpoint
 
     @property
     def detector(self) -> dict[str, str]:
@@ -88,8 +84,6 @@ class Outcome:
     steps_lost: int | None = None
     call_s: dict[int, list[float]] = field(default_factory=dict)  # ranks -> median, low, high
     guarded_s: dict[int, list[float]] = field(default_factory=dict)  # the same, with the agreement after each call
-    predicted_s: dict[int, float] = field(default_factory=dict)
-    proved: bool | None = None  # the schedule of those that are left; None: a library's own
 
     @property
     def total_s(self) -> float | None:
@@ -99,14 +93,7 @@ class Outcome:
     @property
     def ratio(self) -> float | None:
         """Return the time of a call after the loss over that before; None: one is missing."""
-        return self._ratio({ranks: median_s for ranks, (median_s, *_) in self.call_s.items()})
-
-    @property
-    def predicted_ratio(self) -> float | None:
-        """Return the same of the priced schedules."""
-        return self._ratio(self.predicted_s)
-
-    def _ratio(self, times_s: Mapping[int, float]) -> float | None:
+        times_s = {ranks: median_s for ranks, (median_s, *_) in self.call_s.items()}
         before, after = times_s.get(max(times_s, default=0)), times_s.get(self.left or 0)
         return after / before if before and after and len(times_s) > 1 else None
 
@@ -260,7 +247,7 @@ def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Ou
         outcome.state, outcome.reason = UNAVAILABLE, f"{library} has no ULFM; --way restart goes without"
         return outcome
     is_local = on_one_node(settings.launcher, settings.ranks, settings.start, os.environ)
-    folder = settings.folder or (None if is_local else Path.cwd())  # that all ranks see, as they see the program
+    folder = None if is_local else Path.cwd()  # that all ranks see, as they see the program
     remove_ended(folder or Path(tempfile.gettempdir()), FOLDER)
     prefix = f"{FOLDER}{mark_process(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
@@ -271,7 +258,6 @@ def measure(settings: Settings, algorithm: str, size_bytes: int, way: str) -> Ou
             ranks=settings.ranks,
             first=0,
             calls=settings.calls,
-            repetitions=settings.repetitions,
             checkpoint=str(kept),
             every=settings.every,
             by_ulfm=way == ULFM,
@@ -352,7 +338,6 @@ class _Way:
         self.ends["end"] = launch.end()
         hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
-        links = next((event.facts["links"] for event in launch.find_events("prepared")), None)
         called = min(one.call for one in settings.failures if one.call)
         done = max((event.facts["step"] for event in launch.find_events("done")), default=called - 1)
         while members:
@@ -365,7 +350,7 @@ class _Way:
                 outcome.steps_lost = max(0, done - first)
             first = min(first, settings.calls - 1)  # so that there is a call that shows that results are right
             later = [_shift_loss(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
-            again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
+            again = self.request._replace(first=first, by_ulfm=False, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)
             if launch.wait(launch.has_finished, settings.timeout_s):
                 self._take(launch, BY_RESTART, RESTARTED)
@@ -412,10 +397,6 @@ class _Way:
             outcome.call_s[size] = event.facts["call_s"]
             if event.facts["guarded_s"]:
                 outcome.guarded_s[size] = event.facts["guarded_s"]
-        for event in launch.find_events("prepared"):
-            if event.facts["predicted_s"] is not None:
-                outcome.predicted_s[int(event.facts["size"])] = event.facts["predicted_s"]
-                outcome.proved = event.facts["proved"]
         for event in launch.find_events("wrong"):
             outcome.state = WRONG
             facts = event.facts

