@@ -21,9 +21,9 @@ from ..runs.recorder import is_taken, now
 from ..runs.rows import RunError
 from ..slurm import commands
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
-from ..slurm.jobs import collecting_job, jobs_of, name_of_run, scripts_of
+from ..slurm.jobs import JOB_NAME, collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, cancel_sweep, check_folder, find_queued_jobs, refuse_down_partition, submit_all
+from ..slurm.submission import NOTHING, cancel_sweep, check_folder, find_queued_jobs, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -61,7 +61,7 @@ PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 HELPS = {  # of options of `run` that mean something else here
     "ranks_per_node": "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
     "within_s": "Time of each job for its measurements, e.g. 25m.",
-    "output": "Folder of the sweep [default: results/DATE_NAME].",
+    "output": "Folder of the sweep [default: results/DATE_allreduce].",
 }
 
 
@@ -97,7 +97,6 @@ class SubmitCommand(Sectioned):
     help="Node counts, one job each, e.g. 1,2,4,8 or 1-4.",
 )
 @click.option("--system", help="Name of the site, or path of its .cfg file [default: generic].")
-@click.option("--job-name", metavar="NAME", help="Name of the jobs, before -8n [default: allreduce].")
 @click.option(
     "--time",
     "time_s",
@@ -154,8 +153,7 @@ def submit(context: click.Context, **options) -> None:
     if output is None:
         if resuming:
             raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
-        job_name = options["job_name"] or SubmissionChoices.job_name
-        output = Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{job_name}"
+        output = Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{JOB_NAME}"
         request = request.deciding(output=output)
 
     # choices: of the command line, else of the submission before
@@ -185,7 +183,6 @@ def submit(context: click.Context, **options) -> None:
     commands.ping(PING_S)
     if earlier:
         _refuse_queued_jobs(sweep)
-    refuse_down_partition(choices.arguments, system.sbatch, PING_S)
     _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
         submission = submit_all(submission, scripts, sweep, [] if resuming else runs)
@@ -213,7 +210,7 @@ def choices_of(request: Request, earlier: Sequence[Submission] = ()) -> tuple[Sy
     arguments = check_sbatch_words(options["arguments"])
     _refuse_values("the options of sbatch", drop_values(arguments) != list(arguments))
     system = find_system(options["system"] or last.system)
-    given = {name: options[name] for name in ("job_name", "time_s", "within_s", "array")}
+    given = {name: options[name] for name in ("time_s", "within_s", "array")}
     given |= {"steering": _steering(request) or None, "arguments": arguments or None}
     chosen = {name: value for name, value in given.items() if value is not None}
     return system, replace(last, system=str(system.path.absolute()), **chosen)

@@ -84,7 +84,6 @@ class SubmissionChoices:
     """Choices of a submission beside the plans of its runs, which `submit --resume` takes over."""
 
     system: Text  # path of its file
-    job_name: Text = "allreduce"  # before -8n
     time_s: float | None = None  # limit of the time; None: of the system, or by what is left
     within_s: float | None = None  # time of each job to measure in; None: until all is measured
     array: bool = False  # each launch is a task

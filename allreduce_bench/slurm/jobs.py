@@ -35,6 +35,7 @@ SIGNAL_AT = re.compile(r"@\d+$")
 SHORT_LIMIT_S, SHORT_WARNING_S = 300.0, 30  # below such a limit the job is warned only so long before it
 
 # directives of sbatch, unless the system says others
+JOB_NAME = "allreduce"  # before -8n
 REQUEUED = {"requeue": "", "open-mode": "append"}
 SIGNAL = "B:USR1@120"  # so long before the limit: finish this cell, then stop
 COLLECT, COLLECT_LIMIT_S = "collect", 900.0
@@ -143,7 +144,7 @@ def scripts_of(submission: Submission, sweep: Path, system: System, venv: str) -
     site = {name: value for name, value in system.sbatch.items() if name not in NOT_FOR_COLLECTING}
     script_of = {job.script: _measuring_script(job, make, program, choices, sweep, system) for job in submission.jobs}
     script_of[collect.script] = make(
-        directives={"job-name": f"{choices.job_name}-{COLLECT}", "nodes": 1, "ntasks": 1, **REQUEUED, **site}
+        directives={"job-name": f"{JOB_NAME}-{COLLECT}", "nodes": 1, "ntasks": 1, **REQUEUED, **site}
         | {"time": duration(collect.limit_s)},
         command=[program, "collect", "--", str(sweep)],
     )
@@ -157,7 +158,7 @@ def _measuring_script(
     steering = [*([] if within_s is None else [f"--within={within_s:g}s"]), *choices.steering]
     return make(
         directives={
-            "job-name": f"{choices.job_name}-{job.name}",
+            "job-name": f"{JOB_NAME}-{job.name}",
             "nodes": job.nodes,
             "ntasks-per-node": job.ranks_per_node,
             "exclusive": "",

@@ -1,6 +1,5 @@
 """The words of a user for sbatch: any option that `submit` does not set itself, and nothing else."""
 
-import re
 from collections.abc import Sequence
 
 BEFORE_DASHES = "put it before the --"
@@ -10,7 +9,7 @@ DECIDED = {  # options of sbatch that would override the scripts -> what to do i
     "nodes": f"{BEFORE_DASHES}: --nodes",
     "ntasks": "ranks are nodes x ranks per node: --nodes, --ranks-per-node",
     "ntasks-per-node": f"{BEFORE_DASHES}: --ranks-per-node",
-    "job-name": f"{BEFORE_DASHES}: --job-name",
+    "job-name": BY_SUBMIT,
     "time": f"{BEFORE_DASHES}: --time",
     "array": f"{BEFORE_DASHES}: --array",
     "output": BY_SUBMIT,
@@ -22,11 +21,7 @@ DECIDED = {  # options of sbatch that would override the scripts -> what to do i
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output"}
 SHORT |= {"W": "wait", "M": "clusters", "Q": "quiet"}
-FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
-FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
-PARTITION = re.compile(r"(?:^|\0)(?:-p\0?|--partition[=\0])([^\0]+)")  # in words joined by \0
 NODE_OPTIONS = ("-w", "--nodelist", "-F", "--nodefile")
-SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # without a value: sbatch would take it for the script
 
 
 def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
@@ -34,7 +29,7 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     for previous, word in zip(("", *words), words):
         if not word.isprintable():
             raise ValueError(f"{word!r} after --: contains a control character; remove it")
-        if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
+        if word in ("-", "--") or not (word.startswith("-") or (previous.startswith("-") and "=" not in previous)):
             raise ValueError(
                 f"'{word}' after --: expected an option of sbatch, such as --qos=high; sbatch would take this for the "
                 "script"
@@ -42,17 +37,6 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
         if advice := DECIDED.get(_decided_option(word)):
             raise ValueError(f"'{word}' after --: {advice}")
     return tuple(words)
-
-
-def _takes_value(word: str) -> bool:
-    """Return whether the next word is the value of this one."""
-    return word.startswith("-") and "=" not in word and word not in SHORT_FLAGS and word[2:] not in FLAGS
-
-
-def partitions_of(words: Sequence[str]) -> list[str]:
-    """Return the partitions that checked words name; empty: none."""
-    named = PARTITION.findall("\0".join(words))
-    return named[-1].split(",") if named else []
 
 
 def drop_node_words(words: Sequence[str]) -> tuple[str, ...]:

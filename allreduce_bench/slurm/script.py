@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..units import escaped
 
-JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
 MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
 VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute the values of those three
 DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
@@ -57,16 +56,6 @@ def _end_unless(condition: str, complaint: str) -> list[str]:
     return [f"[[ {condition} ]] || {{", f"    echo {shlex.quote(f'error: {complaint}')} >&2", "    exit 2", "}"]
 
 
-def check_job_name(name: str) -> str:
-    """Return `name`, which also goes into file names. Raises ScriptError if invalid."""
-    if not JOB_NAME.fullmatch(name):
-        raise ScriptError(
-            f"job name {name!r}: expected letters, digits and ._+=@- (at most 100, a letter or digit first): it goes "
-            "into the names of files"
-        )
-    return name
-
-
 def directive_lines(directives: Mapping[str, object]) -> list[str]:
     """Return the #SBATCH lines; sbatch interprets quotes, backslashes and comments there. Raises ScriptError."""
     return [_directive_line(name, value) for name, value in directives.items() if value is not None]
@@ -76,8 +65,6 @@ def _directive_line(name: str, value: object) -> str:
     if not DIRECTIVE.fullmatch(name):
         raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
     text = _one_line(f"--{name}", str(value))
-    if name == "job-name":
-        check_job_name(text)
     if '"' in text or "\\" in text:
         raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
     written = text if not text or BARE.fullmatch(text) else f'"{text}"'

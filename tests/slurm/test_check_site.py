@@ -98,13 +98,6 @@ def test_no_slurm(monkeypatch, tmp_path):
     )
 
 
-def test_a_controller_that_does_not_answer_is_not_waited_for(slurm, monkeypatch):
-    slurm.answer("scontrol", "exec sleep 60")
-    monkeypatch.setattr(check_site, "ANSWER_S", 0.3)
-    _, check = site()
-    assert check.level == "severe" and "scontrol: no response" in check.text
-
-
 def test_without_an_mpi_nothing_is_asked_of_salloc(slurm, monkeypatch):
     monkeypatch.setattr(check_site, "library", lambda: Check("severe", "MPI", "no MPI found"))
     assert site()[-1].text == "no MPI found" and not slurm.calls("salloc")

@@ -129,10 +129,3 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
     assert ending(once, SILENT) == Ending(UNSURE, "was requeued and has not restarted yet")
     assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED
-
-
-def test_what_follows_the_name_of_a_job():
-    assert Ending(QUEUED, "queued").reason == "is still queued"
-    running = Ending(RUNNING, "running on n1")
-    assert running.reason == f"is still {running.phrase}"
-    assert Ending(ENDED, "was preempted").reason == "was preempted"

@@ -40,7 +40,6 @@ def test_submissions_come_in_order_and_one_that_is_being_made_is_left_out(sweep)
     ("change", "why"),
     [
         (lambda said: said.pop("choices"), "missing: choices"),
-        (lambda said: said["choices"].update(job_name=5), "choices: job_name: found 5"),
         (lambda said: said.update(jobs="none"), "jobs: found 'none'"),
         (lambda said: said["jobs"][0].update(nodes="2"), "jobs: nodes: found '2'"),
         (lambda said: said["jobs"][0].update(limit_s=True), "jobs: limit_s: found True"),

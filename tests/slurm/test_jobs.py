@@ -2,7 +2,7 @@
 
 import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,22 +115,6 @@ def test_the_job_that_collects_takes_over_what_is_not_meant_for_measuring():
     site = {"partition": "debug", "time": "15:00", "requeue": "", "open-mode": "append"}
     assert directives(said) == {"job-name": "allreduce-collect", "nodes": "1", "ntasks": "1", **site}
     assert said.endswith("allreduce-bench collect -- /scratch/sweep\n")
-
-
-def test_what_is_kept_of_a_submission_names_each_value_once():
-    (job,) = jobs(SWEEP, (RunFolder(SWEEP), replace(PLAN, ranks=(4,))))
-    assert asdict(job) | {"expected_s": 0} == {
-        "name": "2n",
-        "run": ".",
-        "nodes": 2,
-        "ranks_per_node": 2,
-        "only": "4r",
-        "cells": 6,
-        "expected_s": 0,
-        "limit_s": 600.0,
-        "array": None,
-        "job": "",
-    }
 
 
 def test_a_job_starts_its_ranks_as_the_plan_says_and_none_where_its_run_is_gone(tmp_path, monkeypatch):

@@ -48,8 +48,6 @@ def test_what_submit_says_itself_is_refused(words, advice):
         ["other.sbatch"],
         ["--qos=high", "other.sbatch"],
         ["-p", "a", "b"],
-        ["--exclusive", "x.sh"],
-        ["-s", "x"],
         ["--"],
         ["-"],
     ],

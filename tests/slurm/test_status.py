@@ -1,10 +1,6 @@
 """`status` as people type it, with programs in place of Slurm's, and without any."""
 
 import os
-import pty
-import re
-import subprocess
-import sys
 from pwd import getpwuid
 
 import pytest
@@ -14,8 +10,6 @@ from made_sweeps import build_sweep, record, submit
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.cli import main
-
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -134,14 +128,6 @@ def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp
     assert "scontrol not found" in said and "no Slurm" in said and "job states" in said
 
 
-def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, slurm):
-    build_sweep(tmp_path / "s")
-    submit(tmp_path / "s", {1: "101"})
-    slurm.answer("scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller' >&2; exit 1")
-    result = status(tmp_path / "s")
-    assert result.exit_code == 0 and "job states" in result.stderr
-
-
 def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slurm):
     build_sweep(tmp_path / "s")
     record(tmp_path / "s", "77", "", end="done")
@@ -153,29 +139,6 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
     assert table(tmp_path / "s")[-1] == "108 of 108 cells done"
     os.utime(page, (1e9, 1e9))  # of an earlier job
     assert table(tmp_path / "s")[-1] == last
-
-
-def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):
-    build_run(tmp_path / "s", outcome=lambda launch, cell: None, ranks=(2,), sizes=(8,), launches=2)
-    submit(tmp_path / "s", {1: "101"})
-    assert "0 of 6 cells done; next, when all jobs" in table(tmp_path / "s")[-1]
-
-
-def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_path):
-    build_sweep(tmp_path / "s")
-    why = "expected 4 nodes, found 2: say sbatch -N 4, or [red]--ranks-per-node 8[/red], and submit the job once more"
-    record(tmp_path / "s", "77", "", end="refused", why=why)
-    far, near = pty.openpty()
-    words = {"PATH": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    command = [sys.executable, "-m", "allreduce_bench", "status", str(tmp_path / "s")]
-    done = subprocess.run(command, stdout=near, stderr=subprocess.PIPE, env=words, check=False, timeout=240)
-    os.close(near)
-    seen = ANSI.sub("", os.read(far, 65536).decode()).splitlines()
-    os.close(far)
-    assert done.returncode == 0, done.stderr
-    assert all(len(line) <= 80 for line in seen[:-1]) and len(seen) > 3
-    start = seen[0].index("state")
-    assert why in re.sub(r"\s+", " ", " ".join(line[start:] for line in seen[:-1])), seen
 
 
 def test_several_runs_are_told_apart(tmp_path, no_slurm):

@@ -1,10 +1,7 @@
 """All jobs of a sweep or none: whatever fails on the way, nothing is left in the queue or on disk."""
 
 import os
-import re
-import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,22 +73,11 @@ def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slu
     assert untouched()
 
 
-def test_no_slurm_on_the_machine(monkeypatch):
-    monkeypatch.setenv("PATH", "./absent")
-    assert "no Slurm" in fails(*WORDS, "-o", "sweep") and untouched()
-
-
 def test_a_controller_that_is_down(slurm):
     slurm.answer("scontrol", DOWN)
     said = fails(*WORDS, "-o", "sweep")
     assert said == f"error: scontrol: {HEAD_DOWN}"
     assert untouched() and not slurm.calls("sbatch")
-
-
-def test_a_controller_that_does_not_answer_is_not_awaited(slurm, monkeypatch):
-    monkeypatch.setattr("allreduce_bench.cli.submit.PING_S", 0.2)
-    slurm.answer("scontrol", "exec sleep 60")
-    assert "no response within 0 s" in fails(*WORDS, "-o", "sweep") and untouched()
 
 
 def test_what_slurm_refuses_it_says_in_its_own_words(slurm):
@@ -143,18 +129,6 @@ def test_an_interrupt_in_between_cancels_what_was_taken(slurm, number):
     assert untouched() and signal.getsignal(number) == before
 
 
-def test_an_interrupt_before_the_first_job_submits_none(slurm):
-    slurm.answer("sbatch", "kill -HUP $PPID")
-    assert "interrupted; nothing was submitted" in fails(*SEVERAL, "-o", "sweep", status=130)
-    assert len(slurm.calls("sbatch")) == 1 and not slurm.calls("scancel") and untouched()
-
-
-def test_an_interrupt_while_jobs_are_released_cancels_them(slurm):
-    slurm.answer("scontrol", "[ $1 = release ] && kill -INT $PPID; true")
-    assert "interrupted" in fails(*WORDS, "-o", "sweep", status=130)
-    assert slurm.calls("scancel") == [["101", "102", "103"]] and untouched()
-
-
 def test_a_disk_that_fills_up_when_all_is_submitted_cancels_it(slurm, monkeypatch):
     fsync = os.fsync
 
@@ -166,40 +140,6 @@ def test_a_disk_that_fills_up_when_all_is_submitted_cancels_it(slurm, monkeypatc
     monkeypatch.setattr(os, "fsync", full)
     assert f"sweep: {NO_SPACE}; {NOTHING}" in fails(*WORDS, "-o", "sweep")
     assert slurm.calls("scancel") == [["101", "102", "103"]] and untouched()
-
-
-@pytest.fixture
-def mounted(tmp_path):
-    """Mounts a small file system with these options below the folder that it returns."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-
-    def mount(options: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-        if os.geteuid() or not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("mounting a file system is not allowed here")
-        return folder
-
-    yield mount
-    if os.path.ismount(folder):
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.parametrize("pages", [1, 2, 3, 4])
-def test_a_full_disk_is_one_sentence_and_nothing_is_submitted(slurm, mounted, pages):
-    folder = mounted(f"size={pages * 4}k")
-    assert re.search(rf"(disk|run\.json|sbatch)\S*: {NO_SPACE}; {NOTHING}", fails(*WORDS, "-o", folder / "s"))
-    assert not any(folder.iterdir())
-    assert not submitted(slurm) or slurm.calls("scancel") == [
-        ["101", "102", "103"]
-    ]  # no room for the numbers of the jobs
-
-
-@pytest.mark.parametrize("words", [WORDS, SEVERAL])
-def test_a_read_only_disk_is_one_sentence_and_nothing_is_submitted(slurm, mounted, words):
-    folder = mounted("ro")
-    assert f"{folder}/s: {READ_ONLY}; {NOTHING}" in fails(*words, "-o", folder / "s")
-    assert not slurm.calls("sbatch")
 
 
 def test_going_on_removes_nothing_of_the_sweep(slurm):

@@ -4,7 +4,6 @@ import pytest
 from made_sweeps import record, submit
 
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.plan import Launch
 from allreduce_bench.slurm.job_files import read_records, read_submissions
 from allreduce_bench.slurm.job_states import BY_HAND, JobTask, tasks_of
 
@@ -43,18 +42,3 @@ def test_a_task_knows_the_file_of_what_it_says(sweep):
     submit(sweep, {2: "110"}, number=2, array="1-2", run="4-per-node")
     task = tasks_of(read_submissions(sweep), {})[-1]
     assert (task.name, task.output_file) == ("2n-4-per-node-2", "jobs/2/2n-4-per-node-110_2.out")
-
-
-def test_a_task_covers_what_only_says():
-    cases = {
-        "": True,
-        "8r": True,
-        "4r": False,
-        "8r-2": True,
-        "8r-3": False,
-        "-2": True,
-        "4r, 8r-2": True,
-        "4r,-3": False,
-    }
-    for only, covered in cases.items():
-        assert task("1", only).covers(Launch(8, 2)) is covered, only
