@@ -17,7 +17,6 @@ FIELDS = [
     "end",
     "why",
     "requeued",
-    "step_energies_j",
 ]
 
 
