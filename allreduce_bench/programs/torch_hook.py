@@ -3,12 +3,12 @@
     model.register_comm_hook(None, mpi_allreduce_hook)
 
 A thread of its own reduces the buckets in the order in which they come, while the backward pass goes on; it averages as
-DDP does by default, dividing before it sums. All processes are ranks of MPI in the order of torch's.
+DDP does by default, dividing before it sums. Where this thread shares a core with the backward pass, it pauses while it
+waits: blocking calls of MPI spin, and would take the core. All processes are ranks of MPI in the order of torch's.
 """
 
-import os
-import sys
 import threading
+import time
 from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..machine.mpi import library_name
+from ..executing import native_datatype
 from ..machine.node import affinity
 from ..runs.dtypes import DTYPES, is_float
 from .agreement import end_with_errors
@@ -30,8 +30,7 @@ try:
 except ImportError as error:
     raise ImportError(f"the hook needs PyTorch ({error}); install it: pip install torch") from None
 
-# What makes waiting calls of MPI leave their core to others; MPICH's do so where MPI is started with threads
-YIELDS = {"Open MPI": ("OMPI_MCA_mpi_yield_when_idle", "1"), "Intel": ("I_MPI_THREAD_YIELD", "2")}
+PAUSE_S = 5e-5  # between two looks at an all-reduce that is under way
 START = "start the program with mpirun or 'allreduce-bench exec -n N -- python …', and not with torchrun"
 
 
@@ -42,7 +41,8 @@ class HookError(RuntimeError):
 class MPIHook:
     """The state of the hook: a communicator, its prepared all-reduces, and the thread that reduces.
 
-    All processes construct it together. The arguments are those of PreparedAllreduces.
+    All processes construct it together. The arguments are those of PreparedAllreduces. Where threads share cores,
+    "auto" is the library's own all-reduce.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MPIHook:
         end_with_errors()
         around = MPI.COMM_WORLD if comm is None else comm
         _refuse_other_worlds(process_group, around)
-        _say_who_takes_the_cores(around)
+        self._pauses = _share_cores(around) and (algorithm, executor, choice) == (AUTO, AUTO, None)
         self.size = around.size
         self._comm = around.Dup()  # the program's own threads go on with theirs
         try:
@@ -93,11 +93,21 @@ class MPIHook:
         while (bucket := self._buckets.get()) is not None:
             vector, tensor, future = bucket
             try:
-                self.prepared(MPI.IN_PLACE, vector, MPI.SUM)
+                self._sum(vector)
             except Exception as error:  # re-raised to whoever waits
                 future.set_exception(error)
             else:
                 future.set_result(tensor)
+
+    def _sum(self, vector: np.ndarray) -> None:
+        """Sum over all processes, in place."""
+        datatype = native_datatype(vector.dtype.name) if self._pauses else None
+        if datatype is None:
+            self.prepared(MPI.IN_PLACE, vector, MPI.SUM)
+            return
+        under_way = self._comm.Iallreduce(MPI.IN_PLACE, [vector, datatype], MPI.SUM)
+        while not under_way.Test():
+            time.sleep(PAUSE_S)
 
 
 _default: list[MPIHook] = []  # the state of those who register the hook with None; empty until made
@@ -143,20 +153,13 @@ def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
         raise HookError("MPI was started without threads; set mpi4py.rc.thread_level = 'serialized' before its import")
 
 
-def _say_who_takes_the_cores(comm: MPI.Comm) -> None:
-    """Say on stderr which variable to set, where threads that wait in MPI take cores from the backward pass."""
+def _share_cores(comm: MPI.Comm) -> bool:
+    """Return, on all processes alike, whether any node has fewer cores than two for each of its processes."""
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    ranks, cores = here.size, len(set[int]().union(*here.allgather(affinity() or ())))
+    cores = len(set[int]().union(*here.allgather(affinity() or ())))
+    are_few = cores < 2 * here.size
     here.Free()
-    library = library_name(MPI.Get_library_version())
-    name, value = next((yields for begin, yields in YIELDS.items() if library.startswith(begin)), ("", ""))
-    if comm.rank == 0 and name and os.environ.get(name) != value and cores < 2 * ranks:
-        print(
-            f"warning: {ranks} ranks with two threads each share {cores} cores, and waiting in MPI takes them from the "
-            f"backward pass; set {name}={value} before the program starts",
-            file=sys.stderr,
-            flush=True,
-        )
+    return any(comm.allgather(are_few))
 
 
 def _processes(number: int) -> str:

@@ -80,25 +80,10 @@ class OnOneNode:
         """It is not used again."""
 
 
-@pytest.mark.parametrize(
-    ("library", "cores", "variables", "named"),
-    [
-        ("Open MPI v5.0.11", 2, {}, "OMPI_MCA_mpi_yield_when_idle=1"),
-        ("Intel(R) MPI Library 2021.18 for Linux", 3, {}, "I_MPI_THREAD_YIELD=2"),
-        ("Open MPI v5.0.11", 4, {}, ""),
-        ("Open MPI v5.0.11", 2, {"OMPI_MCA_mpi_yield_when_idle": "1"}, ""),
-        ("MPICH Version: 5.0.2", 2, {}, ""),
-    ],
-)
-def test_where_waiting_threads_take_the_cores_it_says_what_to_set(
-    mpi, monkeypatch, capsys, library, cores, variables, named
-):
+@pytest.mark.parametrize(("cores", "are_few"), [(2, True), (3, True), (4, False)])
+def test_threads_share_cores_where_there_are_less_than_two_for_a_process(mpi, monkeypatch, cores, are_few):
     pytest.importorskip("torch")
     from allreduce_bench.programs import torch_hook
 
     monkeypatch.setattr(torch_hook, "affinity", lambda: frozenset(range(cores)))
-    monkeypatch.setattr(torch_hook.MPI, "Get_library_version", lambda: library)
-    monkeypatch.setattr(torch_hook.os, "environ", variables)
-    torch_hook._say_who_takes_the_cores(OnOneNode())
-    said = capsys.readouterr().err
-    assert f"set {named} before" in said if named else not said
+    assert torch_hook._share_cores(OnOneNode()) == are_few

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import left_to_mpi4py
@@ -62,9 +63,9 @@ def gradients(dtype: torch.dtype, hook=None, state=None, steps: int = 3, before_
 
 def same() -> None:
     """What Gloo's DDP gives."""
-    state = MPIHook(algorithm=["ring", "recursive_doubling"], executor="sendrecv")
-    for dtype, most in ROUNDING.items():
-        pairs = list(zip(gradients(dtype), gradients(dtype, mpi_allreduce_hook, state), strict=True))
+    state, by_default = MPIHook(algorithm=["ring", "recursive_doubling"], executor="sendrecv"), MPIHook()
+    for (dtype, most), one in product(ROUNDING.items(), (by_default, state)):
+        pairs = list(zip(gradients(dtype), gradients(dtype, mpi_allreduce_hook, one), strict=True))
         for gloo, ours in pairs:
             scale = gloo.abs().max().double()
             check(scale > 0 and bool((gloo - ours).abs().max().double() <= most * scale), dtype, gloo.shape)

@@ -1,8 +1,7 @@
 """How long is a training step with the hook of PyTorch beside Gloo's, on idle and on busy cores? Two minutes.
 
 python tests/studies/hook_steps.py [RANKS]. A network with buckets of 4 MiB; steps of both take turns in one process.
-Busy: as many other processes compute as there are cores. Prints the median step of each and their ratio, for Open MPI
-also where its waiting calls yield. Needs torch.
+Busy: as many other processes compute as there are cores. Prints the median step of each and their ratio. Needs torch.
 """
 
 import argparse
@@ -14,7 +13,6 @@ from statistics import median
 
 LAYERS, WIDTH, BATCH, STEPS = 6, 1024, 32, 15
 INSIDE = "HOOK_STEPS_INSIDE"  # a variable: this process is a rank
-YIELD = "OMPI_MCA_mpi_yield_when_idle"
 
 
 def rank() -> None:
@@ -67,9 +65,8 @@ def main() -> None:
     for busy in (0, os.cpu_count() or 1):
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
-            for yields in ({}, {YIELD: "1"}) if launcher.library.startswith("Open MPI") else ({},):
-                print(f"{launcher.library}, {busy} busy, {yields or 'as it is'}: ", end="", flush=True)
-                subprocess.run(command, env={**os.environ, INSIDE: "yes", **yields}, check=True)
+            print(f"{launcher.library}, {busy} busy: ", end="", flush=True)
+            subprocess.run(command, env={**os.environ, INSIDE: "yes"}, check=True)
         finally:
             for other in others:
                 other.kill()
