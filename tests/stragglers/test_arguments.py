@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.step_monitor import (
-    StepMonitor,
-    check_duration,
-    check_every,
-    check_function,
-    check_path,
-)
+from allreduce_bench.stragglers.monitor.arguments import check_duration, check_every, check_function, check_path
+from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.step_monitor import LONGEST_NAME, device_of
+from allreduce_bench.stragglers.monitor.rank_place import LONGEST_NAME, find_device
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from allreduce_bench.stragglers.monitor.step_monitor import LONGEST_NAME, device
     ],
 )
 def test_by_the_environment(environ, said):
-    assert device_of(environ, {}) == said
+    assert find_device(environ, {}) == said
 
 
 def test_a_name_is_short():
-    assert len(device_of({"CUDA_VISIBLE_DEVICES": "x" * 1000}, {})) == LONGEST_NAME
+    assert len(find_device({"CUDA_VISIBLE_DEVICES": "x" * 1000}, {})) == LONGEST_NAME
 
 
 def torch(initialised: bool, properties) -> dict:
@@ -38,12 +38,12 @@ def torch(initialised: bool, properties) -> dict:
 
 def test_torch_is_asked_only_where_it_has_begun_and_may_fail():
     environ = {"CUDA_VISIBLE_DEVICES": "5"}
-    assert device_of(environ, torch(True, lambda index: SimpleNamespace(uuid="5fd4-1"))) == "cuda:2 5fd4-1"
-    assert device_of(environ, torch(True, lambda index: SimpleNamespace())) == "cuda:2"
-    assert device_of(environ, torch(False, lambda index: 1 / 0)) == "CUDA 5"
+    assert find_device(environ, torch(True, lambda index: SimpleNamespace(uuid="5fd4-1"))) == "cuda:2 5fd4-1"
+    assert find_device(environ, torch(True, lambda index: SimpleNamespace())) == "cuda:2"
+    assert find_device(environ, torch(False, lambda index: 1 / 0)) == "CUDA 5"
 
     def fails(index):
         raise RuntimeError("device lost")
 
-    assert device_of(environ, torch(True, fails)) == "CUDA 5"
-    assert device_of(environ, {"torch": SimpleNamespace()}) == "CUDA 5"
+    assert find_device(environ, torch(True, fails)) == "CUDA 5"
+    assert find_device(environ, {"torch": SimpleNamespace()}) == "CUDA 5"

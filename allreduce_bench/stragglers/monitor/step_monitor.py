@@ -1,16 +1,13 @@
 """`StepMonitor`: names late ranks in the steps of a program of one's own, while it runs.
 
-Its arguments are checked: invalid ones are refused in one sentence. The device of a rank is reported as far as its
-environment and torch tell without loading anything.
+Ranks exchange their times in blocks of steps; `arguments` are checked before, and `rank_place` says where a rank runs.
 """
 
 import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from math import inf, nan
+from math import nan
 from os import PathLike
-from pathlib import Path
 from socket import gethostname
 from time import monotonic, perf_counter, sleep
 from types import TracebackType
@@ -18,18 +15,18 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...units import parse_duration, printable
 from . import words
+from .arguments import check_duration, check_every, check_function, check_path
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import MonitoredJob, Observer
 from .output import warn
+from .rank_place import find_device, read_kernel, shorten
 from .transport import Gathering, Lost, StepMonitorError, Transport
 from .transport_of_comm import transport_of
 from .watchdog import StepProgress, watchdog_of
 
 # Blocks of unspecified length: as many steps as take so long
 FEWEST_OF_BLOCK, MOST_OF_BLOCK, BLOCK_S = 10, 100, 1.0
-MOST_EVERY = 10_000  # steps of a block, if specified
 TAKEN_AFTER = 1  # steps after which sent rows are taken: each step's all-reduce has driven their progress
 
 # Intervals between comparisons of clocks, seconds; sooner if the error reaches this share of a step
@@ -37,11 +34,6 @@ CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = 1.0, 60.0, 0.01
 
 # The end: wait for late ranks
 CLOSE_S, POLL_S = 10.0, 0.001
-
-# Devices
-VISIBLE_DEVICES = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "ROCR_VISIBLE_DEVICES", "HIP": "HIP_VISIBLE_DEVICES"}
-LOCAL_RANK = "LOCAL_RANK"  # of torchrun: by convention the index among the visible devices
-LONGEST_NAME = 64  # characters that are kept of a name
 
 
 class _Rank(NamedTuple):
@@ -121,7 +113,7 @@ class StepMonitor:
     def _begin(self, transport: Transport) -> None:
         """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
         progress = self._progress
-        own = (_shorten(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s)
+        own = shorten(gethostname()), read_kernel(), self._given_every, find_device(os.environ), progress.median_step_s
         ranks = [_Rank(*values) for values in transport.exchange(own)]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
@@ -264,84 +256,3 @@ class StepMonitor:
                 sleep(POLL_S)
             self._take_pending()
         return True
-
-
-def _kernel() -> str:
-    """Identify the clock that processes share: the running kernel, and its time namespace."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        time_of = Path("/proc/self/timens_offsets")
-        return f"{boot} {time_of.read_text() if time_of.exists() else ''}"
-    except OSError:
-        return ""
-
-
-def check_every(every: int | None) -> int | None:
-    """Return the validated steps of a block. Raises ValueError."""
-    if every is None:
-        return None
-    if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
-        raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
-    return every
-
-
-def check_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
-    """Return the absolute path: the program may change its working directory. Raises ValueError."""
-    if path is None:
-        return None
-    if not Path(path).name or (suffix and Path(path).suffix != suffix):
-        such = f" that ends in {suffix}, such as steps{suffix}: node_exporter reads no others" if suffix else ""
-        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file{such}")
-    return Path(path).absolute()
-
-
-def check_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
-    """Return the validated callback. Raises TypeError."""
-    if on_alert is not None and not callable(on_alert):
-        raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
-    return on_alert
-
-
-def check_duration(stall_after: str | float | None) -> float | None:
-    """Return seconds. Raises ValueError."""
-    if stall_after is None:
-        return None
-    duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
-    if isinstance(stall_after, bool) or not 0 < duration_s < inf:
-        raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
-    return duration_s
-
-
-def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modules) -> str:
-    """Return a device such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty if unknown.
-
-    A device that torch already uses comes first; then the visible device with index LOCAL_RANK. Of the environment only
-    these variables are read.
-    """
-    if found := _torch_device(modules.get("torch")):
-        return found
-    local = environ.get(LOCAL_RANK, "")
-    for kind, variable in VISIBLE_DEVICES.items():
-        visible = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
-        if len(visible) == 1:
-            return _shorten(f"{kind} {visible[0]}")
-        if local.isdecimal() and int(local) < len(visible):
-            return _shorten(f"{kind} {visible[int(local)]}")
-    return ""
-
-
-def _shorten(text: str) -> str:
-    """Return so much of a name as is kept, printable."""
-    return printable(text[:LONGEST_NAME])
-
-
-def _torch_device(torch: Any) -> str:
-    cuda = getattr(torch, "cuda", None)
-    try:
-        if cuda is None or not cuda.is_initialized():
-            return ""
-        index = cuda.current_device()
-        identity = getattr(cuda.get_device_properties(index), "uuid", "")
-        return _shorten(f"cuda:{index} {identity}".strip())
-    except (AttributeError, RuntimeError, AssertionError):  # another torch, or an unresponsive device
-        return ""
