@@ -6,8 +6,7 @@ import pytest
 import ratio_lab
 import ratio_peers
 import ratios
-from interpreters import in_turn, interpreters, libraries
-from measured_runs import script
+from interpreters import in_turn, interpreters
 from ratio_history import read_ratios
 from ratio_rows import (
     AIM,
@@ -59,33 +58,6 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
     assert kept[0].ratio == pytest.approx(found.ratio, rel=1e-4) and kept[1] == skipped
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp_path):
-    in_turn(1, python)
-    side = ratios.side_of(str(python), tmp_path)
-    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side, 2, 0.05)
-    assert bool(found.values) == bool(side.library), found
-    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side._replace(library=""), 2, 0.05)
-    assert found.by == "skipped: no mpicc or no header of this MPI"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_the_library_told_its_algorithms_and_gloo_are_rivals(python, tmp_path):
-    in_turn(0, python)
-    side = ratios.Side(str(python), "", "")
-    told = {OPEN_MPI: "native:basic_linear/native", MPICH: "native:tree/native"}
-    asked = {"count": 1024, "rivals": [*told.values(), "gloo", "ring/sendrecv"], "seconds": 0.0}
-    answer = ratios.launch(side, 2, asked, "single")
-    assert len({*told.values()} & {*answer["absent"]}) == 1 and {*answer["times"]} | {*answer["absent"]} == {
-        *asked["rivals"]
-    }
-    assert "gloo" in answer["times"] or "torch" in answer["absent"]["gloo"]
-
-
 def test_intel_mpi_is_told_its_ring_from_the_start_of_a_launch():
     rivals = ("native:ring/compiled", "ring/compiled")
     assert ratios.told_at_start(ratios.INTEL, rivals) == variables_at_start("native:ring", ratios.INTEL) != {}
@@ -122,61 +94,6 @@ def test_ranks_that_outnumber_cores_are_measured_at_the_level_of_run(monkeypatch
     for ranks in (2, 4):
         ratios.measured(row(("c",), "a")._replace(ranks=ranks), ratios.Side("", MPICH, ""), 4, 0.05)
     assert set(levels[:6]) == {"single", "multiple"} and levels[6:] == ["multiple"] * 4
-
-
-OSU = r"""#!/bin/sh
-[ "$*" = "-m 4:16777216 -T mpi_float" ] || exit 2
-[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0
-printf '\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n# Size  Avg Latency(us)\n'
-printf '4  0.50\n16384  2.25\n'
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_the_program_that_osu_home_names_is_held_against_ours(python, tmp_path, monkeypatch):
-    in_turn(0, python)
-    (tmp_path / "libexec").mkdir()
-    program = script(tmp_path / "libexec" / "osu_allreduce", OSU)
-    monkeypatch.setenv("OSU_HOME", str(tmp_path))
-    monkeypatch.setattr(ratio_peers, "cores", lambda: 2)
-    peer = ratio_peers.peer_of(str(python), 2, False, "")
-    assert (peer.name, peer.words[0], peer.placement) == ("osu_allreduce", str(program), "page")
-    assert ratio_peers.table_of_peer(str(python), peer, 2) == {4: (100, 1000, 0.5), 16384: (10, 100, 2.25)}
-    measured = ratio_peers.measure_peer(str(python), peer, 2, 2)
-    assert set(measured) == {4, 16384} and all(len(values) == 2 and min(values) > 0 for values in measured.values())
-    monkeypatch.setenv("OSU_HOME", str(tmp_path / "no"))
-    with pytest.raises(ratio_peers.Absent, match="no osu_allreduce below it"):
-        ratio_peers.peer_of(str(python), 2, False, "")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_the_stand_in_prints_what_osu_prints(python, tmp_path, monkeypatch):
-    in_turn(1, python)
-    monkeypatch.delenv("OSU_HOME", raising=False)
-    side = ratios.side_of(str(python), tmp_path)
-    if not side.stand_in:
-        pytest.skip("no mpicc of this MPI")
-    peer = ratio_peers.peer_of(str(python), 2, False, side.stand_in)
-    assert peer.name == "a stand-in for osu_allreduce" and "OSU_HOME is not set" in peer.note
-    peer = peer._replace(words=(side.stand_in, "-m", "4:65536", "-T", "mpi_float", "-i", "20", "-x", "2"))
-    table = ratio_peers.table_of_peer(str(python), peer, 2)
-    assert [*table] == [4 << power for power in range(15)] and all(us > 0 for _, _, us in table.values())
-
-
-INTEL = [python for python, library in libraries().items() if library == "Intel MPI"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("python", INTEL, ids=lambda path: path.parent.parent.name)
-def test_imb_is_the_peer_on_intel_mpi(python):
-    peer = ratio_peers.peer_of(str(python), 2, True, "")
-    short = [{"2:24": "2:12", "20000,800": "20,1"}.get(word, word) for word in peer.words]
-    measured = ratio_peers.measure_peer(str(python), peer._replace(words=tuple(short)), 2, 1)
-    assert [*measured] == [4 << power for power in range(11)] and peer.name == "IMB-MPI1"
 
 
 def test_tables_of_others_are_read():
