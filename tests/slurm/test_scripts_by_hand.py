@@ -12,7 +12,7 @@ from places import JOBS
 
 from allreduce_bench.cli import main
 
-MEASURING = ("sweep", "scaling", "soak")
+MEASURING = ("sweep", "scaling")
 WARNED = ("train", *MEASURING)
 TEXT = {name: (JOBS / f"{name}.sbatch").read_text() for name in NAMES}
 

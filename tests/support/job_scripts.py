@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-NAMES = ("sweep", "scaling", "health", "soak", "collect", "train")
+NAMES = ("sweep", "scaling", "health", "collect", "train")
 IN_A_JOB = {
     "SLURM_JOB_NAME": "allreduce",
     "SLURM_JOB_ID": "77",
