@@ -86,18 +86,6 @@ def test_of_several_that_begin_a_run_one_does_and_it_is_whole(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {f"run {number}" for number in range(10)}
 
 
-@pytest.mark.parametrize("there", ["folder", "file"])
-def test_what_is_there_is_never_replaced_by_a_new_run(tmp_path, there):
-    path = tmp_path / "run"
-    if there == "folder":
-        path.mkdir()
-        (path / "notes.txt").touch()
-    else:
-        path.write_text("mine")
-    assert "already exists" in begin(path)
-    assert [one.name for one in tmp_path.iterdir()] == ["run"] and not (path / "run.json").exists()
-
-
 @pytest.mark.parametrize("sees_it", [True, False])
 def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path, monkeypatch, sees_it):
     folder, mine = RunFolder(tmp_path / "run"), replace(PLAN, seed=PLAN.seed + 1)
