@@ -83,10 +83,10 @@ def passes_of(text: str) -> tuple[float, float]:
 def workload(layout, outputs, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
-    MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b, llama3-8b, or a file: lines of
-    'NAME 64x3x7x7'. Gradients are packed as PyTorch's DistributedDataParallel does; a bucket is sent as soon as its
-    gradients are ready. Without --compute the buckets are listed. The trace opens in Perfetto (ui.perfetto.dev) and
-    chrome://tracing. Without --measure no MPI is needed; with it no cost is needed.
+    MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b, llama3-8b, or a file: lines of 'NAME
+    64x3x7x7', .safetensors, or a .pt of a state dict. Gradients are packed as PyTorch's DistributedDataParallel does; a
+    bucket is sent as soon as its gradients are ready. Without --compute the buckets are listed. The trace opens in
+    Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure no MPI is needed; with it no cost is needed.
     """
     from .request import model_step, read_setup  # late: they load what reads runs and logs
 

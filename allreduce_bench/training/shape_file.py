@@ -1,7 +1,7 @@
 """A model of one's own: a file with a tensor per line, `name shape` or `name,shape,dtype,ready`.
 
 A shape is its lengths with an x between them, such as 64x3x7x7; empty is a scalar. `dtype` and `ready`, the tensor's
-place in the order of readiness, are optional.
+place in the order of readiness, are optional. Files of weights, by their suffix, are read by `model_files`.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_given_text
 from .architectures import known_model
+from .model_files import READERS
 from .tensors import Gradient, Model, ModelError
 
 LONGEST_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors
@@ -36,11 +37,7 @@ def read_model(path: Path) -> Model:
 
     Raises ModelError, with the line; OSError.
     """
-    try:
-        text = read_given_text(path, LONGEST_FILE)
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: not text; {EXPECTED} in each line") from error
-    rows = [*_rows(text, path)]
+    rows = [*(_rows_of_weights(path) if path.suffix in READERS else _rows(path))]
     if not rows:
         raise ModelError(f"{path}: contains no tensor; {EXPECTED} in each line")
     return Model(path.name, path.stem, tuple(row.gradient for row in rows), ready=_ready_order(rows, path))
@@ -53,7 +50,16 @@ class Row(NamedTuple):
     ready: int | None
 
 
-def _rows(text: str, path: Path) -> Iterator[Row]:
+def _rows_of_weights(path: Path) -> Iterator[Row]:
+    for name, shape, dtype in READERS[path.suffix](path):
+        yield _row(f"{path}, tensor {name[:40]!r}", name, shape, dtype, "")
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    try:
+        text = read_given_text(path, LONGEST_FILE)
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not text; {EXPECTED} in each line") from error
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
         if not words or words.startswith("#"):
