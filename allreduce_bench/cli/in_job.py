@@ -2,13 +2,14 @@
 
 import os
 import signal
+from contextlib import suppress
 
 from ..launching.this_start import ThisStart
 from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..slurm.allocation import allocation, refuse_few_nodes, why_shared
-from ..slurm.commands import SlurmError, requeue, switches_of_nodes
+from ..slurm.commands import SlurmError, requeue, step_energies, switches_of_nodes
 from ..slurm.job_files import JobRecord
 from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import SHARED_VARIABLE, switch_variables
@@ -54,7 +55,7 @@ class InJob:
         Raises as `choose_launches`.
         """
         self.choose_launches()  # meanwhile another job may have begun the run, by another plan
-        if any(run.plan.energy for run in self.start.runs):
+        if self._counts_energy:
             tell_sharing()
         if self.allocation is None:
             return
@@ -103,6 +104,19 @@ class InJob:
             signal.signal(signal.SIGTERM, former_handler)
             return str(refusal)
         return None
+
+    @property
+    def _counts_energy(self) -> bool:
+        return any(run.plan.energy for run in self.start.runs)
+
+    def keep_energy(self) -> None:
+        """Record what Slurm counted of the steps of this job, beside our own count."""
+        if self.allocation is None or not self._counts_energy:
+            return
+        with suppress(SlurmError):  # many sites keep no accounts
+            energies_j = step_energies(self.allocation.number)
+            for record in self.records:
+                record.add(step_energies_j=energies_j)
 
     def report(self) -> None:
         """Write the reports if requested, unless the job was requeued; a failure is a warning."""

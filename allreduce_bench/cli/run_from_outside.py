@@ -54,6 +54,7 @@ def run_from_outside(
 
         # table: cli.end_of_run
         failure = end_runs(start, job, ended_by)
+        job.keep_energy()
         job.report()
     return first.folder, failure
 

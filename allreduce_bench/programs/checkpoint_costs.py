@@ -1,12 +1,15 @@
 """Costs of checkpoints and of losses, from their history, and how often to write one."""
 
+import fcntl
 import json
+import os
+import weakref
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
-from ..runs.files import read_kept
+from ..runs.files import kept_handle, read_kept
 from ..units import format_long_time, format_time
 
 HISTORY = "history.jsonl"  # in the folder of the checkpoints, a line for each event
@@ -62,10 +65,20 @@ class CostsSince:
     """What happens to the checkpoints in a folder from now on, of one program at a time."""
 
     def __init__(self, folder: Path):
-        """Remember where the history ends."""
+        """Remember where the history ends. Raises ValueError if the program of another `exec` writes here, OSError."""
         self.folder = folder
-        history = folder / HISTORY
-        self._from_nbytes = history.stat().st_size if history.exists() else 0
+        handle = kept_handle(folder / HISTORY, os.O_RDWR | os.O_CREAT)
+        weakref.finalize(self, os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"--checkpoint {folder}: another exec has its checkpoints there; give each program a folder of its "
+                "own, or wait for its end"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        self._from_nbytes = os.fstat(handle).st_size
 
     def sentences(self, mean_time_to_failure_s: float | None) -> list[str]:
         """Return sentences about losses and checkpoints, and how often to write one."""

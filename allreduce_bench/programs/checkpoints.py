@@ -11,6 +11,7 @@
 
 import io
 import json
+import math
 import operator
 import os
 import struct
@@ -19,7 +20,7 @@ import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -218,13 +219,24 @@ def _pack(arrays: Mapping[str, np.ndarray]) -> memoryview:
 
 
 def _unpack(content: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of such a file. Raises what zipfile and numpy do for another one."""
+    """Return the arrays of such a file. Raises ValueError for one whose header states more than there is."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         for name in file.namelist():
             with file.open(name) as member:
+                if _stated_nbytes(member) > len(content):  # numpy would ask for that much memory
+                    raise ValueError
+                member.seek(0)
                 arrays[name.removesuffix(ARRAY)] = np.lib.format.read_array(member, allow_pickle=False)
     return arrays
+
+
+def _stated_nbytes(member: IO[bytes]) -> int:
+    """Return the bytes of an array by its header."""
+    is_first = np.lib.format.read_magic(member) == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(member)
+    return math.prod(shape) * dtype.itemsize
 
 
 def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> None:

@@ -14,6 +14,7 @@ from ..runs.hosts import expand
 from .times import seconds
 
 SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for parse_squeue; no field is free text
+UNCOUNTED = 2**63
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
 SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # for parse_sinfo: a line for each state in each partition
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
@@ -136,6 +137,12 @@ def parse_sinfo(text: str) -> list[Partition]:
         new = Partition(name.rstrip("*"), name.endswith("*"), available, limit, sizes, {})
         partition_of.setdefault(name, new).states.setdefault(state, []).extend(expand(nodes))
     return list(partition_of.values())
+
+
+def parse_energies(text: str) -> dict[str, float]:
+    """Return step -> joules of what `sacct --format=JobID,ConsumedEnergyRaw` printed; 0 and 2**64 - 2: not counted."""
+    pairs = [line.split("|")[:2] for line in text.splitlines() if "." in line.partition("|")[0]]
+    return {step: float(joules) for step, joules in pairs if joules.isdecimal() and 0 < int(joules) < UNCOUNTED}
 
 
 def parse_switches(text: str) -> Iterator[tuple[str, str, str]]:
@@ -283,6 +290,12 @@ def oversubscribe_of(number: str) -> str:
     text = _stdout_of(["scontrol", "--oneliner", "show", "job", number])
     found = re.search(r"\bOverSubscribe=(\S+)", text)
     return found[1] if found else "unknown"
+
+
+def step_energies(number: str) -> dict[str, float]:
+    """Return step -> joules of a job, where Slurm counts them. Raises SlurmError."""
+    options = ["--noheader", "--parsable2", "--format=JobID,ConsumedEnergyRaw"]
+    return parse_energies(_stdout_of(["sacct", f"--jobs={number}", *options]))
 
 
 def _stdout_of(command: list[str], patience_s: float = PATIENCE_S) -> str:

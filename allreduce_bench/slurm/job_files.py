@@ -16,7 +16,7 @@ from ..runs.folder import RunFolder
 from ..runs.hosts import expand
 from ..runs.recorder import now
 from ..runs.rows import RunError
-from ..runs.typed_json import read_as, read_json
+from ..runs.typed_json import NotNegative, read_as, read_json
 from ..units import printable
 from .allocation import Allocation
 
@@ -123,6 +123,7 @@ class StartRecord:
     end: Text | None = None  # how it ended: done, warned (of its limit), stopped, refused; None: as of ended
     why: Text | None = None  # why it ended so, in a sentence; None: no reason was said
     requeued: bool = False  # whether it sent itself back to the queue
+    step_energies_j: dict[str, NotNegative] = field(default_factory=dict)  # with --energy, as Slurm counts
 
     @property
     def id(self) -> str:

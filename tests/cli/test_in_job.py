@@ -64,6 +64,7 @@ def test_a_job_keeps_its_record_its_switches_and_its_report(python, slurm, tmp_p
     in_turn(0, python)
     host = os.uname().nodename
     slurm.answer("scontrol", f"printf '{TOPOLOGY.replace('n[1-2]', host)}\\n'")
+    slurm.answer("sacct", "printf '12|300\\n12.batch|0\\n12.0|345\\n'")
     folder = tmp_path / "run"
     words = [*SMALL, "--launches", 2, "--only", "2r-2", "--report", "--resume", "--energy", "-o", folder]
     result = ended(start(python, *words, SLURM_JOB_NODELIST=host, SLURM_JOB_NUM_NODES="1"))
@@ -71,7 +72,7 @@ def test_a_job_keeps_its_record_its_switches_and_its_report(python, slurm, tmp_p
     told = record(folder)
     assert told["end"] == "done" and told["why"] is None and told["ended"] and told["only"] == "2r-2"
     assert told["nodes"] == [host] and told["switches"] == {host: "s0/s1"} and not told["requeued"]
-    assert ["--oneliner", "show", "job", "12"] in slurm.calls("scontrol")
+    assert told["step_energies_j"] == {"12.0": 345.0} and ["--oneliner", "show", "job", "12"] in slurm.calls("scontrol")
     assert [path.name for path in folder.glob("launches/*.json")] == ["2r-2.1.json"]
     facts = json.loads((folder / "launches" / "2r-2.1.json").read_text())
     assert facts["switches"] == {host: "s0/s1"} and facts["variables"]["SLURM_JOB_ID"] == "12"

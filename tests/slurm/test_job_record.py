@@ -17,6 +17,7 @@ FIELDS = [
     "end",
     "why",
     "requeued",
+    "step_energies_j",
 ]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from allreduce_bench.slurm.commands import (
     SlurmJob,
+    parse_energies,
     parse_job_id,
     parse_sacct,
     parse_squeue,
@@ -49,6 +50,14 @@ def test_the_accounts():
     assert cancelled.state == "CANCELLED" and cancelled.nodelist == "" and cancelled.by == "1000"
     assert failed.state == "NODE_FAIL" and failed.limit_s is None
     assert task.id == "14_1" and task.exit_code == "0:125"
+
+
+def test_the_energies_of_steps_where_slurm_counts_them():
+    assert parse_energies("12|400\n12.batch|55\n12.extern|0\n12.0|345\n12.1|18446744073709551614\n12.2|\n") == {
+        "12.batch": 55.0,
+        "12.0": 345.0,
+    }
+    assert parse_energies(NO_ACCOUNTING) == {}
 
 
 def test_lines_of_other_things_are_left_out():
