@@ -23,7 +23,7 @@ from ..slurm import commands
 from ..slurm.job_files import JOBS, Submission, SubmissionChoices, SweepJob, next_number, read_submissions, runs_of
 from ..slurm.jobs import JOB_NAME, collecting_job, jobs_of, name_of_run, scripts_of
 from ..slurm.sbatch_words import check_sbatch_words
-from ..slurm.submission import NOTHING, cancel_sweep, check_folder, find_queued_jobs, submit_all
+from ..slurm.submission import NOTHING, cancel_sweep, check_folder, find_queued_jobs, refuse_down_partition, submit_all
 from ..slurm.system import System, find_system
 from ..slurm.times import duration, parse_limit
 from ..tables import columns_of, fitted
@@ -183,6 +183,7 @@ def submit(context: click.Context, **options) -> None:
     commands.ping(PING_S)
     if earlier:
         _refuse_queued_jobs(sweep)
+    refuse_down_partition(choices.arguments, system.sbatch, PING_S)
     _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
         submission = submit_all(submission, scripts, sweep, [] if resuming else runs)

@@ -1,5 +1,6 @@
 """The words of a user for sbatch: any option that `submit` does not set itself, and nothing else."""
 
+import re
 from collections.abc import Sequence
 
 BEFORE_DASHES = "put it before the --"
@@ -21,6 +22,7 @@ DECIDED = {  # options of sbatch that would override the scripts -> what to do i
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output"}
 SHORT |= {"W": "wait", "M": "clusters", "Q": "quiet"}
+PARTITION = re.compile(r"(?:^|\0)(?:-p\0?|--partition[=\0])([^\0]+)")  # in words joined by \0
 NODE_OPTIONS = ("-w", "--nodelist", "-F", "--nodefile")
 
 
@@ -37,6 +39,12 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
         if advice := DECIDED.get(_decided_option(word)):
             raise ValueError(f"'{word}' after --: {advice}")
     return tuple(words)
+
+
+def partitions_of(words: Sequence[str]) -> list[str]:
+    """Return the partitions that checked words name; empty: none."""
+    named = PARTITION.findall("\0".join(words))
+    return named[-1].split(",") if named else []
 
 
 def drop_node_words(words: Sequence[str]) -> tuple[str, ...]:

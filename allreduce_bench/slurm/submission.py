@@ -15,7 +15,7 @@ from ..runs.rows import RunError
 from . import commands
 from .commands import NoAnswer, SlurmError
 from .job_files import JOBS, SUBMISSION, Submission, SweepJob, next_number, read_submissions
-from .sbatch_words import drop_node_words
+from .sbatch_words import drop_node_words, partitions_of
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a session
 NOTHING = "nothing was submitted"
@@ -179,6 +179,22 @@ def cancel_sweep(sweep: Path) -> list[SweepJob]:
     jobs = find_queued_jobs(sweep)
     commands.cancel([job.job for job in jobs])
     return jobs
+
+
+def refuse_down_partition(words: Sequence[str], site: Mapping[str, str | None], patience_s: float) -> None:
+    """Raise SlurmError if no partition that the words, else the file of the site, name, else the default, is usable.
+
+    Partitions that sinfo does not show are left to sbatch.
+    """
+    partitions = commands.partitions(patience_s)
+    named = partitions_of(words) or (site.get("partition") or "").split(",")
+    asked = [each for each in partitions if each.name in named or named == [""] and each.default]
+    if not asked or any(each.is_usable for each in asked):
+        return
+    usable = [each.name for each in partitions if each.is_usable]
+    advice = f"choose another: -- -p {' or '.join(usable)}" if usable else "no other partition is up"
+    sentence = "; ".join(each.sentence for each in asked)
+    raise SlurmError(f"partition {sentence}: jobs would wait until its state changes; {advice}; {NOTHING}")
 
 
 def check_folder(path: Path) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zipfile import is_zipfile
 
+from ..runs.files import open_given
 from .tensors import ModelError
 
 LONGEST_HEADER = 16 * 2**20  # bytes: of a hundred thousand tensors
@@ -25,7 +26,7 @@ def read_safetensors(path: Path) -> Iterator[Tensor]:
 
     Raises ModelError, OSError.
     """
-    with open(path, "rb") as file:
+    with open_given(path) as file:
         length = int.from_bytes(file.read(8), "little")
         header = file.read(length) if length <= LONGEST_HEADER else b""
     try:

@@ -192,6 +192,30 @@ def test_the_file_of_a_system_says_what_no_option_does(slurm, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("site", "words", "refusal"),
+    [
+        ("debug*|up", (), ""),
+        ("debug*|down", (), "partition debug (default): down, 2 idle: jobs would wait"),
+        (
+            "debug*|up",
+            ("-p", "big"),
+            "partition big: up, 2 drained: jobs would wait until its state changes; choose an",
+        ),
+        ("debug*|up", ("--partition=big",), "choose another: -- -p debug; nothing was submitted"),
+        ("debug*|up", ("-pbig,debug",), ""),
+        ("debug*|up", ("-p", "unknown"), ""),
+    ],
+)
+def test_a_partition_that_is_down_is_refused(slurm, tmp_path, site, words, refusal):
+    slurm.answer("sinfo", f"echo '{site}|1:00:00|1-2|2|idle|n[1-2]'; echo 'big|up|1:00:00|1-2|2|drained|n[3-4]'")
+    if refusal:
+        assert refusal in refused(*ON_TWO, "-o", "sweep", "--", *words)
+        assert not slurm.calls("sbatch") and not (tmp_path / "sweep").exists()
+    else:
+        submit(*ON_TWO, "-o", "sweep", "--", *words)
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         ([*SMALL], "--nodes: expected node counts, one job each, such as --nodes 1,2,4,8"),
