@@ -73,7 +73,7 @@ class _MeasuredLaunch:
                 self.lines.say(f"warning: all ranks finished, but their launcher {how_it_ended(status)}")
                 status = 0
             self._end(watched)
-            if status:
+            if status and not self.patience.refusal:
                 self._say_held_back()
             self._conclude(status, watched.first_words)
             return bool(self.run.folder.finished(self.launch))
@@ -105,8 +105,8 @@ class _MeasuredLaunch:
         return dict(variables_at_start(FORCED_PREFIX + self.launch.forced, self.run.launcher.library))
 
     def _read_line(self, line: str) -> None:
-        """Forward a line of the launcher and the ranks until the launch is being ended: then mpirun only complains."""
-        if self.is_muted:
+        """Forward a line of the launcher and the ranks until the launch is ended or refused: mpirun then complains."""
+        if self.is_muted or self.patience.refusal:
             return
         if OF_STARTING.search(line) and not self.start.control.verbose:
             self.held_back.append(line.rstrip("\n"))
