@@ -14,7 +14,7 @@ OFFERS = {  # what the core asks for -> where it stands, below the package
     "hosts": ("lab.lab:add_lab",),
     "log_of_job": ("stragglers.sources:describe_log",),
     "map": ("pages.command:read_map",),
-    "pair_times": ("health.pair_tables:read_pair_times",),
+    "pair_times": ("health.pair_times:read_pair_times",),
     "place_of_run": ("lab.lab:run_in_lab_of",),
     "section": ("stragglers.section:straggler_section",),
     "set_rates": ("lab.command:lab_sentences",),

@@ -17,14 +17,13 @@ from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.watched_launch import LaunchFailed
 from ..measuring.startup import under_launcher
 from ..runs.hosts import expand, slots_of
-from ..runs.rows import RunError
 from ..runs.start import Start
-from ..units import counted, format_rate, shell_word
+from ..units import counted, shell_word
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
 from .judgement import Health, PairTable, confirm_suspects, judge_tables, pairs_to_repeat, tables_of_rows
 from .pair_folder import CheckSettings, PairFolder, PairRow, failed_pairs, whole_pairs
 from .pair_launch import PairCheck, measure_pairs
-from .rounds import MOST_FOR_ALL, SUPPOSED_BYTES_PER_S, estimate_s
+from .rounds import MOST_FOR_ALL
 
 NODELIST = "SLURM_JOB_NODELIST"
 
@@ -89,8 +88,6 @@ def judge_folder(folder: PairFolder, threshold: float) -> Health:
     if not folder.asked_json.exists():
         raise OneLineError(f"{folder.path}: holds no check; expected the folder of a check, or a CSV of pairs")
     asked, rows = folder.read_settings(), folder.rows()
-    if strangers := {name for row in rows for name in (row.source, row.dest)} - {*asked.nodes}:
-        raise RunError(f"{folder.pairs_csv}: {min(strangers)} is no node of this check; begin a new check")
     found = judge_rows(asked, rows, threshold, {})
     if any(row.alone for row in rows):
         found = clear_crowded(found, asked, rows)
@@ -168,17 +165,10 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
 
 
 def _announce(check: "PairCheck") -> None:
-    """Print what is measured, and roughly how long it takes, before it begins."""
+    """Print what is measured before it begins."""
     rounds = check.left()
-    if not rounds:
-        return
-    number = 2 if check.has_two_rounds else len(rounds)
-    rates = check.start.virtual_rates_bytes_per_s
-    rate = min(rates) if rates else SUPPOSED_BYTES_PER_S
-    time_s = estimate_s(len(check.nodes), number, check.asked, rate)
-    again = ", then suspects alone" if check.has_two_rounds else ""
-    duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
-    talk(
-        f"{len(check.nodes)} nodes: {counted(number, 'round')} of up to {counted(len(rounds[0]), 'pair')} at the same "
-        f"time{again}; about {duration} if a link carries {format_rate(rate)}"
-    )
+    if rounds:
+        number = 2 if check.has_two_rounds else len(rounds)
+        again = ", then suspects alone" if check.has_two_rounds else ""
+        pairs = counted(len(rounds[0]), "pair")
+        talk(f"{len(check.nodes)} nodes: {counted(number, 'round')} of up to {pairs} at the same time{again}")

@@ -18,7 +18,7 @@ from ..units import parse_share
 from .check import judge_folder, measure_health
 from .judgement import judge_tables
 from .output import health_lines, health_sentences, json_text
-from .pair_folder import PairFolder
+from .pair_folder import FIGURES, PairFolder
 
 if TYPE_CHECKING:
     from .judgement import Health
@@ -66,7 +66,6 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @click.option("--value", default="", metavar="COLUMN", help="With --from: the column to judge [default: each].")
 @click.option("--value-is", type=click.Choice(("rate", "time")), help="With --from: what that column holds.")
 @click.option("--print-exclude", is_flag=True, help="Print the bad nodes only, for sbatch --exclude.")
-@click.option("--all", "every_link", is_flag=True, help="Name every slow and failed link, not the worst ten only.")
 @click.option(
     "--format",
     "format_",
@@ -78,9 +77,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @launch_options
 @click.pass_context
 @errors_in_one_line
-def health(
-    context, table, failed, value, value_is, threshold, output, print_exclude, every_link, format_, **asked
-) -> None:
+def health(context, table, failed, value, value_is, threshold, output, print_exclude, format_, **asked) -> None:
     """Find slow nodes and slow links among the nodes of a job.
 
     One launch with a rank per node measures all pairs of nodes in rounds of disjoint pairs: 8 bytes to and fro for the
@@ -93,12 +90,13 @@ def health(
     """
     _refuse_mixed(given_options(context), table, print_exclude and format_ == "json")
     if table:
+        _refuse_other_folder(output, table)
         found = _judge_csv(table, failed, value, value_is or "", threshold)
     else:
         output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
         found = _measure(output, threshold, **asked)
     _write_figure(found, output)
-    _print_findings(found, print_exclude, every_link, format_)
+    _print_findings(found, print_exclude, format_)
     if output is not None:
         talk(f"times and figure: {output}")
     if not found.is_sound:
@@ -117,6 +115,14 @@ def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) ->
         )
 
 
+def _refuse_other_folder(output: Path | None, table: Path) -> None:
+    """Raise OneLineError if the figure of the judged table would stand beside the files of something else."""
+    if output is None or not output.exists() or (table.is_dir() and output.samefile(table)):
+        return
+    if not output.is_dir() or {path.name for path in output.iterdir()} - {*FIGURES}:
+        raise OneLineError(f"{output}: holds something else than the figure of {table}; choose another folder with -o")
+
+
 def _measure(output: Path, threshold: float, *, hosts, repetitions, timeout, **start) -> "Health":
     refuse_short_timeout(timeout)
     return measure_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
@@ -130,37 +136,31 @@ def _judge_csv(path: Path, failed: Path | None, value: str, kind: str, threshold
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
-    if columns := found.not_judged:
-        have = "column has" if len(columns) == 1 else "columns have"
-        talk(
-            f"{', '.join(columns)}: {have} numbers that are not judged; --value COLUMN --value-is rate or time does it"
-        )
     listed = read_failed_pairs(failed, found.tried) if failed else {}
     failures = {**listed, **found.failed}  # the table knows in which test
-    judged = judge_tables(found.tables, found.tried | failures.keys(), failures, threshold)
-    return judged._replace(settings=found.settings)
+    return judge_tables(found.tables, found.tried | failures.keys(), failures, threshold)
 
 
 def _write_figure(found: "Health", output: Path | None) -> None:
     """Write the figure into the folder, if there is one."""
     if output is None:
         return
-    from .map import write_health_figure
+    from .map import write_health_figure  # late: it loads matplotlib
 
     output.mkdir(parents=True, exist_ok=True)
     if found.results:
         write_health_figure(found, output)
 
 
-def _print_findings(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
+def _print_findings(found: "Health", print_exclude: bool, format_: str) -> None:
     """Print the findings, on stderr if stdout is for the list of nodes alone."""
     if format_ == "json":
         click.echo(json_text(found), nl=False)
     elif print_exclude:
-        for sentence in health_sentences(found, every_link):
+        for sentence in health_sentences(found):
             talk(sentence)
         if found.bad_nodes:
             click.echo(compress(found.bad_nodes))
     else:
         click.echo("\n".join([*health_lines(found, screen()), ""]))
-        echo_wrapped(health_sentences(found, every_link))
+        echo_wrapped(health_sentences(found))

@@ -255,16 +255,6 @@ def confirm_suspects(result: JudgedTable, alone: PairTable, threshold: float) ->
     return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))
 
 
-class SettingColumn(NamedTuple):
-    """A column of a foreign table between whose values times differ: a setting, not a node."""
-
-    column: str  # of the foreign table
-    slow: str  # its value with the longest times
-    fast: str  # its value with the shortest times
-    ratio: float  # of the median times of both
-    nodes: tuple[str, ...]  # that are in every pair with the slow value
-
-
 class Health(NamedTuple):
     """The outcome of a check."""
 
@@ -275,7 +265,6 @@ class Health(NamedTuple):
     failed: Mapping[frozenset[str], str]  # all pairs that failed, with their reasons
     cleared: int = 0  # suspects that were not slow when they were measured alone
     left: int = 0  # pairs that were planned and are not measured
-    settings: tuple[SettingColumn, ...] = ()  # within each of which pairs are judged
 
     @property
     def bad_nodes(self) -> tuple[str, ...]:
@@ -288,6 +277,11 @@ class Health(NamedTuple):
         """Return the failed pairs of nodes that are not named for their failures."""
         named = {one.node for one in self.failing}
         return {pair: why for pair, why in self.failed.items() if not named & pair}
+
+    @property
+    def is_measured(self) -> bool:
+        """True if any pair has a time or a rate."""
+        return any(not np.isnan(result.table.log_time).all() for result in self.results)
 
     @property
     def is_sound(self) -> bool:

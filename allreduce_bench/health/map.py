@@ -21,6 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from ..runs.files import write_atomically
 from ..units import few
 from .judgement import Health, JudgedTable
+from .pair_folder import FIGURES
 
 MOST_NAMED = 40  # nodes on an axis; of more only some
 LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side
@@ -59,7 +60,8 @@ def health_title(health: Health) -> str:
     said = [f"{what} {-ratio:.2f} times slower" for ratio, what in [*nodes, *links]]
     said += [f"{one.node}: pairs fail" for one in health.failing]
     said += [f"slow group in {result.table.name}" for result in health.results if result.group]
-    return few(said, MOST_SUSPECTS, comma="; ", more="; {more} more") or "no suspect"
+    nothing = "no suspect" if health.is_measured else "no pair was measured"
+    return few(said, MOST_SUSPECTS, comma="; ", more="; {more} more") or nothing
 
 
 def _draw_values(figure: Figure, axes: Axes, result: JudgedTable, order: list[int]) -> None:
@@ -162,7 +164,7 @@ def write_health_figure(health: Health, folder: Path) -> list[Path]:
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
         figure.set_layout_engine("none")  # already laid out, the slowest part
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    paths = [folder / "health.png", folder / "health.svg"]
+    paths = [folder / name for name in FIGURES]
     for path, content in zip(paths, (png, svg)):
         write_atomically(path, content.getvalue())
     return paths

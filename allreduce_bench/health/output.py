@@ -11,7 +11,7 @@ from ..runs.hosts import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import counted, few, three_digits
 from .failed_pairs import FailingNode
-from .judgement import RELIABLE, Health, JudgedTable, SettingColumn
+from .judgement import RELIABLE, Health, JudgedTable
 
 # Sentences
 MOST_NAMED = 8  # nodes or groups in a sentence
@@ -39,7 +39,7 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     lines += _cut_lines(_slow_links(health), "slow", every_link)
     lines += _cut_lines(_lone_failures(health), "failed", every_link)
     lines += [_group_sentence(result) for result in health.results if result.group]
-    lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
+    lines += _block_sentences(health)
     nodes = len(health.nodes)
     summary = [_summary(health)] if nodes not in (2, 3) or health.failed else []
     if health.cleared:
@@ -69,7 +69,9 @@ def _summary(health: Health) -> str:
         for result in health.results
         if result.group
     ]
-    if not links and not any(result.slow_nodes or result.group for result in health.results):
+    if not health.is_measured:
+        parts.append(f"no pair was measured: all {counted(len(health.failed), 'pair')} failed")
+    elif not links and not any(result.slow_nodes or result.group for result in health.results):
         scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
         parts.append(f"{scope} node and no link is slower than its peers by {health.threshold:.0%} or more")
     if counts := [counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
@@ -91,7 +93,7 @@ def _cut_lines(lines: list[str], kind: str, every_link: bool) -> list[str]:
     more = len(lines) - MOST_LINKS
     if every_link or more <= 0:
         return lines
-    return [*lines[:MOST_LINKS], f"{more} more {kind} link{'s' * (more > 1)}; --all names every link"]
+    return [*lines[:MOST_LINKS], f"{more} more {kind} link{'s' * (more > 1)}; --format json names every link"]
 
 
 def _slow_nodes(result: JudgedTable) -> list[str]:
@@ -182,15 +184,6 @@ def _block_sentences(health: Health) -> list[str]:
     return lines
 
 
-def _setting_sentence(setting: SettingColumn) -> str:
-    """Format `mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
-    common = f" (all are pairs of {compress(setting.nodes)})" if setting.nodes else ""
-    return (
-        f"{setting.column}: pairs with {setting.slow} take {setting.ratio:.2f} times as long as those with "
-        f"{setting.fast}{common}: a setting, not nodes; pairs are judged within each"
-    )
-
-
 def _range_words(values: Sequence[float]) -> str:
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
@@ -223,7 +216,8 @@ def _node_table(health: Health, screen: Screen) -> list[str]:
             known = not isnan(result.node_z[node])
             fields += [f"{result.node_ratio(node):.2f}", f"{result.node_z[node]:.1f}"] if known else ["-", "-"]
         failed = [str(sum(health.nodes[node] in pair for pair in health.failed)) for _ in failed_heads]
-        rows.append([*fields, *failed, states[node] or "ok"])
+        is_known = any(not isnan(result.node_z[node]) for result in health.results)
+        rows.append([*fields, *failed, states[node] or ("ok" if is_known else "not measured")])
     lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
     hidden = len(order) - len(shown)
     return [*lines, *([f"and {counted(hidden, 'node')} without findings"] if hidden else [])]
@@ -262,7 +256,6 @@ def json_text(health: Health) -> str:
         "failed_pairs": [{"nodes": sorted(pair), "reason": why} for pair, why in health.failed.items()],
         "cleared": health.cleared,
         "left": health.left,
-        "settings": [one._asdict() | {"nodes": list(one.nodes)} for one in health.settings],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 

@@ -1,18 +1,14 @@
 """The folder of a check of nodes in pairs: its settings, times and failures.
 
 `health.json` has the settings and never changes. `pairs.csv` grows by whole rounds: a row per timed message, and one
-per pair that failed. A last line without its end was truncated, and is ignored. One process at a time writes: it holds
-a lock on `.lock`, which ends with it.
+per pair that failed. A last line without its end was truncated, and is ignored.
 """
 
 import csv
-import fcntl
 import io
 import json
 import os
-import weakref
-from collections.abc import Iterable
-from errno import EACCES, EAGAIN
+from collections.abc import Collection, Iterable
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +20,7 @@ from ..runs.typed_json import Natural, Positive, read_as
 from ..units import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
+PAIRS, FIGURES = "pairs.csv", ("health.png", "health.svg")
 LONGEST_FAILURE = 300  # characters
 SMALL, LARGE = 8, 4 << 20  # bytes of a message
 
@@ -60,21 +57,14 @@ class PairFolder:
         self.path = path
         self.asked_json = path / "health.json"
         self.rounds_json = path / "rounds.json"
-        self.pairs_csv = path / "pairs.csv"
-        self.lock = path / ".lock"
-        self._is_held = False
+        self.pairs_csv = path / PAIRS
 
     def begin(self, asked: CheckSettings) -> None:
-        """Create the folder, or resume the check in it; no other process can until this object is gone.
-
-        Raises RunError if that check has other settings, or is in progress.
-        """
-        is_new = not self.asked_json.exists()
-        if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
-            raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._hold()
+        """Create the folder, or resume the check in it. Raises RunError if that check has other settings."""
         if not self.asked_json.exists():
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+                raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
+            self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.asked_json, json.dumps({"schema": SCHEMA, **asked._asdict()}, indent=1).encode() + b"\n")
             return
         kept = self.read_settings()
@@ -84,22 +74,6 @@ class PairFolder:
                 if name == "large_repetitions":
                     said = f"--repetitions {kept.large_repetitions}, not {asked.large_repetitions}"
                 raise RunError(f"{self.path}: holds a check with {said}; choose another folder with -o")
-
-    def _hold(self) -> None:
-        """Lock the folder. Raises RunError if another process has; not noticed on a file system without locks."""
-        if self._is_held:
-            return
-        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (EAGAIN, EACCES):
-                os.close(handle)
-                raise RunError(
-                    f"{self.path}: another check is at work in it; wait for its end, or choose another folder with -o"
-                ) from None
-        self._is_held = True
-        weakref.finalize(self, os.close, handle)
 
     def read_settings(self) -> CheckSettings:
         """Read the settings. Raises RunError if they are damaged or of another version."""
@@ -112,7 +86,7 @@ class PairFolder:
             raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
 
     def rows(self) -> list[PairRow]:
-        """Return all rows, in order. Raises RunError for a line that no check writes."""
+        """Return all rows, in order. Raises RunError for a line that this check did not write."""
         if not self.pairs_csv.exists():
             return []
         text = read_kept(self.pairs_csv).decode(errors="replace")
@@ -121,7 +95,16 @@ class PairFolder:
             return []
         if tuple(lines[0]) != PairRow._fields:
             raise RunError(f"{self.pairs_csv}, line 1: expected the columns {','.join(PairRow._fields)}; begin anew")
-        return [_row(line, f"{self.pairs_csv}, line {number}") for number, line in enumerate(lines[1:], start=2)]
+        nodes, rows = {*self.read_settings().nodes}, list[PairRow]()
+        line_of: dict[tuple, int] = {}  # of each message
+        for number, line in enumerate(lines[1:], start=2):
+            place = f"{self.pairs_csv}, line {number}"
+            row = _row(line, place, nodes)
+            if row[:5] in line_of and not row.failure:
+                raise RunError(f"{place}: the message of line {line_of[row[:5]]} again; remove one of the two lines")
+            line_of[row[:5]] = number
+            rows.append(row)
+        return rows
 
     def append(self, rows: Iterable[PairRow]) -> None:
         """Add rows, synced to the disk. A truncated last line is removed first. Raises OSError."""
@@ -165,7 +148,7 @@ def _fields(row: PairRow) -> list[object]:
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
 
 
-def _row(line: list[str], place: str) -> PairRow:
+def _row(line: list[str], place: str, nodes: Collection[str]) -> PairRow:
     try:
         round_, source, dest, size_bytes, repetition, time_s, alone, failure = line
         row = PairRow(
@@ -182,4 +165,6 @@ def _row(line: list[str], place: str) -> PairRow:
         raise RunError(f"{place}: damaged: {','.join(line)[:60]!r}; remove the line, or begin a new check") from error
     if row.time_s is not None and not (isfinite(row.time_s) and row.time_s > 0):
         raise RunError(f"{place}: damaged: a time of {row.time_s:g} s; remove the line, or begin a new check")
+    if strangers := {row.source, row.dest} - {*nodes}:
+        raise RunError(f"{place}: {min(strangers)} is no node of this check; remove the line, or begin a new check")
     return row

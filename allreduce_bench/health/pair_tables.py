@@ -2,16 +2,14 @@
 
 The nodes are in two columns (NODE_COLUMNS), or a list of two in one (LIST_COLUMNS), such as `n[001,003]`. Whether a
 value is a rate (higher is better) or a time (lower is better) follows from the column's name. Each such column is a
-table of its own, and so is each combination of the columns TEST_COLUMNS, and of settings: other columns of few values
-between which times differ. A line without a value is a pair that failed.
+table of its own, and so is each combination of the columns TEST_COLUMNS. A line without a value is a pair that failed.
 """
 
 import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
-from math import exp, inf, log, nan
+from math import log, nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,14 +18,11 @@ import pandas as pd
 
 from ..importers.row import LogError
 from ..runs.files import read_given
-from ..runs.hosts import HOST, compress, expand
+from ..runs.hosts import HOST, expand
 from ..units import counted, printable
-from .judgement import PairTable, SettingColumn, tables_of_rows
-from .pair_folder import PairFolder, PairRow, failed_pairs
-from .polish import robust_sd
+from .judgement import PairTable
 
 LONGEST = 64 * 2**20  # bytes
-MOST_NODES = 4096
 MOST_VALUES = 20_000_000  # tests times the square of the nodes: a matrix of each test is held in memory
 SMALLEST, LARGEST = 1e-18, 1e18  # of a value in any unit: exponentials of differences of logarithms stay finite
 NODE_COLUMNS = (
@@ -41,12 +36,6 @@ TIME = re.compile(r"time|latency|(^|_)lat(_|$)|(^|_)[mun]?s(ec)?$|usec|seconds?$
 MEAN = re.compile(r"avg|average|mean|median", re.IGNORECASE)
 STATISTIC = re.compile(MEAN.pattern + r"|min(imum)?|max(imum)?|peak|best|worst|p\d\d+|[^a-z]", re.IGNORECASE)
 SPREAD = re.compile(r"std|dev(iation)?|variance|error|(^|_)(cv|sd|var)(_|$)", re.IGNORECASE)
-MOST_SETTINGS = 8  # values of a column that divides the lines
-NO_SETTING = re.compile(  # counters of repetitions, and outcomes
-    r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
-    re.IGNORECASE,
-)
-LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors
 NOTHING = ("", "nan", "n/a", "na", "none", "-", "failed")
 FAILED_PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)|nodes=([^\s)]+)")
 
@@ -57,8 +46,6 @@ class PairTables(NamedTuple):
     tables: list[PairTable]
     tried: frozenset[frozenset[str]]
     failed: dict[frozenset[str], str]
-    settings: tuple[SettingColumn, ...] = ()  # that divide the lines into tables
-    not_judged: tuple[str, ...] = ()  # columns of numbers that are neither values nor settings
 
 
 class _TableLayout(NamedTuple):
@@ -78,18 +65,14 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     head, lines = _read_lines(path)
     layout = _layout(head, path, value, kind)
     values = _values_of_lines(head, lines, layout, path)
-    settings = _settings(head, lines, layout, values)
-    tests = [*layout.tests, *settings]
-    groups = dict([*values.groupby(["column", *tests], sort=False)])
-    names = _names_of_tests([*groups], head, tests)
+    groups = dict([*values.groupby(["column", *layout.tests], sort=False)])
+    names = _names_of_tests([*groups], head, layout.tests)
     failed = values[values["value"].isna()].groupby("link", sort=False)
     tried = frozenset(values["link"])
     return PairTables(
         [*_tables(groups, names, head, layout, path)],
         tried,
-        {link: _reason(lines_of_link, names, tests) for link, lines_of_link in failed},  # type: ignore[misc]
-        tuple(settings.values()),
-        () if value else tuple(head[column] for column in _numbers_beside(head, lines, layout)),
+        {link: _reason(lines_of_link, names, layout.tests) for link, lines_of_link in failed},  # type: ignore[misc]
     )
 
 
@@ -127,65 +110,12 @@ def _values_of_lines(head: Sequence[str], lines: pd.DataFrame, layout: _TableLay
         is_known = ~lines[column].str.lower().isin(NOTHING) & (lines["why"] == "")
         numbers = lines[column].where(is_known).map(_as_number)
         if not (wrong := lines[column][is_known & ~numbers.between(SMALLEST, LARGEST)]).empty:
-            expected = "a number above 0"
-            if 0 < numbers[wrong.index[0]] < inf:
-                expected = f"a number from {SMALLEST:g} to {LARGEST:g}"
             raise LogError(
-                f"{path}, line {wrong.index[0]}: expected {expected} in column {head[column]}, found "
-                f"'{wrong.iloc[0][:40]}'"
+                f"{path}, line {wrong.index[0]}: expected a number from {SMALLEST:g} to {LARGEST:g} in column "
+                f"{head[column]}, found '{wrong.iloc[0][:40]}'"
             )
         parts.append(lines.assign(column=column, value=numbers))
     return pd.concat(parts).sort_index(kind="stable").rename_axis("line").reset_index()
-
-
-def _settings(
-    head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout, values: pd.DataFrame
-) -> dict[int, SettingColumn]:
-    """Return the columns of few values between which times differ, as settings, by their numbers."""
-    logs = np.log(values["value"]) * values["column"].map(lambda column: -1 if layout.values[column] else 1)
-    logs -= logs.groupby([values[name] for name in ("column", *layout.tests)]).transform("median")
-    found = {}
-    for column in _other_columns(head, layout):
-        different = lines[column].nunique()
-        if 2 <= different <= MOST_SETTINGS and (step := _largest_step(logs, values[column], values["column"])):
-            fast, slow, ratio = step
-            first, *others = values["link"][values[column] == slow]
-            common = tuple(sorted(first.intersection(*others)))
-            found[column] = SettingColumn(head[column], printable(slow), printable(fast), ratio, common)
-    return found
-
-
-def _other_columns(head: Sequence[str], layout: _TableLayout) -> list[int]:
-    """Return the columns that may be settings: no nodes, tests, values nor spreads of these, outcomes nor counters."""
-    taken = {*layout.nodes, *layout.tests, layout.failure, *layout.values}
-    others = [column for column in range(len(head)) if column not in taken]
-    return [each for each in others if not any(kind.search(head[each]) for kind in (NO_SETTING, RATE, TIME, SPREAD))]
-
-
-def _largest_step(logs: pd.Series, words: pd.Series, columns: pd.Series) -> tuple[str, str, float] | None:
-    """Return the fastest and slowest setting that differ clearly in some column of values, and their ratio, or None."""
-    steps = []
-    for _, of_column in logs.dropna().groupby(columns):
-        parts = {word: part.to_numpy() for word, part in of_column.groupby(words) if len(part) >= 2}
-        middles = {word: float(np.median(part)) for word, part in parts.items()}
-        errors = {word: robust_sd(part) ** 2 / len(part) for word, part in parts.items()}
-        for fast, slow in combinations(sorted(parts, key=lambda word: middles[word]), 2):
-            step = middles[slow] - middles[fast]
-            if step >= LEAST_STEP and step > CLEARLY * 1.2533 * (errors[fast] + errors[slow]) ** 0.5:
-                steps.append((step, fast, slow))
-    if not steps:
-        return None
-    step, fast, slow = max(steps)
-    return fast, slow, exp(step)
-
-
-def _numbers_beside(head: Sequence[str], lines: pd.DataFrame, layout: _TableLayout) -> list[int]:
-    """Return columns of many different numbers whose names suggest neither a rate, a time, nor a statistic of one."""
-    return [
-        column
-        for column in _other_columns(head, layout)
-        if lines[column].nunique() > MOST_SETTINGS and np.isfinite(lines[column].map(_as_number)).all()
-    ]
 
 
 def _as_number(word: str) -> float:
@@ -284,8 +214,6 @@ def _tables(
 ) -> Iterator[PairTable]:
     """Yield the table of each test that has values. Raises LogError."""
     nodes = sorted({name for group in groups.values() for name in (*group["source"], *group["dest"])})
-    if len(nodes) > MOST_NODES:
-        raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
     if (size := len(groups) * len(nodes) ** 2) > MOST_VALUES:
         raise LogError(
             f"{path}: {len(groups)} tests of {len(nodes)} nodes make {size} values; expected at most {MOST_VALUES}: "
@@ -330,59 +258,3 @@ def _named(column: str, value: str) -> str:
     """Format `sendrecv_perf`, or `G=8`."""
     value = printable(value)
     return value if re.search(r"[A-Za-z]", value) else f"{column}={value}"
-
-
-class PairTimes(NamedTuple):
-    """What a message between two nodes took, by direction; NaN: not measured."""
-
-    nodes: tuple[str, ...]
-    latency_s: np.ndarray  # float64 [source, dest]; 0: only rates are known
-    time_per_byte: np.ndarray  # float64 [source, dest]; 0: only latencies are known
-    failed: frozenset[frozenset[str]]
-    in_seconds: bool  # False: in a unit of the table, so that times can only be compared
-    of: str  # the folder or file, and its column
-
-
-def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
-    """Return the times of a check's folder, of its pairs.csv, or of one column of another tool's table.
-
-    `value` and `kind` are as of `read_pair_tables`; without them the column with the most pairs, rates first. Raises
-    LogError, RunError, OSError.
-    """
-    in_check = path.is_dir() or _begins_as_of_a_check(path)
-    if not in_check:
-        return _times_of_table(path, value, kind)
-    if value or kind:
-        raise LogError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
-    folder = PairFolder(path if path.is_dir() else path.parent)
-    folder.pairs_csv = folder.pairs_csv if path.is_dir() else path
-    rows = folder.rows()
-    sizes = sorted({row.size_bytes for row in rows if row.size_bytes is not None})
-    if len(sizes) != 2:
-        raise LogError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
-    named = {name for row in rows for name in (row.source, row.dest)}
-    asked = folder.read_settings().nodes if folder.asked_json.exists() else expand(compress(named))
-    nodes = [name for name in asked if name in named]
-    latency, bandwidth = tables_of_rows(nodes, rows, (sizes[0], sizes[1]))
-    latency_s, large_s = np.exp(latency.either_way), np.exp(bandwidth.either_way)
-    time_per_byte = np.maximum(large_s - latency_s, SMALLEST) / sizes[1]
-    timed = {frozenset((row.source, row.dest)) for row in rows if row.size_bytes == sizes[1] and row.time_s is not None}
-    failed = frozenset(failed_pairs(rows).keys() - timed)
-    return PairTimes(tuple(nodes), latency_s, time_per_byte, failed, True, str(path))
-
-
-def _begins_as_of_a_check(path: Path) -> bool:
-    """Return whether a file has the columns of a check's pairs.csv."""
-    return read_given(path, LONGEST).splitlines()[:1] == [",".join(PairRow._fields).encode()]
-
-
-def _times_of_table(path: Path, value: str, kind: str) -> PairTimes:
-    found = read_pair_tables(path, value, kind)
-    if not found.tables:
-        raise LogError(f"{path}, line 1: no column of rates or times; name it with --value and --value-is")
-    table = max(found.tables, key=lambda each: (each.is_rate, np.count_nonzero(~np.isnan(each.log_time))))
-    times, nothing = np.exp(table.either_way), np.zeros_like(table.log_time)
-    of = f"{path}, {table.name}"
-    if table.is_rate:
-        return PairTimes(table.nodes, nothing, times, frozenset(found.failed), False, of)
-    return PairTimes(table.nodes, times, nothing, frozenset(found.failed), False, of)

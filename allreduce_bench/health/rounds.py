@@ -18,8 +18,6 @@ from .pair_folder import CheckSettings, PairRow
 MOST_FOR_ALL = 64  # nodes: up to here all pairs are measured
 ROUND_TRIPS = 10  # of the small message in a repetition
 WARM_UPS = 1  # repetitions that are not kept
-SUPPOSED_LATENCY_S, SUPPOSED_BYTES_PER_S = 50e-6, 1.25e9  # of an unknown network: 10 Gbit/s
-START_S, START_OF_RANK_S, BETWEEN_ROUNDS_S = 3.0, 0.01, 0.02  # of a launch; of a rank in it; writing of rows
 
 Pair = tuple[str, str]
 Round = list[Pair]
@@ -115,10 +113,3 @@ def plan_rounds(nodes: Sequence[str], rows: Sequence[PairRow], done: Collection[
         return circle_rounds(nodes)
     first = neighbour_round(nodes)
     return [first] if any(frozenset(pair) not in done for pair in first) else [first, second_round(nodes, first, rows)]
-
-
-def estimate_s(nodes: int, rounds: int, asked: CheckSettings, bytes_per_s: float | None = None) -> float:
-    """Estimate the duration of a launch, seconds; `bytes_per_s` of the slowest link, None: unknown."""
-    small_s = (asked.small_repetitions + WARM_UPS) * ROUND_TRIPS * 2 * SUPPOSED_LATENCY_S
-    large_s = (asked.large_repetitions + WARM_UPS) * 2 * asked.large_nbytes / (bytes_per_s or SUPPOSED_BYTES_PER_S)
-    return START_S + START_OF_RANK_S * nodes + rounds * (small_s + large_s + BETWEEN_ROUNDS_S)

@@ -213,6 +213,9 @@ def _sentences(chosen: PredictedOrder, costs: MessageCosts, is_map: bool) -> lis
         said.append(f"Nothing was measured: a message is taken to need {PER_LEVEL:g} times as long for each level.")
     elif not costs.in_seconds:
         said.append(f"The unit of {costs.of} is not known: times are compared only.")
+    if costs.left_out:
+        names, are = few(costs.left_out, MOST_NAMED), "is" if len(costs.left_out) == 1 else "are"
+        said.append(f"{names} {are} left out: no pair of theirs was measured; continue the check with health -o.")
     if costs.estimated:
         said.append(f"{costs.estimated} pairs were not measured: each is taken to be as slow as its slower host.")
     if chosen.broken:

@@ -43,6 +43,7 @@ class MessageCosts(NamedTuple):
     in_seconds: bool  # False: in an unknown unit
     of: str  # what they were made from
     estimated: int = 0  # pairs without a time of their own
+    left_out: tuple[str, ...] = ()  # hosts of the check that no pair was measured with
 
     def message_cost(self, size_bytes: float) -> np.ndarray:
         """Return the cost of one message between any two hosts, float64 [from, to], finite and above 0."""
@@ -66,7 +67,9 @@ def measured_costs(path: Path, value: str, kind: str) -> MessageCosts:
     unknown = np.isnan(read.latency_s + read.time_per_byte) & apart & ~broken
     latency_s, time_per_byte = _fill_gaps(read.latency_s), _fill_gaps(read.time_per_byte)
     estimated = int(np.count_nonzero(unknown | unknown.T)) // 2
-    return MessageCosts(read.nodes, latency_s, time_per_byte, broken, read.in_seconds, read.of, estimated)
+    return MessageCosts(
+        read.nodes, latency_s, time_per_byte, broken, read.in_seconds, read.of, estimated, read.left_out
+    )
 
 
 def _fill_gaps(table: np.ndarray) -> np.ndarray:

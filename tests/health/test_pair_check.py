@@ -15,9 +15,9 @@ NODES = tuple(f"n{number}" for number in range(1, 9))
 def rows_of(pair: tuple[str, str], time_s: float, alone: bool = False) -> list[PairRow]:
     one, other = pair
     return [
-        PairRow(1, one, other, 8, 1, time_s * 1e-3, alone),
-        PairRow(1, one, other, 4 << 20, 1, time_s, alone),
-        PairRow(1, other, one, 4 << 20, 1, time_s, alone),
+        PairRow(1 + alone, one, other, 8, 1, time_s * 1e-3, alone),
+        PairRow(1 + alone, one, other, 4 << 20, 1, time_s, alone),
+        PairRow(1 + alone, other, one, 4 << 20, 1, time_s, alone),
     ]
 
 

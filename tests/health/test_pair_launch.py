@@ -100,5 +100,5 @@ def test_many_nodes_have_two_rounds_and_suspects_are_measured_again_alone(python
     assert result.returncode == 1 and "node h3: slow in bandwidth" in result.stdout, result.stdout + result.stderr
     rounds = {row.round for row in folder.rows() if not row.alone}
     alone = [{row.source, row.dest} for row in folder.rows() if row.alone]
-    assert rounds == {1, 2} and "4 pairs" in result.stderr and "link carries" in result.stderr
+    assert rounds == {1, 2} and "4 pairs" in result.stderr
     assert any("h3" in pair for pair in alone) and any("h3" not in pair for pair in alone)

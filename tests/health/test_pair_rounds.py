@@ -9,7 +9,6 @@ from allreduce_bench.health.rounds import (
     MOST_FOR_ALL,
     Order,
     circle_rounds,
-    estimate_s,
     neighbour_round,
     pack_pairs,
     pair_slow_with_fast,
@@ -27,7 +26,7 @@ def are_disjoint(pairs) -> bool:
     return len({name for pair in pairs for name in pair}) == 2 * len(pairs)
 
 
-@pytest.mark.parametrize("number", [2, 3, 4, 7, 8, 33, 64])
+@pytest.mark.parametrize("number", [2, 3, 8, 33])
 def test_every_pair_has_its_turn_once_in_as_few_rounds_as_possible(number):
     rounds = circle_rounds(names(number))
     assert len(rounds) == (number - 1 if number % 2 == 0 else number) and all(map(are_disjoint, rounds))
@@ -35,7 +34,7 @@ def test_every_pair_has_its_turn_once_in_as_few_rounds_as_possible(number):
     assert len(found) == len(set(found)) and set(found) == set(map(frozenset, combinations(names(number), 2)))
 
 
-@pytest.mark.parametrize("number", [4, 66, 67, 70, 101])
+@pytest.mark.parametrize("number", [4, 66, 67])
 def test_of_two_rounds_the_second_gives_everyone_another_partner(number):
     nodes = names(number)
     first = neighbour_round(nodes)
@@ -66,12 +65,6 @@ def test_pairs_of_nodes_that_failed_before_come_last():
     assert [len(pairs) for pairs in left] == [1, 1, 1, 1, 1]
     assert all("n3" not in name for pairs in left[:3] for name in pairs) and pack_pairs([]) == []
     assert all("n3" in pair for pairs in left[3:] for pair in pairs)
-
-
-def test_two_thousand_nodes_are_a_matter_of_minutes_and_slow_links_take_longer():
-    asked = CheckSettings(tuple(names(2)))
-    assert 1 < estimate_s(2000, 2, asked) < 300
-    assert estimate_s(4, 3, asked, 1e6) > 10 * estimate_s(4, 3, asked)
 
 
 def test_an_order_is_read_as_it_was_written(tmp_path):

@@ -1,6 +1,5 @@
 """Foreign tables of pairs: the real ones of H100 nodes, what columns are called, and odd files in one line."""
 
-import re
 from itertools import combinations
 
 import numpy as np
@@ -85,8 +84,9 @@ def test_a_column_that_tells_nothing_is_named_by_options(tmp_path):
         ('nodes,bw\n"n[1-",3\n', "line 2: 'n.1-' is not a list of nodes"),
         ("source,dest,bw\nn1,n2\n", "line 2: expected 3 fields as in the header, found 2"),
         ("source,dest,bw\nn1,$(x),3\n", "line 2: '..x.' is not the name of a node"),
-        ("source,dest,bw\nn1,n2,-3\n", "line 2: expected a number above 0 in column bw, found '-3'"),
-        ("source,dest,bw\nn1,n2,inf\n", "line 2: expected a number above 0"),
+        ("source,dest,bw\nn1,n2,-3\n", r"line 2: expected a number from 1e-18 to 1e.18 in column bw, found '-3'"),
+        ("source,dest,bw\nn1,n2,inf\n", "found 'inf'"),
+        ("source,dest,bw\nn1,n2,1e-320\n", "found '1e-320'"),
         ("\0\1\2,\n\xff\n", "expected"),
     ],
 )
@@ -144,21 +144,15 @@ def test_a_file_whose_tables_would_fill_the_memory_is_refused(tmp_path):
         read_pair_tables(write(tmp_path, "\n".join(["src,dst,size,bw", *lines, ""])))
 
 
-@pytest.mark.parametrize("value", ["1e-320", "1e308", "2e18"])
-def test_a_value_beyond_any_link_is_refused_with_its_line(tmp_path, value):
-    with pytest.raises(LogError, match=re.escape(f"bw, found '{value}'")):
-        read_pair_tables(write(tmp_path, f"src,dst,bw\nn1,n2,1\nn1,n3,{value}\n"))
-
-
 NAMES = [f"n{number:02}" for number in range(1, 17)]
 
 
-def made(tmp_path, head: str, line, nodes=NAMES):
+def made(tmp_path, head: str, line):
     """A file of all pairs; `line` gives the fields after the names of two nodes, and a random 3 % around 1."""
     random = np.random.default_rng(1)
     rows = [
         ",".join([one, other, *map(str, fields)])
-        for one, other in combinations(nodes, 2)
+        for one, other in combinations(NAMES, 2)
         for fields in line(one, other, lambda: float(np.exp(random.normal(0, 0.03))))
     ]
     return write(tmp_path, "\n".join([f"source,dest,{head}", *rows, ""]))
@@ -181,7 +175,6 @@ def test_every_column_of_values_is_a_test_of_its_own_kind_and_unit(tmp_path):
         match="--value-is rate.*found latency_us, bandwidth_MBps; add --value",
     ):
         read_pair_tables(path, kind="rate")
-    assert read_pair_tables(path).not_judged == ()
 
 
 def test_statistics_of_one_thing_are_one_test_and_its_spread_is_none(tmp_path):
@@ -190,67 +183,6 @@ def test_statistics_of_one_thing_are_one_test_and_its_spread_is_none(tmp_path):
     assert [table.name for table in read_pair_tables(path).tables] == ["avg_latency_us", "algbw_GBs"]
 
 
-def test_numbers_that_nobody_judges_are_said(tmp_path):
-    def line(one, other, noise):
-        yield 2 * noise(), 1000 * noise(), noise()
-
-    found = read_pair_tables(made(tmp_path, "latency,bandwidth,score", line))
-    assert [table.is_rate for table in found.tables] == [False, True]
-    assert found.not_judged == ("score",)
-
-
 def test_one_value_of_two_that_is_missing_is_a_failure_in_that_test(tmp_path):
     path = write(tmp_path, "source,dest,latency_us,bw_GBs\nn1,n2,1,\nn1,n3,1,4\nn2,n3,2,3\n")
     assert read_pair_tables(path).failed == {frozenset(("n1", "n2")): "in bw_GBs (1 of 2 tests), line 2"}
-
-
-def within_a_setting(one, other, noise):
-    """Pairs that begin at one of four nodes have small packets; n09 is slow, too."""
-    mtu = 1500 if one <= "n04" else 9000
-    yield mtu, 2 * noise(), 1000 * noise() / (1.4 if mtu == 1500 else 1) / (2 if "n09" in (one, other) else 1)
-
-
-def test_a_setting_divides_the_lines_and_a_slow_node_is_named_within(tmp_path):
-    path = made(tmp_path, "mtu,latency_us,bandwidth_MBps", within_a_setting)
-    (setting,) = read_pair_tables(path).settings
-    assert (setting.column, setting.slow, setting.fast, setting.nodes) == ("mtu", "1500", "9000", ())
-    assert setting.ratio == pytest.approx(1.4, rel=0.03)
-    assert named(path) == {
-        f"mtu={mtu}, {column}": (slow, [])
-        for mtu in (1500, 9000)
-        for column, slow in (("latency_us", []), ("bandwidth_MBps", ["n09"]))
-    }
-
-
-def test_a_setting_of_all_pairs_of_a_node_is_no_slow_node(tmp_path):
-    def line(one, other, noise):
-        is_other = "n05" in (one, other)
-        yield 1500 if is_other else 9000, 1000 * noise() / (1.4 if is_other else 1)
-
-    path = made(tmp_path, "mtu,bandwidth_MBps", line)
-    (setting,) = read_pair_tables(path).settings
-    assert setting.nodes == ("n05",) and all(slow == ([], []) for slow in named(path).values())
-
-
-def test_what_comes_out_or_makes_no_difference_is_no_setting(tmp_path):
-    def line(one, other, noise):
-        slow = "n05" in (one, other)
-        for repetition in (1, 2):
-            yield 3 * slow, repetition, "eth" if one < "n08" else "ib", 2 * noise() * (2 if slow else 1)
-
-    path = made(tmp_path, "errors,repetition,link,latency_us", line)
-    assert read_pair_tables(path).settings == ()
-    assert named(path) == {"latency_us": (["n05"], [])}
-
-
-def test_two_healthy_nodes_of_a_small_rack_are_not_named(tmp_path):
-    nodes = [f"n{number:02}" for number in range(1, 65)]
-    rack = {name: (number > 50) + (number > 62) for number, name in enumerate(nodes, start=1)}
-
-    def line(one, other, noise):
-        yield (2 * noise() * (1 if rack[one] == rack[other] else 1.4),)
-
-    path = made(tmp_path, "latency_us", line, nodes)
-    assert named(path) == {"latency_us": ([], [])}
-    (table,) = read_pair_tables(path).tables
-    assert [len(members) for members in judge_table(table, 0.2).blocks.members] == [50, 12]

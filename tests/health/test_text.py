@@ -2,25 +2,10 @@
 
 import numpy as np
 import pytest
+from made_pairs import judge, pair_table
 
-from allreduce_bench.health.judgement import PairTable, SettingColumn, judge_tables
-from allreduce_bench.health.output import MOST_LINKS, health_sentences
-
-
-def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidth") -> PairTable:
-    logs = np.zeros((nodes, nodes))
-    if slow is not None:
-        logs[slow] += np.log(2)
-        logs[:, slow] += np.log(2)
-    logs[0, 1] += link
-    np.fill_diagonal(logs, np.nan)
-    return PairTable(name, tuple(f"n{number}" for number in range(nodes)), logs, "GB/s", True)
-
-
-def health(*tables, failed=None):
-    names = tables[0].nodes
-    tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
-    return judge_tables(tables, tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
+from allreduce_bench.health.judgement import PairTable
+from allreduce_bench.health.output import MOST_LINKS, health_lines, health_sentences
 
 
 def slow_link(name, where, ratio, z, back, which="", others=""):
@@ -34,15 +19,11 @@ def slow_link(name, where, ratio, z, back, which="", others=""):
 
 
 def test_a_slow_node_and_a_link_that_is_slow_one_way():
-    assert health_sentences(health(table(9, slow=4, link=np.log(4)))) == [
+    assert health_sentences(judge(pair_table(9, {4: 2}, link=4))) == [
         "1 bad node: n4. 1 slow link",
         "node n4: slow in bandwidth: its pairs take 2.00 times as long as those of the other nodes (z = 69.3)",
         slow_link("n0+n1", "bandwidth", 2, 69.3, 4),
     ]
-
-
-def test_where_nothing_is_slow_that_is_said():
-    assert health_sentences(health(table(8))) == ["no node and no link is slower than its peers by 20% or more"]
 
 
 @pytest.mark.parametrize(
@@ -57,15 +38,16 @@ def test_where_nothing_is_slow_that_is_said():
                 "with fewer than 8 nodes a slow node and a slow link cannot be told apart reliably",
             ],
         ),
+        (8, ["no node and no link is slower than its peers by 20% or more"]),
     ],
 )
 def test_what_too_few_nodes_cannot_show_is_said(nodes, said):
-    assert health_sentences(health(table(nodes))) == said
+    assert health_sentences(judge(pair_table(nodes))) == said
 
 
 def test_failed_pairs_are_said_with_their_reasons():
     failed = {("n3", f"n{number}"): "no answer" for number in (0, 1, 2, 4, 5, 6, 7, 8)} | {("n1", "n2"): "died"}
-    said = health_sentences(health(table(9), failed=failed))
+    said = health_sentences(judge(pair_table(9), failed=failed))
     silence = "In the pairs that did not fail, no node and no link is slower than its peers by 20% or more"
     assert said.pop(0) == f"1 bad node: n3. {silence}. 1 failed link"
     assert "n3: 8 of its 8 pairs failed" in said[0] and "9 failed" in said[0]
@@ -73,12 +55,7 @@ def test_failed_pairs_are_said_with_their_reasons():
 
 
 def test_a_group_and_what_is_left_or_cleared():
-    logs = np.zeros((9, 9))
-    for node in range(3):
-        logs[node] += 1
-        logs[:, node] += 1
-    np.fill_diagonal(logs, np.nan)
-    found = health(PairTable("latency", tuple(f"n{number}" for number in range(9)), logs, "us", False))
+    found = judge(pair_table(9, {0: 2, 1: 2, 2: 2}, name="latency"))
     said = health_sentences(found._replace(cleared=2, left=1))
     told = said.pop(0)
     assert "3 nodes" in told and "group in latency" in told
@@ -90,20 +67,20 @@ def test_a_group_and_what_is_left_or_cleared():
 
 
 def test_a_link_is_one_line_with_all_tests_in_which_it_is_slow_and_the_worst_come_first():
-    first, second = table(9, link=np.log(4), name="a"), table(9, link=np.log(9), name="b")
-    second.log_time[5, 6] = np.log(16)
-    assert health_sentences(health(first, second))[:3] == [
+    first, second = pair_table(9, link=4, name="a"), pair_table(9, link=9, name="b")
+    second.log_time[5, 6] += np.log(16)
+    assert health_sentences(judge(first, second))[:3] == [
         "2 slow links",
         slow_link("n5+n6", "b", 4, 138.6, 16),
         slow_link("n0+n1", "2 tests", 3, 109.9, 9, which=" in b", others="; 2.00 times in a (z = 69.3)"),
     ]
 
 
-def test_the_rest_of_many_links_is_counted_unless_all_are_asked_for():
+def test_the_rest_of_many_links_is_counted_and_json_has_all():
     pairs = [(f"n{number}", f"n{number + 1}") for number in range(12)]
-    found = health(table(13), failed=dict.fromkeys(pairs, "gone"))
+    found = judge(pair_table(13), failed=dict.fromkeys(pairs, "gone"))
     said = health_sentences(found)
-    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --all names every link"
+    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --format json names every link"
     assert len(health_sentences(found, every_link=True)) == 1 + 12
 
 
@@ -118,7 +95,7 @@ def racks(slow=()) -> PairTable:
 
 
 def test_racks_are_said_with_all_tests_that_show_them():
-    assert health_sentences(health(racks(), racks()._replace(name="bandwidth"))) == [
+    assert health_sentences(judge(racks(), racks()._replace(name="bandwidth"))) == [
         "no node and no link is slower than its peers by 20% or more",
         (
             "latency, bandwidth: 2 groups of nodes: n[0-9] (10); n[10-17] (8); pairs between groups take 1.40 times "
@@ -129,12 +106,20 @@ def test_racks_are_said_with_all_tests_that_show_them():
             "measure beside nodes of the same rack"
         ),
     ]
-    assert health_sentences(health(racks([(18, 2.0)])))[0] == "1 bad node: n18"
+    assert health_sentences(judge(racks([(18, 2.0)])))[0] == "1 bad node: n18"
 
 
-def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
-    found = health(table(8))._replace(settings=(SettingColumn("mtu", "1500", "9000", 1.4, ("n5",)),))
-    assert health_sentences(found)[1] == (
-        "mtu: pairs with 1500 take 1.40 times as long as those with 9000 (all are pairs of n5): a setting, not nodes; "
-        "pairs are judged within each"
+def test_where_all_pairs_failed_nobody_is_called_sound():
+    table = pair_table(4)
+    pairs = [(one, other) for one in table.nodes for other in table.nodes if one < other]
+    found = judge(table._replace(log_time=table.log_time * np.nan), failed=dict.fromkeys(pairs, "gone"))
+    assert (
+        not found.is_sound and health_sentences(found)[0] == "no pair was measured: all 6 pairs failed. 6 failed links"
     )
+    assert {line.split()[-2:] == ["not", "measured"] for line in health_lines(found)[2:6]} == {True}
+
+
+def test_one_failed_pair_is_not_sound_and_a_table_that_is_not_judged_names_nobody():
+    found = judge(pair_table(8), failed={("n0", "n1"): "gone"})
+    assert not found.is_sound and found.bad_nodes == ()
+    assert judge(pair_table(9, {4: 2}), unjudged=("bandwidth",)).is_sound
