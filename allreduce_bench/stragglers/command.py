@@ -8,7 +8,7 @@ import click
 
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
-from ..cli.types import DURATION, OneLineError, errors_in_one_line, talk, tell_damages
+from ..cli.types import OneLineError, errors_in_one_line, talk, tell_damages
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
 from ..units import printable, shell_word
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     metavar="ID",
     help="Communicator of NCCL Inspector, by id or name, or process group of traces, if there are several.",
 )
-@click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
 @click.option("--fail", is_flag=True, help="Exit with status 1 if a rank, a node or a group is named as a cause.")
 @click.option(
@@ -43,25 +42,23 @@ if TYPE_CHECKING:
     help="Format of the result.",
 )
 @errors_in_one_line
-def stragglers(sources, communicator, step, trace, fail, format_) -> None:
+def stragglers(sources, communicator, trace, fail, format_) -> None:
     """Name the rank, the node or the group of ranks that the others wait for, and what it costs.
 
     SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
-    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. What counts is when each rank
-    is ready for the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause
-    explains at least 80 % of the lasting wait, costs at least 1 % of the time, stands out from the differences that
-    ranks have anyway, and ranks wait at least 10 % of a step. That nobody is named is a result, with its reason.
-    --format json has the figures of every rank. Exit status 0, unless --fail is given.
+    of all processes or their folder, or the JSON lines of StepMonitor. What counts is when each rank is ready for the
+    call, never how long it is in it: that is shortest for the rank that the others wait for. A cause explains at least
+    80 % of the lasting wait, costs at least 1 % of the time, stands out from the differences that ranks have anyway,
+    and ranks wait at least 10 % of a step. That nobody is named is a result, with its reason. --format json has the
+    figures of every rank. Exit status 0, unless --fail is given.
     """
     from .document import json_text
     from .sentences import HOW_TO_MEASURE
 
-    if step is not None and step <= 0:
-        raise OneLineError("--step must be above 0, such as 250ms")
     if trace:
         refuse_given(trace, sources)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
-    judged = _judge_sources(sources, communicator, step)
+    judged = _judge_sources(sources, communicator)
     if not judged:
         raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
     if trace:
@@ -74,7 +71,7 @@ def stragglers(sources, communicator, step, trace, fail, format_) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[JudgedArrivals]":
+def _judge_sources(sources: tuple[Path, ...], communicator: str | None) -> "list[JudgedArrivals]":
     """Judge the arrivals of all sources; report omissions on stderr."""
     from ..importers import LogNote, LogWarning
     from .sentences import judge_arrivals
@@ -82,7 +79,7 @@ def _judge_sources(sources: tuple[Path, ...], communicator: str | None, step_s: 
 
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        found = find_sources(sources, communicator, step_s)
+        found = find_sources(sources, communicator)
     for warning in log_warnings:
         kind = "note" if issubclass(warning.category, LogNote) else "warning"
         talk(f"{kind}: {printable(str(warning.message))}")

@@ -1,4 +1,4 @@
-"""Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces; told by their content."""
+"""Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor; told by their content."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,29 +22,25 @@ from ..importers.tools.nccl_inspector import (
     stamps_of_calls,
 )
 from ..runs.folder import RunFolder
-from ..runs.injected import HEADER, read_trace
-from ..units import in_ranks
+from ..runs.injected import HEADER
 from . import kineto, monitor_log
 from .arrivals import Arrivals
 from .kineto import arrivals_of_traces
 from .run_arrivals import ArrivalSource, parts_of_run
 
 # Kinds of sources
-RUN, INSPECTOR, KINETO, MONITOR, TRACE = "run", "nccl-inspector", "kineto", "step-monitor", "trace"
+RUN, INSPECTOR, KINETO, MONITOR = "run", "nccl-inspector", "kineto", "step-monitor"
 
 EXPECTED = (
     "expected a run measured with --compute or --arrival, files of NCCL Inspector or torch.profiler, or their folder,"
-    " the JSON lines of StepMonitor, or an arrival trace (CSV with step,rank,late_s)"
+    " or the JSON lines of StepMonitor"
 )
 
 
-def find_sources(
-    paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None
-) -> list[ArrivalSource]:
+def find_sources(paths: Sequence[Path], communicator: str | None = None) -> list[ArrivalSource]:
     """Return the arrivals of all paths, in order; the files of NCCL Inspector are parts of one job, so are traces.
 
-    `communicator`: of Inspector, or a process group of traces. `step_s`: the duration of a step, which an arrival trace
-    lacks. Raises LogError, RunError.
+    `communicator`: of Inspector, or a process group of traces. Raises LogError, RunError.
     """
     kinds = [(path, kind_of(path)) for given in paths for path in expand_folder(given)]
     logs, traces = ([path for path, kind in kinds if kind == wanted] for wanted in (INSPECTOR, KINETO))
@@ -62,7 +58,7 @@ def find_sources(
         elif path in traces[:1]:
             found.append(ArrivalSource(*arrivals_of_traces(traces, communicator), path=str(path), kind=KINETO))
         elif not kind:
-            found += _sources_of_file(path, step_s)
+            found += _sources_of_file(path)
     return found
 
 
@@ -90,25 +86,17 @@ def expand_folder(path: Path) -> list[Path]:
     return traces or [path]
 
 
-def _sources_of_file(path: Path, step_s: float | None) -> list[ArrivalSource]:
+def _sources_of_file(path: Path) -> list[ArrivalSource]:
     if path.is_dir():
         raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
     text = read_text(path)
-    if monitor_log.recognises(text):
-        sessions = monitor_log.read_sessions(path, text)
-        return [
-            ArrivalSource(f"start {number}" * (len(sessions) > 1), arrivals, path=str(path), kind=MONITOR)
-            for number, arrivals in enumerate(sessions, start=1)
-        ]
-    if not is_arrival_trace(text):
+    if not monitor_log.recognises(text):
         raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
-    if step_s is None:
-        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
-    late_s = read_trace(path)
-    steps, ranks = late_s.shape
-    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
-    arrivals = Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks)
-    return [ArrivalSource(what, arrivals, path=str(path), kind=TRACE)]
+    sessions = monitor_log.read_sessions(path, text)
+    return [
+        ArrivalSource(f"start {number}" * (len(sessions) > 1), arrivals, path=str(path), kind=MONITOR)
+        for number, arrivals in enumerate(sessions, start=1)
+    ]
 
 
 def describe_log(head: str) -> str:
@@ -118,12 +106,6 @@ def describe_log(head: str) -> str:
         if kineto.recognises(head)
         else ""
     )
-
-
-def is_arrival_trace(text: str) -> bool:
-    """Return whether a text begins as an arrival trace, `step,rank,late_s`, which `run --arrival FILE.csv` replays."""
-    first = text.lstrip("\ufeff").partition("\n")[0]
-    return [word.strip() for word in first.split(",")] == HEADER
 
 
 def trace_text(arrivals: Arrivals) -> str:

@@ -58,8 +58,7 @@ class Alert(NamedTuple):
     since_step: int  # first step (from 0) of the condition, within the kept blocks
     node: int = -1  # its node, if at least two, and more than half, of its ranks are slow; -1: the rank alone
     ranks: tuple[int, ...] = ()  # of GROUPS: all of the later group
-    host: str = ""  # of the rank, and its device, if known
-    device: str = ""
+    host: str = ""  # of the rank
 
 
 class TooLittle(NamedTuple):

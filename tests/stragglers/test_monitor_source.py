@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, write_steps
 
-from allreduce_bench.importers import LogError, LogNote, LogWarning
+from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.stragglers.monitor_log import read_sessions, recognises
 
 
@@ -45,10 +45,8 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
     assert np.isnan(session.ready_s).all() and session.ready_s.shape == (20, 8)
 
 
-def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
+def test_a_line_that_was_cut_off_is_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
-    with pytest.warns(LogNote, match="line 5.*monitor noticed"):
-        read_sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false, "job": "a"}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
         (session,) = read_sessions(
             tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90]
@@ -105,10 +103,3 @@ def test_times_that_cannot_be_are_one_sentence(tmp_path, name, value):
     (lines[1][name] if name == "step_s" else lines[1][name][2])[4] = value
     with pytest.raises(LogError, match="line 2: "):
         read_sessions(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
-
-
-def test_ranks_that_are_claimed_without_times_are_bounded(tmp_path):
-    head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6, "job": "a"}
-    steps = {"kind": "steps", "job": "a", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
-    with pytest.raises(LogError, match="line 2: 1000000 ranks are claimed"):
-        read_sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")

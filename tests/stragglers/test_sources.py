@@ -16,9 +16,7 @@ from allreduce_bench.stragglers.sources import (
     INSPECTOR,
     KINETO,
     MONITOR,
-    TRACE,
     find_sources,
-    trace_text,
 )
 
 
@@ -30,14 +28,6 @@ def test_files_of_one_job_are_one_source(tmp_path):
     assert found[0].what.startswith("communicator 0xe62dedaa97644a (DP Group 0), 2 ranks")
     (folder,) = find_sources([tmp_path / "job"], "DP Group 0")
     assert folder.arrivals.ready_s.shape == (11, 2)
-
-
-def test_a_trace_needs_the_length_of_a_step(tmp_path):
-    path = log(tmp_path, trace_text(arrivals(steps=20)), "t.csv")
-    with pytest.raises(LogError, match="arrival trace"):
-        find_sources([path])
-    (source,) = find_sources([path], step_s=1.0)
-    assert source.kind == TRACE and source.arrivals.step_s.sum() == 20
 
 
 def test_starts_of_a_program_are_sources(tmp_path):

@@ -49,15 +49,12 @@ def test_it_is_offered_by_the_package():
         allreduce_bench.StepMonitors  # noqa: B018
 
 
-def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
+def test_calls_without_a_meaning_are_one_sentence(alone):
     step = StepMonitor(every=2)
     with pytest.raises(StepMonitorError, match="StepMonitor watches"):
         step()
     with step:
         step.ready()
-        step.ready()
-        step.ready()
-        assert len(re.findall(r"0: rank 0 called ready\(\)", capfd.readouterr().err)) == 1
         step()
         with pytest.raises(StepMonitorError, match="step 1.*came without"):
             step()

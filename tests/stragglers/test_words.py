@@ -46,11 +46,6 @@ def test_two_groups_and_many_ranks_at_once_are_one_sentence():
     assert "are as fast" in said and f"others again {SINCE + '30'}" in said
 
 
-def test_a_device_that_is_known_is_named():
-    name = namer((0, 1), ("n1", "n3"), ("", "CUDA 5"))
-    assert (name(0), name(1)) == ("rank 0 on node n1", "rank 1 on node n3 (CUDA 5)")
-
-
 def test_too_little_to_judge_by():
     assert "1 rank" in too_little_sentence(TooLittle(1, 7, None))
     said = too_little_sentence(TooLittle(4, 20, None))

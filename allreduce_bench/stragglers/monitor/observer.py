@@ -28,7 +28,6 @@ class MonitoredJob(NamedTuple):
     nodes: tuple[str, ...]  # names
     every: int | None  # steps of a block, as the user says
     clock_error_s: float = 0.0  # of two ranks at the start
-    devices: tuple[str, ...] = ()  # of each rank, empty if not known; no entries: not known of any rank
 
 
 class Observer:
@@ -40,7 +39,7 @@ class Observer:
         self, job: MonitoredJob, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None
     ):
         self.job, self.on_alert = job, on_alert
-        self.name = words.namer(job.node_of, job.nodes, job.devices)
+        self.name = words.namer(job.node_of, job.nodes)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
         last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
@@ -48,7 +47,6 @@ class Observer:
         self._says_ready = True
         if self._output:
             facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
-            facts |= {"devices": job.devices if any(job.devices) else None}
             self._output.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
 
     def take(self, block: Block) -> None:
@@ -108,9 +106,8 @@ class Observer:
             self._output.close()
 
     def _place_alert(self, alert: Alert) -> Alert:
-        """Add the host and the device of its rank."""
-        device = self.job.devices[alert.rank] if self.job.devices else ""
-        return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)
+        """Add the host of its rank."""
+        return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]])
 
     def _too_little(self) -> TooLittle | None:
         """Return why a slow rank might have been missed; None if it would have been detected, or without ready

@@ -1,13 +1,13 @@
 """`StepMonitor`: names late ranks in the steps of a program of one's own, while it runs.
 
-Ranks exchange their times in blocks of steps; `arguments` are checked before, and `rank_place` says where a rank runs.
+Ranks exchange their times in blocks of steps; `arguments` are checked before.
 """
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from math import nan
 from os import PathLike
+from pathlib import Path
 from socket import gethostname
 from time import monotonic, perf_counter, sleep
 from types import TracebackType
@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ...units import printable
 from . import words
 from .arguments import check_duration, check_every, check_function, check_path
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import MonitoredJob, Observer
-from .output import warn
-from .rank_place import find_device, read_kernel, shorten
 from .transport import Gathering, Lost, StepMonitorError, Transport
 from .transport_of_comm import transport_of
 from .watchdog import StepProgress, watchdog_of
@@ -35,6 +34,8 @@ CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = 1.0, 60.0, 0.01
 # The end: wait for late ranks
 CLOSE_S, POLL_S = 10.0, 0.001
 
+LONGEST_NAME = 64  # characters that are kept of the name of a host
+
 
 class _Rank(NamedTuple):
     """The facts that ranks exchange at the start."""
@@ -42,7 +43,6 @@ class _Rank(NamedTuple):
     host: str
     kernel: str  # whose clock it reads; empty: not known
     every: int | None
-    device: str  # empty: not known
     median_step_s: float  # so far
 
 
@@ -76,7 +76,6 @@ class StepMonitor:
         self._progress = StepProgress(check_duration(stall_after))
         self._transport: Transport | None = None
         self._ended = ""  # the code of the reason why `step` is no longer valid
-        self._is_twice_told = False
         self._count = 0  # steps of this rank in the row
         self._pending: Gathering | None = None
         self._abandoned: list[Gathering | None] = []
@@ -113,7 +112,7 @@ class StepMonitor:
     def _begin(self, transport: Transport) -> None:
         """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
         progress = self._progress
-        own = shorten(gethostname()), read_kernel(), self._given_every, find_device(os.environ), progress.median_step_s
+        own = printable(gethostname()[:LONGEST_NAME]), _read_kernel(), self._given_every, progress.median_step_s
         ranks = [_Rank(*values) for values in transport.exchange(own)]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
@@ -125,8 +124,8 @@ class StepMonitor:
         node_of = tuple(nodes.index((its.host, its.kernel)) for its in ranks)
         self._clock = CommonClock(transport, sorted(set(self._leader_of)))
         error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
-        hosts, devices = tuple(host for host, _ in nodes), tuple(its.device for its in ranks)
-        job = MonitoredJob(transport.rank, node_of, hosts, self._given_every, error_s, devices)
+        hosts = tuple(host for host, _ in nodes)
+        job = MonitoredJob(transport.rank, node_of, hosts, self._given_every, error_s)
         self._observer = Observer(job, self._log, self._textfile, self._on_alert)
         progress.median_step_s = max(its.median_step_s for its in ranks)  # not all may have had the last block
         self._watchdog = watchdog_of(transport, len(nodes) == 1, progress, self._observer.tell)
@@ -144,9 +143,6 @@ class StepMonitor:
         if self._transport is None:
             self._refuse()
         progress = self._progress
-        if progress.is_ready and not self._is_twice_told:
-            self._is_twice_told = True
-            warn(words.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
             raise StepMonitorError(
                 f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"
@@ -256,3 +252,13 @@ class StepMonitor:
                 sleep(POLL_S)
             self._take_pending()
         return True
+
+
+def _read_kernel() -> str:
+    """Identify the clock that processes share: the running kernel, and its time namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        time_of = Path("/proc/self/timens_offsets")
+        return f"{boot} {time_of.read_text() if time_of.exists() else ''}"
+    except OSError:
+        return ""

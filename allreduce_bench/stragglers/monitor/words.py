@@ -17,15 +17,9 @@ LOST = "RankLost"  # what ended the watch of these ranks
 UNFINISHED = "the last steps are not known: not all ranks have come to the end of the `with`"
 
 
-def namer(node_of: Sequence[int], nodes: Sequence[str], devices: Sequence[str] = ()) -> Callable[[int], str]:
-    """Return a formatter of ranks as `rank 5 on node n3 (CUDA 1)`; without the only node, and unknown devices."""
-
-    def name(rank: int) -> str:
-        node = f" on node {nodes[node_of[rank]]}" if len(nodes) > 1 else ""
-        device = f" ({devices[rank]})" if devices and devices[rank] else ""
-        return f"rank {rank}{node}{device}"
-
-    return name
+def namer(node_of: Sequence[int], nodes: Sequence[str]) -> Callable[[int], str]:
+    """Return a formatter of ranks as `rank 5 on node n3`; of the only node `rank 5`."""
+    return lambda rank: f"rank {rank} on node {nodes[node_of[rank]]}" if len(nodes) > 1 else f"rank {rank}"
 
 
 def alert_sentences(alerts: Sequence[Alert], name: Callable[[int], str]) -> list[str]:
@@ -100,11 +94,6 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
     if stall.unreached:
         causes.append(f"{_name_ranks(stall.unreached, name)} cannot be asked: no connection to rank 0 since the start")
     return f"{begin}: {'; '.join(causes)}"
-
-
-def twice_sentence(step: int, rank: int) -> str:
-    """Say that a rank calls ready() several times in a step; reported once."""
-    return f"step {step}: rank {rank} called ready() twice; the last call counts. Call it once in each step"
 
 
 def _nobody_words(stall: Stall) -> str:
