@@ -13,7 +13,6 @@ OFFERS = {  # what the core asks for -> where it stands, below the package
     "end_of_run": ("stragglers.sentences:sentences_of_run",),
     "hosts": ("lab.lab:add_lab",),
     "log_of_job": ("stragglers.sources:describe_log",),
-    "map": ("pages.command:read_map",),
     "pair_times": ("health.pair_times:read_pair_times",),
     "place_of_run": ("lab.lab:run_in_lab_of",),
     "section": ("stragglers.section:straggler_section",),

@@ -1,4 +1,4 @@
-"""`order`: find an order of ranks from measured pairs of hosts, or from a map of switches; write it for a launcher."""
+"""`order`: find an order of ranks from measured pairs of hosts; write it for a launcher."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,11 @@ from ..schedule.verify import Refusal
 from ..tables import columns_of, fitted
 from ..units import few, format_size, format_time, shell_word
 from .lockstep import (
-    PER_LEVEL,
     RING,
     Lockstep,
     MessageCosts,
     best_order,
     broken_pairs,
-    costs_of_map,
     measured_costs,
     rounds_of,
 )
@@ -109,16 +107,10 @@ def order_text(hosts: Sequence[str], format_: str) -> str:
     epilog=examples(
         "order results/health -o order.txt",
         "order pairs.csv -a two_tree --size 1M -o order.txt",
-        "order --map switches.txt --ranks-per-node 4 --format srun -o hosts.txt",
+        "order results/health --ranks-per-node 4 --format srun -o hosts.txt",
     )
 )
-@click.argument("source", type=click.Path(path_type=Path), required=False, metavar="[CHECK|CSV]")
-@click.option(
-    "--map",
-    "map_",
-    type=click.Path(path_type=Path),
-    help="A file of hosts, one a line, with the switches above it, the nearest first, instead of measured pairs.",
-)
+@click.argument("source", type=click.Path(path_type=Path), metavar="CHECK|CSV")
 @click.option(
     "-a", "--algorithm", default=RING, show_default=True, metavar="NAME", help="Algorithm to order ranks for."
 )
@@ -143,7 +135,7 @@ def order_text(hosts: Sequence[str], format_: str) -> str:
     help="order: for run --order; or a rank file of Open MPI, a machine file of MPICH, a host file of srun.",
 )
 @errors_in_one_line
-def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output, format_) -> None:
+def order(source, algorithm, size, ranks_per_node, value, value_is, output, format_) -> None:
     """Find an order of ranks that suits the links between their hosts.
 
     CHECK is the folder of health, or its pairs.csv; CSV a table of pairs that another tool measured. The order found
@@ -153,8 +145,8 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     if format_ != "order" and output is None:
         raise OneLineError(f"--format {format_} makes a file for a launcher; name it with -o")
     if output is not None:
-        refuse_given(output, filter(None, (source, map_)))
-    costs = _costs(source, map_, value, value_is or "")
+        refuse_given(output, [source])
+    costs = measured_costs(source, value, value_is or "")
     if is_of_library(algorithm):
         raise OneLineError(
             f"{algorithm} is the library's own; an order is found for an algorithm of which the steps are known"
@@ -170,24 +162,8 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
         f"{len(costs.hosts)} hosts"
     )
     click.echo("\n".join([title, *_table(found, costs), ""]))
-    echo_wrapped(_sentences(found[-1], costs, map_ is not None))
+    echo_wrapped(_sentences(found[-1], costs))
     _write(found, output, format_, title)
-
-
-def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> MessageCosts:
-    """Return the costs of the one source that is named. Raises OneLineError for none or both."""
-    if source is not None and map_ is not None:
-        raise OneLineError(f"both {source} and --map {map_} say what messages cost; name one of them")
-    if map_ is not None:
-        if value or kind:
-            option = "--value" if value else "--value-is"
-            raise OneLineError(f"{option}: belongs to a table of another tool, not to --map")
-        return costs_of_map(map_)
-    if source is None:
-        raise OneLineError(
-            "nothing says what messages cost; name the folder of a check of health, a CSV of pairs, or --map FILE"
-        )
-    return measured_costs(source, value, kind)
 
 
 def _table(found: Sequence[PredictedOrder], costs: MessageCosts) -> list[str]:
@@ -206,12 +182,10 @@ def _ratio(order: PredictedOrder, first: PredictedOrder) -> float:
     return order.time / first.time if first.time else 1.0
 
 
-def _sentences(chosen: PredictedOrder, costs: MessageCosts, is_map: bool) -> list[str]:
+def _sentences(chosen: PredictedOrder, costs: MessageCosts) -> list[str]:
     """Return what the costs lack, and which hosts cannot talk."""
     said = []
-    if is_map:
-        said.append(f"Nothing was measured: a message is taken to need {PER_LEVEL:g} times as long for each level.")
-    elif not costs.in_seconds:
+    if not costs.in_seconds:
         said.append(f"The unit of {costs.of} is not known: times are compared only.")
     if costs.left_out:
         names, are = few(costs.left_out, MOST_NAMED), "is" if len(costs.left_out) == 1 else "are"

@@ -1,19 +1,16 @@
 """What a message between two hosts costs, and what an order of hosts makes of a verified schedule, in lockstep.
 
-The costs are from measured pairs, or assumed of a map of switches. A round lasts until its last message has arrived.
-Messages of a round that leave or reach the same host share its link, one after the other; those within a host cost
-nothing. So the time of an order is the sum over rounds of the busiest host's time. Of two orders with the same time the
-one whose messages take less in all is the better.
+A round lasts until its last message has arrived. Messages of a round that leave or reach the same host share its link,
+one after the other; those within a host cost nothing. So the time of an order is the sum over rounds of the busiest
+host's time. Of two orders with the same time the one whose messages take less in all is the better.
 """
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..cli.types import OneLineError
-from ..runs.hosts import HOST
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import messages_of_rounds
@@ -23,7 +20,6 @@ from .tour import best_tour, edges_of
 
 # Costs of messages
 MOST_HOSTS = 512
-PER_LEVEL = 2.0  # times as long takes a message for each level of switches that it climbs, of a map
 BROKEN = 1e6  # times the longest message: what one costs between hosts that cannot talk
 
 # Lockstep
@@ -58,7 +54,8 @@ def measured_costs(path: Path, value: str, kind: str) -> MessageCosts:
     if not readers:
         raise OneLineError("pairs of hosts are read by health, which is not installed")
     read = readers[0](path, value, kind)
-    _refuse_hosts(read.nodes, str(path))
+    if len(read.nodes) > MOST_HOSTS:
+        raise OneLineError(f"{path}: hosts: {len(read.nodes)}; expected at most {MOST_HOSTS}")
     number = {name: place for place, name in enumerate(read.nodes)}
     broken = np.zeros(read.latency_s.shape, dtype=bool)
     for one, other in map(sorted, read.failed):
@@ -83,38 +80,6 @@ def _fill_gaps(table: np.ndarray) -> np.ndarray:
     found = np.where(np.isnan(apart), np.maximum(middles[:, None], middles), apart)
     np.fill_diagonal(found, 0.0)
     return found
-
-
-def costs_of_map(path: Path) -> MessageCosts:
-    """Return assumed costs of a map of switches: a message takes twice as long for each level that it climbs.
-
-    Raises OneLineError.
-    """
-    readers = load_offers("map")
-    if not readers:
-        raise OneLineError("--map needs the pages of this program, which are not installed")
-    switches: Mapping[str, Sequence[str]] = readers[0](path)
-    hosts = tuple(switches)
-    _refuse_hosts(hosts, str(path))
-    for number, host in enumerate(hosts, start=1):
-        match = HOST.fullmatch(host)
-        if not match or match[2]:
-            raise OneLineError(
-                f"{path}, host {number}: '{host[:40]}' is not the name of a host; expected for example n1"
-            )
-    levels = len(next(iter(switches.values())))
-    climbed = np.full((len(hosts),) * 2, levels, dtype=float)
-    for level in reversed(range(levels)):
-        group = {above: number for number, above in enumerate({tuple(names[level:]) for names in switches.values()})}
-        of_host = np.array([group[tuple(names[level:])] for names in switches.values()])
-        climbed[of_host[:, None] == of_host] = level
-    nothing = np.zeros_like(climbed)
-    return MessageCosts(hosts, nothing, PER_LEVEL**climbed, nothing.astype(bool), False, str(path))
-
-
-def _refuse_hosts(hosts: Sequence[str], path: str) -> None:
-    if not 2 <= len(hosts) <= MOST_HOSTS:
-        raise OneLineError(f"{path}: hosts: {len(hosts)}; expected 2 to {MOST_HOSTS}")
 
 
 # Rounds in lockstep, and the search for an order

@@ -1,4 +1,4 @@
-"""`order` from the command line: checks, foreign tables, maps; files for `run` and for launchers; bad usage."""
+"""`order` from the command line: checks, foreign tables; files for `run` and for launchers; bad usage."""
 
 import re
 
@@ -11,7 +11,6 @@ from allreduce_bench.health.pair_folder import CheckSettings, PairFolder, PairRo
 from allreduce_bench.runs.rank_order import parse_order
 
 NODES = ("h1", "h2", "h3", "h4")
-RACKS = "h1 left\nh2 right\nh3 left\nh4 right\n"
 
 
 @pytest.fixture
@@ -50,15 +49,6 @@ def test_the_order_of_a_check_avoids_the_pair_that_cannot_talk(check, tmp_path):
     assert same.exit_code == 0 and same.stdout.splitlines()[-1] == ",".join(hosts)
 
 
-def test_a_map_of_switches_needs_no_measurement(tmp_path):
-    file = tmp_path / "map.txt"
-    file.write_text(RACKS)
-    result = order("--map", file)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[-1] in ("h1,h3,h2,h4", "h1,h3,h4,h2", "h1,h2,h4,h3", "h1,h4,h2,h3")
-    assert all(words in " ".join(result.stdout.split()) for words in ("Nothing", "2 times"))
-
-
 def test_a_table_of_another_tool_is_compared_without_a_unit():
     result = order(DATA / "pairs_h100" / "cluster_10_nodes.csv")
     assert result.exit_code == 0, result.output
@@ -79,36 +69,39 @@ def test_files_of_launchers_name_a_host_for_each_rank(check, tmp_path, format_, 
 
 
 def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
-    file = tmp_path / "map.txt"
-    file.write_text(RACKS)
-    result = order("--map", file, "--size", "0", "-o", tmp_path / "order.txt")
+    file = tmp_path / "pairs.csv"
+    file.write_text("source,dest,GBs\nh1,h2,1\nh1,h3,1\nh2,h3,1\n")
+    result = order(file, "--size", "0")
     assert result.exit_code == 0, result.output
     assert "fitted                  1.000" in result.stdout
+
+
+def test_hosts_of_a_check_that_was_cut_are_named(check):
+    pairs = PairFolder(check).pairs_csv
+    kept = [line for line in pairs.read_text().splitlines(keepends=True) if "h4" not in line]
+    pairs.write_text("".join(kept))
+    result = order(check)
+    assert result.exit_code == 0, result.output
+    assert "h4 is left out: no pair" in " ".join(result.stdout.split())
+    pairs.unlink()
+    assert "no pair was measured" in order(check).output
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "nothing says"),
-        (["x", "--map", "y"], "x and --map y say what"),
-        (["--map", "none"], "--map none: cannot be read"),
-        (["--map", "map", "--value", "c"], "--value: belongs"),
-        (["--map", "one"], "one: hosts: 1.*2 to 512"),
-        (["--map", "odd"], r"odd, host 2: '\$\(x\)'.*example n1"),
-        (["--map", "map", "--format", "srun"], "srun makes a file"),
-        (["--map", "map", "-a", "native"], "native is the.*order is found"),
-        (["--map", "map", "-a", "tree", "--ranks-per-node", "200"], "256 ranks.*ring takes"),
-        (["--map", "odd3", "-a", "torus:2x2"], "torus"),
+        (["map", "--format", "srun"], "srun makes a file"),
+        (["pairs", "-a", "native"], "native is the.*order is found"),
+        (["pairs", "-a", "tree", "--ranks-per-node", "200"], "256 ranks.*ring takes"),
+        (["pairs", "-a", "torus:2x2"], "torus"),
         (["none.csv"], re.escape("none.csv: no such file or directory")),
         (["empty"], "empty: holds no check"),
         (["map"], "two columns"),
     ],
 )
 def test_bad_usage_is_one_sentence(words, said, tmp_path):
-    (tmp_path / "map").write_text(RACKS)
-    (tmp_path / "one").write_text("h1 s1\n")
-    (tmp_path / "odd").write_text("h1 s1\n$(x) s1\n")
-    (tmp_path / "odd3").write_text("h1 s1\nh2 s1\nh3 s1\n")
+    (tmp_path / "map").write_text("h1 left\nh2 right\n")
+    (tmp_path / "pairs").write_text("source,dest,GBs\nh1,h2,1\nh1,h3,1\nh2,h3,1\n")
     (tmp_path / "empty").mkdir()
     result = order(*words)
     assert result.exit_code == 2 and re.search(said, result.output) and result.output.count("\n") == 1, result.output

@@ -1,7 +1,7 @@
 """StepMonitor: names a slow rank while a program of one's own runs, over MPI or torch.distributed.
 
 In: calls of `ready()` and `step()` on each rank. Out: alerts, sentences, lines of JSON and a textfile for Prometheus.
-Read in this order: `step_monitor` (its `arguments`, and the `rank_place`), `transport` (carries rows; `mpi_transport`,
+Read in this order: `step_monitor` (its `arguments`), `transport` (carries rows; `mpi_transport`,
 `torch_transport`, `transport_of_comm`), `blocks` (clocks and steps), `observer` (judges them), `words` (what it says),
 `output` (files), `watchdog` (stalls).
 """
