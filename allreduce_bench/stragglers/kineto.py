@@ -24,7 +24,6 @@ import numpy as np
 from ..importers.common_ends import aligned_by_common_end
 from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown_value, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
-from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
 from .arrivals import Arrivals
 
@@ -246,14 +245,8 @@ def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
 
 
 def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
-    ranks, absent = parts[0].ranks, parts[0].ranks - len(parts)
-    if absent * max(len(part.calls) for part in parts) > MOST_CLAIMED:
-        raise LogError(
-            f"{parts[0].file}: world_size is {ranks}, and only {len(parts)} ranks have a file; give all files"
-        )
-    if absent:
-        named = format_ranges(set(range(ranks)) - {part.rank for part in parts})
-        warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
+    if absent := set(range(parts[0].ranks)) - {part.rank for part in parts}:
+        warnings.warn(f"no file of rank{'s' * (len(absent) > 1)} {format_ranges(absent)}", LogWarning, stacklevel=2)
 
 
 def _kind(parts: Sequence[TracedRank], every: "pd.DataFrame") -> str:

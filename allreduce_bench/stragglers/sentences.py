@@ -15,7 +15,7 @@ from . import verdict
 from .arrivals import Arrivals
 from .localise import nodes_of
 from .run_arrivals import Injected, NodeState, parts_of_run
-from .slow_units import FEWEST_WORTH, GROUP, LEAST_SLOWER, NODE, RANK
+from .slow_units import FEWEST_WORTH, GROUP, LEAST_SLOWER, NODE
 from .verdict import LEAST_COST, LEAST_EXPLAINED, LEAST_WAIT, SingleStall, StragglerReport, Suspect, straggler_report
 
 # Who is named
@@ -71,7 +71,6 @@ def verdict_sentences(judged: JudgedArrivals) -> list[str]:
     return [
         verdict_sentence(judged),
         *injected_sentences(judged),
-        *half_sentences(judged.report),
         *([stall_words(stall)] if (stall := judged.report.stall) and judged.report.silence not in BESIDE_STALL else []),
         *machine_sentences(judged),
     ]
@@ -157,17 +156,6 @@ def injected_sentences(judged: JudgedArrivals) -> list[str]:
     return said
 
 
-def half_sentences(report: StragglerReport) -> list[str]:
-    """Say that the reference is late itself, so that the slow half is unknown."""
-    late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
-    if report.ranks < 3 or 2 * len(late) < report.ranks:
-        return []
-    return [
-        f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is late "
-        "itself, the times and shares above are too small, and the others may be fast instead"
-    ]
-
-
 def stall_words(stall: SingleStall) -> str:
     """Return `rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
     return (
@@ -207,12 +195,9 @@ def silence_words(arrivals: Arrivals, report: StragglerReport) -> str:
         case verdict.ONE_RANK:
             return "one rank alone has nobody to be compared with"
         case verdict.NO_READY_TIMES:
-            times = _times_words(arrivals)
-            return f"no step has the arrivals of two ranks, as where a program never calls ready(){times}"
-        case verdict.TOO_FEW_STEPS if not report.steps and len(arrivals.step_s):
-            return "no step has the arrivals of two ranks or more"
+            return "no step has the arrivals of two ranks, as where a program never calls ready()"
         case verdict.TOO_FEW_STEPS:
-            return f"{counted(report.steps, 'step')} cannot tell a slow rank from chance"
+            return f"{counted(report.steps, 'step')} with the arrivals of two ranks cannot tell a slow rank from chance"
         case verdict.BELOW_CLOCK:
             return (
                 f"the clocks of the ranks agree to {format_time(arrivals.clock_error_s)} only; no rank is later than "
@@ -241,15 +226,6 @@ def silence_words(arrivals: Arrivals, report: StragglerReport) -> str:
         alone = "but its median lateness does not stand out from that of the others"
         return f"{_often_last_words(report)}, {alone if len(report.often_last) == 1 else 'and no rank stands out'}"
     return f"{waiting} and differ lastingly, but no rank and no node stands out from the others{_latest_words(report)}"
-
-
-def _times_words(arrivals: Arrivals) -> str:
-    """Return `: only the times of steps are known (300 steps, median 1.2 s)`."""
-    known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
-    if not len(known_s):
-        return ": only the times of steps are known"
-    steps, median = counted(len(known_s), "step"), format_time(float(np.median(known_s)))
-    return f": only the times of steps are known ({steps}, median {median})"
 
 
 def _worth_words(report: StragglerReport) -> str:

@@ -67,7 +67,6 @@ class TooLittle(NamedTuple):
     ranks: int
     steps: int
     least_told: float | None  # the smallest detectable slowness, as a share of a step; None: none is
-    by_clocks: bool = False  # limited by the clocks, not the noise
 
 
 class LateBlock(NamedTuple):
@@ -144,13 +143,11 @@ class StepAlarm:
             return TooLittle(ranks, steps, None)
         noises = [self._noise_of(blocks) for blocks in WINDOWS if blocks <= self._blocks]
         by_noise = min(self._critical(noise) * float(np.median(noise.deviation)) for noise in noises)
-        return TooLittle(ranks, steps, max(self._least(), by_noise), self._least_by_clocks() > by_noise)
-
-    def _least_by_clocks(self) -> float:
-        return CLOCK_ERRORS * self.clock_error_s / max(float(median(self._own_s[-1], axis=0)), 1e-12)
+        return TooLittle(ranks, steps, max(self._least(), by_noise))
 
     def _least(self) -> float:
-        return max(LEAST_SLOWER, self._least_by_clocks())
+        by_clocks = CLOCK_ERRORS * self.clock_error_s / max(float(median(self._own_s[-1], axis=0)), 1e-12)
+        return max(LEAST_SLOWER, by_clocks)
 
     def _alerts_of_block(self, block: "LateBlock") -> list[Alert]:
         others_s = block.own_s - block.late_s

@@ -1,7 +1,5 @@
 """What `run` enters, and what the virtual hosts around a command are to it."""
 
-import json
-
 import pytest
 
 from allreduce_bench.lab.lab import Lab, LabError, add_lab, rates_to_enter, refuse_lab_in_lab
@@ -44,11 +42,6 @@ def test_inside_it_enters_nothing_and_refuses_other_hosts(inside):
         refuse_lab_in_lab()
 
 
-def test_hosts_are_named_once():
-    with pytest.raises(LabError, match="--hosts both name"):
-        rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "hosts": ("h1",)})
-
-
 def test_ranks_start_on_the_hosts_around():
     start = add_lab(Start(ranks_per_node=2), LAB.variables())
     assert start.hosts == LAB.names and start.virtual_rates_bytes_per_s == LAB.rates_bytes_per_s
@@ -66,10 +59,3 @@ def test_the_command_that_repeats_a_plan_starts_the_same_hosts(rates, said):
     words = repeat_command(plan)
     assert words[words.index("--virtual-hosts") + 1] == "2" and words[words.index("--link-rate") + 1] == said
     assert not {"--hosts", "--remote-shell", "--interface"} & set(words)
-
-
-def test_a_plan_keeps_its_rates():
-    start = add_lab(Start(), LAB.variables())
-    plan = Plan(competitors=("ring",), sizes=(8,), ranks=(3,), seed=1, start=start)
-    kept = json.loads(json.dumps(plan.to_json()))
-    assert Plan.from_json(kept) == plan

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab, shell_in_lab
+from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab
 
 LEFT = "a process of the lab is left"
 
@@ -91,30 +91,3 @@ def catches(pid: int, number: int) -> bool:
 
 def sleeps_are_left(seconds: str) -> bool:
     return subprocess.run(["pgrep", "-f", f"sleep {seconds}$"], capture_output=True, check=False).returncode == 0
-
-
-def test_a_killed_command_leaves_nothing_that_runs_in_the_lab():
-    seconds = f"{10_000 + os.getpid()}.5"  # which nobody else sleeps
-    command = [sys.executable, "-c", ENTER, "bash", "-c", f"sleep {seconds} & echo ready; wait"]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    process.kill()
-    process.stdout.read()  # until the last of them is gone that could write
-    deadline = time.time() + 240
-    while sleeps_are_left(seconds):
-        assert time.time() < deadline, LEFT
-        time.sleep(0.02)
-
-
-def test_a_shell_reads_what_is_typed(capfd, monkeypatch, tmp_path):
-    (tmp_path / "typed").write_text("hostname\nexit 3\n")
-    with open(tmp_path / "typed") as typed:
-        former = os.dup(0)
-        os.dup2(typed.fileno(), 0)
-        try:
-            assert shell_in_lab([RATE], ["bash"], os.environ) == 3
-        finally:
-            os.dup2(former, 0)
-            os.close(former)
-    assert capfd.readouterr().out == "h1\n"

@@ -106,15 +106,6 @@ def test_a_user_makes_hosts_where_the_kernel_has_user_namespaces(open_folder):
     assert "h2" in result.stdout and "rate 50Mbit" in result.stdout and "Connection refused" in result.stdout
 
 
-def test_a_user_namespace_serves_root_as_well(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    try:
-        with room([RATE]) as made:
-            assert made.as_user and said_by(made, 0, "hostname") == "h1\n"
-    except LabError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_when_the_holder_dies(number):
     before = network_of_machine()

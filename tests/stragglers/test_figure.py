@@ -40,11 +40,6 @@ def test_what_is_not_known_is_grey_and_nothing_draws_nothing():
     assert draw_arrivals(one.arrivals, one.report) is None
 
 
-def test_a_single_step_is_drawn():
-    _, drawing = drawn(steps=1)
-    assert drawing.figure.axes[1].get_images()[0].get_array().shape == (8, 1)
-
-
 def test_every_place_of_the_map_stands_for_as_many_steps():
     one, drawing = drawn(ranks=8, steps=601, from_step=400, by=0.5)
     steps = sorted(set(drawing.numbers["step"]))

@@ -155,32 +155,16 @@ def _elsewhere(rank, document):
     without("gloo")(rank, document)
 
 
-def _unnamed(rank, document):
-    del document["host_name"]
-    without("gloo")(rank, document)
-
-
-def _other_steps(rank, document):
-    """Another job on each host: steps of other lengths."""
-    two_hosts(rank, document)
-    first = document["traceEvents"][0]["ts"]
-    for event in document["traceEvents"]:
-        event["ts"] += 1e5 * np.sin((event["ts"] - first) / (1e5 * (1 + rank)))
-
-
 @pytest.mark.parametrize(
     "edit, said",
     [
         (_later, "clocks do not agree: rank 3 begins 3599 s after rank . has ended, by the clock of host vm"),
         (_a_call_later, "clocks do not agree: calls that are the same by their order end up to"),
-        (_other_steps, "clocks do not agree"),
         (_fewer, "collective calls of rank 3, but 30 of rank 0, and they have no numbers"),
         (_longer, r"call 0 is all_reduce of \[\[250\]\] on rank 3, but all_reduce of \[\[1000\]\] on rank 0"),
         (_elsewhere, "no common clock: one file a rank, of the hosts other, vm, and no event that ends on all ranks"),
-        (_unnamed, "no common clock: one file a rank, of the hosts unknown"),
         (lambda rank, document: document["distributedInfo"].update(world_size=4 + rank), "world_size is 5, but 4 in"),
         (lambda rank, document: document["distributedInfo"].update(rank=rank // 2), "rank 0 is also in"),
-        (lambda rank, document: document["distributedInfo"].update(world_size=10**6), "only 4 ranks have a file"),
     ],
 )
 def test_what_has_no_common_clock_is_refused_with_the_reason(tmp_path, edit, said):

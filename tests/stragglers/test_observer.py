@@ -81,7 +81,7 @@ def test_too_little_to_judge_by_is_told_once_at_the_end(played, least_told, tmp_
     (told,) = capfd.readouterr().err.splitlines()
     assert told == f"StepMonitor: {too_little_sentence(TooLittle(2, 10, least_told))}"
     end = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[-1])
-    assert end["too_little"] == {"ranks": 2, "steps": 10, "least_told": least_told, "by_clocks": False}
+    assert end["too_little"] == {"ranks": 2, "steps": 10, "least_told": least_told}
 
 
 def test_two_groups_are_no_slow_rank(monkeypatch):

@@ -47,7 +47,10 @@ def test_a_slow_node_is_named_as_one():
 def test_that_nobody_is_named_is_said_with_the_figures():
     said = verdict_sentences(judgement(slow=None))
     assert "named: ranks wait" in said[0] and "10 % or more" in said[0]
-    assert "named: 4 steps cannot tell a slow rank from chance" in verdict_sentences(judgement(steps=4))[0]
+    assert (
+        "named: 4 steps with the arrivals of two ranks cannot tell a slow rank from chance"
+        in verdict_sentences(judgement(steps=4))[0]
+    )
     assert "one rank alone" in verdict_sentences(judgement(ranks=1, slow=None))[0]
     blind = arrivals()._replace(clock_error_s=0.1)
     told = verdict_sentences(judge_arrivals("", blind))[0]
@@ -67,12 +70,6 @@ def test_two_slow_ranks_are_both_named():
     (said,) = verdict_sentences(one)
     assert said.startswith("the others wait for ") and "rank 2 on node n2" in said and "rank 9 on node n9" in said
     assert "less time" in said
-
-
-def test_no_step_at_all():
-    empty = Arrivals(np.empty((0, 4)), np.empty(0), 0.0, (0,) * 4)
-    said = verdict_sentences(judge_arrivals("", empty))[0]
-    assert "0 steps" in said and "slow rank" in said
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -128,13 +125,6 @@ def steady(ranks, late, by=0.2):
     return judge_arrivals("", Arrivals(ready_s, 1 + np.ptp(ready_s, axis=1), 0.0, (0,) * ranks))
 
 
-@pytest.mark.parametrize(("ranks", "late", "words"), [(3, [0, 1], "ranks 0-1")])
-def test_where_half_of_the_ranks_or_more_are_late_alike_all_are_named(ranks, late, words):
-    said = verdict_sentences(steady(ranks, late))
-    (half,) = [sentence for sentence in said if "late alike" in sentence]
-    assert f"{words} are late" in half and f"{ranks} ranks" in half
-
-
 @pytest.mark.parametrize(("ranks", "late"), [(4, [0, 1]), (5, [0, 1, 2])])
 def test_where_half_of_more_are_late_alike_they_are_a_group(ranks, late):
     said = verdict_sentences(steady(ranks, late))
@@ -187,12 +177,6 @@ def test_the_last_of_a_wide_field_is_told_as_such():
         "is late, but not called a cause: the 8 ranks differ by 5 % anyway (standard deviation), and one of so many is "
         "so late by chance in 18.1 % of jobs"
     )
-
-
-def test_a_suspect_that_costs_less_than_one_per_cent_is_no_cause():
-    slow = [Slow((3,), 0.3, 2000, 2060)]
-    one = judge_arrivals("", synthetic_arrivals(8, 4000, 1, slow=slow, noise=0.01, spikes=0))
-    assert "and 1 % is the least" in verdict_sentences(one)[0]
 
 
 def test_at_most_four_suspects_are_named_and_the_rest_counted():

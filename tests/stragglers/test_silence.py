@@ -52,11 +52,3 @@ def test_without_ready_times_the_times_of_steps_are_told():
     said = verdict_sentences(one)
     assert one.report.silence == NO_READY_TIMES
     assert len(said) == 1 and "program never" in said[0]
-
-
-def test_steps_of_one_rank_each_are_no_steps():
-    made = arrivals(steps=30)
-    made.ready_s[:, 1:] = np.nan
-    assert verdict_sentences(judge_arrivals("", made)) == [
-        "no rank is named: no step has the arrivals of two ranks or more"
-    ]

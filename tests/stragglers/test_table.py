@@ -1,6 +1,5 @@
 """The suspects as a table."""
 
-import pytest
 from made_arrivals import judgement
 
 from allreduce_bench.stragglers.sentences import MOST_ROWS, TABLE_HEAD, suspect_rows, suspect_table
@@ -22,12 +21,3 @@ def test_many_suspects_are_cut():
     many = tuple(suspect._replace(ranks=(rank,)) for rank in range(MOST_ROWS + 4))
     lines = suspect_table(one._replace(report=one.report._replace(suspects=many)), Screen(None))
     assert len(lines) == 1 + MOST_ROWS + 1 and lines[-1].startswith("and 4 more suspects")
-
-
-@pytest.mark.parametrize("width", [40, 60, 80])
-def test_it_fits_a_terminal(width):
-    assert max(map(len, suspect_table(judgement(steps=400, from_step=240, by=0.2), Screen(width)))) <= width
-
-
-def test_without_suspects_there_is_no_table():
-    assert suspect_table(judgement(slow=None), Screen(None)) == []

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.arrivals import Arrivals
+from allreduce_bench.stragglers.sentences import judge_arrivals, verdict_sentences
 from allreduce_bench.stragglers.slow_units import GROUP, NODE, RANK
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import (
     BELOW_CLOCK,
     BELOW_NOISE,
-    NO_READY_TIMES,
     NO_SINGLE_CAUSE,
     ONE_RANK,
     SMALL_WAIT,
@@ -33,7 +33,7 @@ def named(report):
     return [(suspect.kind, suspect.ranks) for suspect in report.suspects]
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 8, 32, 128, 1024])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 128, 1024])
 def test_a_rank_that_is_12_per_cent_slower_is_named(ranks):
     report = straggler_report(arrivals(ranks, [Slow((1,), 0.12)]))
     (suspect,) = report.suspects
@@ -116,7 +116,7 @@ def test_ranks_that_differ_all_over_are_no_single_cause():
     assert report.unexplained_share == 1.0
 
 
-@pytest.mark.parametrize(("ranks", "slow"), [(8, 4), (64, 32), (64, 21), (64, 48), (512, 256)])
+@pytest.mark.parametrize(("ranks", "slow"), [(8, 4), (64, 21), (64, 48)])
 def test_two_groups_are_told_with_their_cost(ranks, slow):
     report = straggler_report(arrivals(ranks, [Slow(tuple(range(slow)), 0.3)], noise=0.05, spikes=0.01, steps=300))
     (group,) = report.groups
@@ -144,17 +144,6 @@ def test_few_nodes_are_named_and_many_are_a_group():
     assert named(many) == [(GROUP, tuple(range(32)))]
 
 
-@pytest.mark.parametrize("ranks", [8, 64])
-@pytest.mark.parametrize("lag1", [0.3, 0.9])
-def test_a_rank_that_is_slow_in_a_third_of_its_steps_is_told_with_its_cost(ranks, lag1):
-    made = arrivals(ranks, steps=300, noise=0.05, lag1=lag1)
-    made.ready_s[np.random.default_rng(1).random(300) < 1 / 3, 5] += 0.3
-    report = straggler_report(with_steps(made))
-    (suspect,) = report.causes
-    assert suspect.ranks == (5,) and 0.28 < suspect.late_share < 0.4 and suspect.every == 0
-    assert suspect.slower_by == pytest.approx(0.3, abs=0.04) and suspect.cost_share > 0.04
-
-
 def test_a_rank_that_is_late_in_every_tenth_step_has_its_period():
     made = arrivals(8, steps=300, noise=0.05)
     made.ready_s[9::10, 0] += 0.3
@@ -172,7 +161,7 @@ def test_a_checkpoint_of_one_rank_is_told_where_it_costs_one_per_cent():
     assert not straggler_report(with_steps(made)).suspects
 
 
-@pytest.mark.parametrize("ranks", [8, 64, 256])
+@pytest.mark.parametrize("ranks", [8, 64])
 @pytest.mark.parametrize("lag1", [0.9, 0.95])
 def test_steps_that_depend_on_each_other_name_nobody(ranks, lag1):
     for seed in range(5):
@@ -182,9 +171,11 @@ def test_steps_that_depend_on_each_other_name_nobody(ranks, lag1):
 
 
 def test_a_cause_costs_one_per_cent():
-    report = straggler_report(arrivals(8, [Slow((3,), 0.3, 2000, 2060)], steps=4000, noise=0.01))
+    made = arrivals(8, [Slow((3,), 0.3, 2000, 2060)], steps=4000, noise=0.01)
+    report = straggler_report(made)
     (suspect,) = report.suspects
     assert suspect.stands_out and not suspect.is_cause and suspect.cost_share < 0.01
+    assert "and 1 % is the least" in verdict_sentences(judge_arrivals("", made))[0]
 
 
 def test_the_last_of_a_wide_field_is_told_and_is_no_cause():
@@ -223,16 +214,6 @@ def test_where_chance_makes_the_wait_a_slow_rank_is_named_and_is_no_cause():
     assert suspect.ranks == (3,) and not suspect.is_cause and suspect.cost_share < 0.02 < 0.5 < report.wait_share
 
 
-def test_ranks_that_are_last_too_often_are_no_chance():
-    report = straggler_report(arrivals(16, [Slow((rank,), 0.03 * rank) for rank in range(16)], noise=0.03))
-    assert report.silence == NO_SINGLE_CAUSE and set(report.often_last) == {14, 15} and report.stall is None
-
-
-def test_without_ready_times_there_is_nothing_to_compare():
-    job = arrivals(4)
-    assert straggler_report(job._replace(ready_s=np.full((200, 4), np.nan))).silence == NO_READY_TIMES
-
-
 def test_too_little_to_compare():
     assert straggler_report(arrivals(1)).silence == ONE_RANK
     assert straggler_report(arrivals(4, [Slow((0,), 1.0)], steps=9)).silence == TOO_FEW_STEPS
@@ -251,8 +232,3 @@ def test_what_is_not_known_is_left_out():
     assert named(report) == [(RANK, (3,))] and report.steps == 298
     assert np.isnan(report.slower_by[6]) and np.isnan(report.p_value[6]) and report.suffered_s[6] == 0
     assert report.suspects[0].slower_by == pytest.approx(0.2, abs=0.02)
-
-
-def test_shapes_that_do_not_fit_are_one_line():
-    with pytest.raises(ValueError, match=r"not \[step.*5 steps.*2 ranks"):
-        straggler_report(Arrivals(np.zeros((5, 3)), np.ones(5), 0.0, (0, 0)))

@@ -118,7 +118,7 @@ def metrics_text(metrics: Metrics) -> str:
         last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
         late_s = np.median(blocks[-1], axis=0)
         ranks = np.sort(np.argsort(-late_s, kind="stable")[:MOST_RANKS]).tolist()
-        labels = [f'{{rank="{rank}",node="{escape_label(metrics.names_of_nodes[rank])}"}}' for rank in ranks]
+        labels = [f'{{rank="{rank}",node="{metrics.names_of_nodes[rank]}"}}' for rank in ranks]
         of_ranks: list[tuple[str, str, Iterable[float]]] = [
             ("rank_late_seconds", "Median time from the first rank that is ready to this one.", late_s[ranks]),
             ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
@@ -131,11 +131,6 @@ def metrics_text(metrics: Metrics) -> str:
         lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
         lines += [f"{name}{label} {value!r}" for label, value in samples]
     return "\n".join(lines) + "\n"
-
-
-def escape_label(label: str) -> str:
-    """Escape a label's value for the format."""
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def json_line(values: Mapping[str, Any]) -> str:

@@ -58,9 +58,7 @@ def too_little_sentence(little: TooLittle) -> str:
     if little.least_told is None:
         return f"{begin} are too little to say who is slow; {FEWEST_BLOCKS * STEPS_OF_BLOCK} steps are the fewest"
     least = f"{little.least_told * 100:.0f} % of a step"
-    if little.by_clocks:
-        return f"{begin}: the clocks of the nodes agree so badly that a rank is told only where it is {least} slower"
-    return f"{begin} are too little to say of a rank that it is slow by less than {least}, by the noise of the job"
+    return f"{begin} are too little: noise and clocks hide a rank that is slow by less than {least}"
 
 
 def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
