@@ -18,7 +18,7 @@ from ..units import parse_share
 from .check import judge_folder, measure_health
 from .judgement import judge_tables
 from .output import health_lines, health_sentences, json_text
-from .pair_folder import FIGURES, PairFolder
+from .pair_folder import FIGURE, PairFolder
 
 if TYPE_CHECKING:
     from .judgement import Health
@@ -119,7 +119,7 @@ def _refuse_other_folder(output: Path | None, table: Path) -> None:
     """Raise OneLineError if the figure of the judged table would stand beside the files of something else."""
     if output is None or not output.exists() or (table.is_dir() and output.samefile(table)):
         return
-    if not output.is_dir() or {path.name for path in output.iterdir()} - {*FIGURES}:
+    if not output.is_dir() or {path.name for path in output.iterdir()} - {FIGURE}:
         raise OneLineError(f"{output}: holds something else than the figure of {table}; choose another folder with -o")
 
 

@@ -7,11 +7,8 @@ import io
 from math import ceil, floor, log10
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -19,13 +16,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ..runs.files import write_atomically
-from ..units import few
 from .judgement import Health, JudgedTable
-from .pair_folder import FIGURES
+from .output import health_sentences
+from .pair_folder import FIGURE
 
 MOST_NAMED = 40  # nodes on an axis; of more only some
 LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side
-MOST_SUSPECTS = 3  # in the title
 STEPS = (1.0, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # ticks of the times over expected ones
 SUSPECT = "#d62728"
 PANEL_INCHES, DPI = 4.2, 110
@@ -34,7 +30,7 @@ PANEL_INCHES, DPI = 4.2, 110
 def health_figure(health: Health) -> Figure:
     """Draw a row per test: times or rates from row to column (viridis), and times over expected ones (centred at 1)."""
     figure = Figure(figsize=(2 * PANEL_INCHES + 1.2, PANEL_INCHES * max(1, len(health.results))), layout="constrained")
-    figure.suptitle(plain(health_title(health)), fontsize=11, wrap=True)
+    figure.suptitle(plain(health_sentences(health)[0]), fontsize=11, wrap=True)
     panels = figure.subplots(max(1, len(health.results)), 2, squeeze=False)
     for (left, right), result in zip(panels, health.results):
         order = sorted(range(len(result.table.nodes)), key=lambda node: result.table.nodes[node])
@@ -43,25 +39,6 @@ def health_figure(health: Health) -> Figure:
         for axes in (left, right):
             _mark(axes, result, order)
     return figure
-
-
-def health_title(health: Health) -> str:
-    """Format `h3: bandwidth 1.97 times slower`, or `no suspect`; nodes first, each the slowest first."""
-    nodes = sorted(
-        (-result.node_ratio(node), f"{result.table.nodes[node]}: {result.table.name}")
-        for result in health.results
-        for node in result.slow_nodes
-    )
-    links = sorted(
-        (-result.link_ratio(pair), f"{'+'.join(result.table.nodes[node] for node in pair)}: {result.table.name}")
-        for result in health.results
-        for pair in result.slow_links
-    )
-    said = [f"{what} {-ratio:.2f} times slower" for ratio, what in [*nodes, *links]]
-    said += [f"{one.node}: pairs fail" for one in health.failing]
-    said += [f"slow group in {result.table.name}" for result in health.results if result.group]
-    nothing = "no suspect" if health.is_measured else "no pair was measured"
-    return few(said, MOST_SUSPECTS, comma="; ", more="; {more} more") or nothing
 
 
 def _draw_values(figure: Figure, axes: Axes, result: JudgedTable, order: list[int]) -> None:
@@ -156,15 +133,9 @@ def _name_nodes(axes: Axes, names: list[str], both: bool = False) -> None:
     axes.set_ylabel("node" if both else "from node")
 
 
-def write_health_figure(health: Health, folder: Path) -> list[Path]:
-    """Write health.png and health.svg into the folder; return their paths. Raises OSError."""
-    figure, png, svg = health_figure(health), io.BytesIO(), io.BytesIO()
-    figure.dpi = DPI
-    with matplotlib.rc_context({"svg.hashsalt": "health"}):  # the same check yields the same file
-        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
-        figure.set_layout_engine("none")  # already laid out, the slowest part
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    paths = [folder / name for name in FIGURES]
-    for path, content in zip(paths, (png, svg)):
-        write_atomically(path, content.getvalue())
-    return paths
+def write_health_figure(health: Health, folder: Path) -> Path:
+    """Write health.png into the folder; return its path. Raises OSError."""
+    figure, png, path = health_figure(health), io.BytesIO(), folder / FIGURE
+    figure.savefig(png, format="png", dpi=DPI)
+    write_atomically(path, png.getvalue())
+    return path

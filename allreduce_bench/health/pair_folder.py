@@ -20,7 +20,7 @@ from ..runs.typed_json import Natural, Positive, read_as
 from ..units import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
-PAIRS, FIGURES = "pairs.csv", ("health.png", "health.svg")
+PAIRS, FIGURE = "pairs.csv", "health.png"
 LONGEST_FAILURE = 300  # characters
 SMALL, LARGE = 8, 4 << 20  # bytes of a message
 

@@ -100,8 +100,6 @@ BOTH_WAYS_OUT = (
     "kernel.apparmor_restrict_unprivileged_userns=0)"
 )
 
-ENDING_S = 1.0  # grace for the holder process to end after the room
-
 
 def bucket(rate_bytes_per_s: float | None, mtu: int = MTU) -> str:
     """Return `RATE:BURST` of a link for the script, in bit/s and bytes; `none` if the rate is unlimited."""
@@ -163,13 +161,6 @@ class Room(NamedTuple):
     lab: Lab
     pid: int  # the first process of its namespaces
     as_user: bool  # in a user namespace
-    holder: subprocess.Popen  # ending it ends the lab
-
-    def has_ended(self) -> bool:
-        """Return whether the lab was ended from outside; waits up to ENDING_S for its holder."""
-        with suppress(subprocess.TimeoutExpired):
-            self.holder.wait(ENDING_S)
-        return self.holder.returncode is not None
 
     def command(self, number: int, words: Sequence[object]) -> list[str]:
         """Return the command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
@@ -243,7 +234,7 @@ def _build_room(holder: subprocess.Popen, rates: tuple[float | None, ...], as_us
     for line in holder.stdout:
         if line == "built\n":
             first = int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text())
-            return Room(Lab(rates, tuple(map(int, lines))), first, as_user, holder)
+            return Room(Lab(rates, tuple(map(int, lines))), first, as_user)
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
     cause = next((line for line in said if not line.startswith("Usage")), said[0])  # later ones are consequences
@@ -282,7 +273,7 @@ def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ
             process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
             for number in early:
                 _signal_command(process, number)
-            return _exit_status(process.wait(), made)
+            return _exit_status(process.wait())
 
 
 def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -290,7 +281,7 @@ def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], envir
     # the terminal also interrupts the shell
     with room(rates_bytes_per_s) as made, _handle_signals(lambda number: None):
         process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
-        return _exit_status(process.wait(), made)
+        return _exit_status(process.wait())
 
 
 def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
@@ -318,14 +309,12 @@ def _signal_command(process: subprocess.Popen, number: int) -> None:
             os.kill(pid, number)
 
 
-def _exit_status(status: int, made: Room) -> int:
+def _exit_status(status: int) -> int:
     """Return the command's status. Raises LabEnded if a signal killed it, as such a command prints nothing itself."""
     if status < 0:
-        what = (
-            "the virtual hosts were ended from outside, and the command on them" if made.has_ended() else "the command"
-        )
         raise LabEnded(
-            f"{what} was killed by {signal.Signals(-status).name}; 'run --resume -o FOLDER' continues a run",
+            f"the command on the virtual hosts was killed by {signal.Signals(-status).name}; "
+            "'run --resume -o FOLDER' continues a run",
             exit_code=128 - status,
         )
     return status

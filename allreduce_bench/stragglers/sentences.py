@@ -139,21 +139,11 @@ def _why_no_cause(report: StragglerReport) -> str:
 
 
 def injected_sentences(judged: JudgedArrivals) -> list[str]:
-    """Say what the run injected, and whether it was found; empty without injection."""
-    injected, report = judged.injected, judged.report
-    if injected.pattern:
-        return [f"delays were injected: --arrival {injected.pattern}"]
-    suspects = {rank for suspect in report.suspects for rank in suspect.ranks}
-    others = max((state.others for state in judged.machines), default=0.0)
-    said = []
-    for rank, share in injected.slowdowns:
-        late_s = share * injected.compute_s
-        of_step = f", {percent(late_s / report.undisturbed_s)} of a step" * isfinite(report.undisturbed_s)
-        found = "found" if rank in suspects else "not found"
-        if rank not in suspects and others >= DISTURBED:
-            found += f": other processes used {percent(others)} of the cores"
-        said.append(f"injected: rank {rank} by {format_time(late_s)}{of_step}; {found}")
-    return said
+    """Say what the run injected; empty without injection."""
+    injected = judged.injected
+    delays = [f"rank {rank} by {format_time(share * injected.compute_s)}" for rank, share in injected.slowdowns]
+    delays += [f"--arrival {injected.pattern}"] * bool(injected.pattern)
+    return [f"delays were injected: {', '.join(delays)}"] if delays else []
 
 
 def stall_words(stall: SingleStall) -> str:

@@ -97,9 +97,8 @@ def steps(job, step: StepMonitor, count: int, sleep_s: float, *, ready: bool = T
 def slow(job, given) -> None:
     """A rank is slower until an alert, which comes on all ranks after the same step."""
     alerts: list = []
-    files = {"log": given.lines, "textfile": given.textfile}
     count, own_s = 0, given.sleep * (1 + given.slower_by * (job.rank == given.who % job.size))
-    with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, **files) as step:
+    with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, log=given.lines) as step:
         while count < given.steps and not (alerts and given.until_alert):
             steps(job, step, 1, own_s)
             count += 1
@@ -228,7 +227,6 @@ def parsed(words: list[str]) -> argparse.Namespace:
     parser.add_argument("scenarios", nargs="+", choices=SCENARIOS)
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--lines")
-    parser.add_argument("--textfile")
     parser.add_argument("--every", type=int)
     parser.add_argument("--steps", type=int, default=1000, help="at most, of the scenario slow")
     parser.add_argument("--until-alert", action="store_true", help="end that scenario with the first alert")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.arguments import check_duration, check_every, check_function, check_path
+from allreduce_bench.stragglers.monitor.arguments import check_duration, check_every, check_function, check_log
 from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
 
 
@@ -18,9 +18,6 @@ from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
         ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
         ({"stall_after": float("nan")}, "stall_after is nan"),
         ({"stall_after": True}, "stall_after is True"),
-        ({"textfile": "metrics.txt"}, "a file that ends in .prom"),
-        ({"textfile": ".prom"}, "such as steps.prom"),
-        ({"textfile": ""}, "expected the name"),
         ({"log": ""}, "expected the name"),
         ({"on_alert": 5}, "on_alert is 5; expected a function"),
     ],
@@ -34,4 +31,4 @@ def test_arguments_without_a_meaning_are_refused(arguments, words):
 def test_arguments_with_a_meaning_are_kept():
     assert [check_every(None), check_every(5)] == [None, 5] and check_function(print) is print
     assert [check_duration(None), check_duration("90s"), check_duration(2)] == [None, 90.0, 2.0]
-    assert check_path("log", None) is None and check_path("log", "a.jsonl") == Path.cwd() / "a.jsonl"
+    assert check_log(None) is None and check_log("a.jsonl") == Path.cwd() / "a.jsonl"

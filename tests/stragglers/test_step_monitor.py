@@ -73,7 +73,7 @@ def test_calls_without_a_meaning_are_one_sentence(alone):
 
 
 def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd):
-    with StepMonitor(every=3, log=tmp_path / "steps.jsonl", textfile=tmp_path / "a.prom") as step:
+    with StepMonitor(every=3, log=tmp_path / "steps.jsonl") as step:
         for _ in range(7):
             step()
     lines = read(tmp_path / "steps.jsonl")
@@ -81,16 +81,14 @@ def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd
     assert [len(line["step_s"]) for line in lines[1:4]] == [3, 3, 1] and lines[-1]["steps"] == 7
     assert all(line["late_s"] is None for line in lines[1:4])
     assert capfd.readouterr().err.splitlines() == [f"StepMonitor: {too_little_sentence(TooLittle(1, 7, None))}"]
-    assert "allreduce_bench_steps_total 7\n" in (tmp_path / "a.prom").read_text()
-    assert [path.name for path in tmp_path.glob("*prom*")] == ["a.prom"]
 
 
 def test_files_stay_where_they_are_when_the_program_goes_elsewhere(alone, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
-    with StepMonitor(every=1, log="steps.jsonl", textfile="a.prom") as step:
+    with StepMonitor(every=1, log="steps.jsonl") as step:
         monkeypatch.chdir(tmp_path / "elsewhere")
         step()
-    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "steps.jsonl", "a.prom"}
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "steps.jsonl"}
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -150,10 +148,9 @@ def python(request):
 @pytest.mark.parametrize("ranks", RANKS if FULL else [1, 2, 5, 8])
 def test_the_slowed_rank_is_named_on_all_ranks(python, on_ranks, ranks, tmp_path):
     in_turn(RANKS.index(ranks), python)
-    log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
+    log = tmp_path / "steps.jsonl"
     limit = ["--until-alert", "--steps", "400"] if ranks > 1 else ["--steps", "23"]
-    files = ["--lines", str(log), "--textfile", str(textfile)]
-    given = ["slow", "--every", "10", *limit, *files]
+    given = ["slow", "--every", "10", *limit, "--lines", str(log)]
     ended = on_ranks(ranks, "watched_steps.scenario", *given, limit_s=600)
     found = {re.fullmatch(r"rank \d+ after (\d+) steps: (.*)\n", printed).groups() for printed, _ in ended}
     assert len(found) == 1
@@ -169,7 +166,6 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, on_ranks, ranks, tmp_path
     end = {"kind": "end", "steps": steps, "complete": True, "raised": None, "time": 0, "job": lines[0]["job"]}
     assert (lines[-1].pop("too_little", None) is not None) >= (ranks == 1)
     assert lines[-1] | {"time": 0} == end
-    assert f"allreduce_bench_steps_total {steps}\n" in textfile.read_text()
     if ranks > 1:  # the last rank sleeps twice as long
         late_s = np.median(np.concatenate([block["late_s"] for block in blocks], axis=1), axis=1)
         assert late_s.argmax() == ranks - 1 and late_s[-1] > 0.005
@@ -212,4 +208,4 @@ def test_the_example_of_the_page_runs(python, tmp_path):
     status, words = mpirun(python, 4, str(tmp_path / "steps.py"))
     assert status == 0, words
     assert read(tmp_path / "steps.jsonl")[-1]["steps"] == 50
-    assert {path.name for path in tmp_path.iterdir()} == {"steps.py", "steps.jsonl", "allreduce_bench.prom"}
+    assert {path.name for path in tmp_path.iterdir()} == {"steps.py", "steps.jsonl"}

@@ -92,8 +92,9 @@ def test_a_rank_that_has_ended_is_silent_and_one_that_never_began_is_unreached(j
     job.dogs[2].close()
     for progress in job.progress:
         progress.stall_after_s = 0.0
-    stall = next(fact for fact in job.wait(1) if isinstance(fact, Stall))
-    assert stall.silent == (2,) and stall.unreached == (3,) and stall.all_ready
+    job.wait(1)
+    while not any(stall.silent == (2,) and stall.unreached == (3,) and stall.all_ready for stall in job.told):
+        job.wait(len(job.told) + 1)  # on busy cores rank 1 may have answered late
 
 
 def test_a_rank_that_is_not_asked_speaks_for_itself(jobs, monkeypatch):

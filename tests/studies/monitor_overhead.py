@@ -1,7 +1,7 @@
 """What does StepMonitor cost? Steps of 10 ms on two ranks, with and without it in turns, in the same processes.
 
 Under mpirun (with `--ranks-part`) it measures; otherwise it starts mpirun with every interpreter named. A step sleeps,
-as if another device worked, then comes an all-reduce; the monitor writes both of its files. Printed are the time of a
+as if another device worked, then comes an all-reduce; the monitor writes its log. Printed are the time of a
 step with it over the time without (the median of pairs of blocks, and their quartiles), and the processor time of its
 two calls and of its threads. The promise is that both together take at most 1 % of a step of 10 ms on the rank where
 they take most, as if the threads had no core of their own. Other processes stretch that time; a quiet machine tells.
@@ -57,11 +57,11 @@ def measure(pairs: int) -> None:
 
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        files = {"log": Path(folder) / "steps.jsonl", "textfile": Path(folder) / "allreduce_bench.prom"}
+        log = Path(folder) / "steps.jsonl"
         for pair in range(pairs):
             times = {}
             for is_watched in (True, False) if pair % 2 else (False, True):
-                with StepMonitor(comm, **files) if is_watched else nullcontext() as step:
+                with StepMonitor(comm, log=log) if is_watched else nullcontext() as step:
                     times[is_watched] = block(step)
             found.append((times[True], times[False]))
     with_it, without = np.array(found).transpose(1, 2, 0)  # float64 [figure, pair]

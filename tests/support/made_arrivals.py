@@ -30,7 +30,7 @@ def write_steps(path: Path, made: Arrivals, every: int = 20, job: str = "a") -> 
     lines = [{**head, "node_of": made.node_of, "nodes": made.nodes, "clock_error_s": 1e-6, "time": "2026-01-01T00:00"}]
     for first in range(0, len(late_s), every):
         block = slice(first, first + every)
-        times = {"step_s": made.step_s[block].tolist(), "late_s": late_s[block].T.tolist(), "ready_s": None}
+        times = {"step_s": made.step_s[block].tolist(), "late_s": late_s[block].T.tolist()}
         lines.append({"kind": "steps", "first_step": first, **times, "clock_error_s": 2e-6})
     lines.append({"kind": "end", "steps": len(late_s)})
     path.write_text("".join(json.dumps({**line, "job": job}) + "\n" for line in lines))

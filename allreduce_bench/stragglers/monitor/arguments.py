@@ -19,14 +19,11 @@ def check_every(every: int | None) -> int | None:
     return every
 
 
-def check_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
+def check_log(path: str | PathLike | None) -> Path | None:
     """Return the absolute path: the program may change its working directory. Raises ValueError."""
-    if path is None:
-        return None
-    if not Path(path).name or (suffix and Path(path).suffix != suffix):
-        such = f" that ends in {suffix}, such as steps{suffix}: node_exporter reads no others" if suffix else ""
-        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file{such}")
-    return Path(path).absolute()
+    if path is not None and not Path(path).name:
+        raise ValueError(f"StepMonitor: log is '{path}'; expected the name of a file")
+    return None if path is None else Path(path).absolute()
 
 
 def check_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:

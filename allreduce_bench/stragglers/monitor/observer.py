@@ -1,23 +1,20 @@
-"""Evaluation of the steps: alerts, the same on all ranks that want them; files and sentences on rank 0."""
+"""Evaluation of the steps: alerts, the same on all ranks that want them; the log and sentences on rank 0."""
 
-from collections import deque
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
-from time import time
 from typing import NamedTuple
 
 import numpy as np
 
-from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
+from ..step_alarm import Alert, StepAlarm, TooLittle
 from . import words
 from .blocks import Block
-from .output import Metrics, OutputThread, now, warn
+from .output import LogThread, now, warn
 from .watchdog import Stall
 
 SCHEMA = "allreduce-bench-steps-1"
 TOLD = 0.2  # of a step: if no smaller lateness was detectable, that is reported at the end
-SHARE_BLOCKS = 10  # last blocks by which the metrics name the last rank
 
 
 class MonitoredJob(NamedTuple):
@@ -35,19 +32,15 @@ class Observer:
     rank 0.
     """
 
-    def __init__(
-        self, job: MonitoredJob, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None
-    ):
+    def __init__(self, job: MonitoredJob, log: Path | None, on_alert: Callable[..., object] | None):
         self.job, self.on_alert = job, on_alert
         self.name = words.namer(job.node_of, job.nodes)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
-        last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
-        self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
-        self._output = OutputThread(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
-        self._says_ready = True
-        if self._output:
+        self._log = LogThread(log) if job.rank == 0 and log else None
+        self._says_ready, self._steps = True, 0
+        if self._log:
             facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
-            self._output.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
+            self._log.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
 
     def take(self, block: Block) -> None:
         """Process the next block, on all ranks. Raises what `on_alert` raises."""
@@ -61,8 +54,7 @@ class Observer:
         if self.job.rank == 0:
             if self._says_ready and not has_ready and len(self.job.node_of) > 1:
                 warn(words.NO_READY)
-            self._says_ready = has_ready
-            self._count(block, has_ready, alerts)
+            self._says_ready, self._steps = has_ready, block.first_step + len(block.step_s)
             for sentence in words.alert_sentences(alerts, self.name):
                 warn(sentence)
             self._write(block, has_ready, alerts)
@@ -74,11 +66,8 @@ class Observer:
         warn(words.stall_sentence(fact, self.name))
         if fact.told_by:
             return
-        self.metrics.stalled = not fact.is_over
-        self.metrics.alerts["stall"] += not fact.is_over
-        if self._output:
-            self._output.line(kind="stall", **fact._asdict(), time=now())
-            self._output.news()
+        if self._log:
+            self._log.line(kind="stall", **fact._asdict(), time=now())
         try:
             if self.on_alert:
                 self.on_alert(fact)
@@ -92,18 +81,10 @@ class Observer:
         little = self._too_little() if self.job.rank == 0 and complete else None
         if little:
             warn(words.too_little_sentence(little))
-        if self._output:
-            end: dict[str, object] = {
-                "steps": self.metrics.steps,
-                "complete": complete,
-                "raised": raised or None,
-                "time": now(),
-            }
-            if little:
-                end |= {"too_little": little._asdict()}
-            self._output.line(kind="end", **end)
-            self._output.news()
-            self._output.close()
+        if self._log:
+            why = {"too_little": little._asdict()} if little else {}
+            self._log.line(kind="end", steps=self._steps, complete=complete, raised=raised or None, time=now(), **why)
+            self._log.close()
 
     def _place_alert(self, alert: Alert) -> Alert:
         """Add the host of its rank."""
@@ -114,27 +95,14 @@ class Observer:
         times.
         """
         is_judged = self._says_ready or len(self.job.node_of) == 1
-        little = self.alarm.too_little(self.metrics.steps) if self.metrics.steps and is_judged else None
+        little = self.alarm.too_little(self._steps) if self._steps and is_judged else None
         return little if little and (little.least_told or inf) > TOLD else None
 
-    def _count(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
-        metrics = self.metrics
-        metrics.steps = block.first_step + len(block.step_s)
-        metrics.step_s, metrics.last_step_time = block.median_step_s, time()
-        for alert in alerts:
-            metrics.alerts[alert.kind] += 1
-            if alert.kind == GROUPS:
-                continue
-            metrics.slow = metrics.slow - {alert.rank} if alert.kind == RECOVERED else metrics.slow | {alert.rank}
-        if has_ready:
-            metrics.late_s.append(block.late_s)
-
     def _write(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
-        if not self._output:
+        if not self._log:
             return
         late_s = block.late_s.T if has_ready else None
-        times = {"step_s": block.step_s, "late_s": late_s, "ready_s": None, "clock_error_s": block.clock_error_s}
-        self._output.line(kind="steps", first_step=block.first_step, **times)
+        times = {"step_s": block.step_s, "late_s": late_s, "clock_error_s": block.clock_error_s}
+        self._log.line(kind="steps", first_step=block.first_step, **times)
         for alert in alerts:
-            self._output.line(**alert._asdict(), time=now())
-        self._output.news()
+            self._log.line(**alert._asdict(), time=now())

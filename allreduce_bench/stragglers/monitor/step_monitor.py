@@ -17,7 +17,7 @@ import numpy as np
 
 from ...units import printable
 from . import words
-from .arguments import check_duration, check_every, check_function, check_path
+from .arguments import check_duration, check_every, check_function, check_log
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import MonitoredJob, Observer
 from .transport import Gathering, Lost, StepMonitorError, Transport
@@ -53,8 +53,8 @@ class StepMonitor:
     `comm`: a communicator of mpi4py; a process group of torch.distributed, None for its default one. All its ranks
     enter the `with` together and call `step()` equally often. Every `every` steps, else after about a second, each
     rank's times go to all ranks in a non-blocking allgather; `stragglers.step_alarm` judges them. Rank 0 reports on
-    stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called with each
-    Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`; else ten
+    stderr and in `log` (lines of JSON); `on_alert` is called with each Alert on all ranks, and with each Stall on rank
+    0, from another thread. `stall_after`: seconds or `90s`; else ten
     medians of the steps so far, 60 s at least, 300 s for the first step. When ranks are lost, those left call
     `step.go_on(comm)`.
 
@@ -67,12 +67,11 @@ class StepMonitor:
         *,
         every: int | None = None,
         log: str | PathLike | None = None,
-        textfile: str | PathLike | None = None,
         stall_after: str | float | None = None,
         on_alert: Callable[..., object] | None = None,
     ):
         self._comm, self._given_every, self._on_alert = comm, check_every(every), check_function(on_alert)
-        self._log, self._textfile = check_path("log", log), check_path("textfile", textfile, ".prom")
+        self._log = check_log(log)
         self._progress = StepProgress(check_duration(stall_after))
         self._transport: Transport | None = None
         self._ended = ""  # the code of the reason why `step` is no longer valid
@@ -126,7 +125,7 @@ class StepMonitor:
         error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
         hosts = tuple(host for host, _ in nodes)
         job = MonitoredJob(transport.rank, node_of, hosts, self._given_every, error_s)
-        self._observer = Observer(job, self._log, self._textfile, self._on_alert)
+        self._observer = Observer(job, self._log, self._on_alert)
         progress.median_step_s = max(its.median_step_s for its in ranks)  # not all may have had the last block
         self._watchdog = watchdog_of(transport, len(nodes) == 1, progress, self._observer.tell)
         self._watchdog.start()
