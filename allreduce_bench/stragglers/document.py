@@ -8,7 +8,7 @@ from typing import Any
 from .sentences import JudgedArrivals, name_of, verdict_sentences
 
 # Arrivals: fields of a report, of all and of each rank
-SCHEMA = "urn:allreduce-bench:stragglers:3"
+SCHEMA = "urn:allreduce-bench:stragglers:4"
 SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
 SHARES = (
     *("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share"),

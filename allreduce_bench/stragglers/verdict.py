@@ -165,14 +165,12 @@ class Suspect(NamedTuple):
     slower_by: float  # its lateness behind the median of the others in its late steps, of undisturbed_s; 0.1 is 10 %
     z: float  # the same in standard deviations of the noise; of a group in those within the groups
     last_share: float  # steps in which it, or one of its ranks, arrived last; 0.1 is 10 %
-    p_value: float  # probability that it arrives last so often by chance
     explains_share: float  # what it explains of the lasting wait; 0.1 is 10 %
     # share of the time of all steps that is saved if its arrivals are replaced by the others' median
     cost_share: float
     saved_s: float  # the same over all steps
     step_with_s: float  # median of the steps in which it was slow
     step_without_s: float  # median of the same steps, its arrivals replaced by the others' median
-    caused_s: float  # over the steps in which it was slow and last: its distance to the second last
     from_step: int  # first step in which it was slow
     to_step: int  # step after the last one
     waiting_share: float  # mean wait in the steps in which it was slow, of their time; 0.1 is 10 %
@@ -322,25 +320,21 @@ def _suspects(job: UsedSteps, late: list[Late], weighed: Attribution) -> tuple[S
 
 def _suspect(job: UsedSteps, late: Late, weighed: Attribution, number: int) -> Suspect:
     steps = late.steps(len(job.step_s))
-    is_last = np.isin(job.waiting.last[steps], late.ranks)
-    trials, count = int(job.used[steps].sum()), int(is_last.sum())
+    last_count = int(np.isin(job.waiting.last[steps], late.ranks).sum())
     step_s, used = job.step_s[steps], job.used[steps]
     without_s = step_s - earlier_s(job.ready_s, replace_arrivals(job.ready_s, [late]))[steps]
-    chance = min(1.0, len(late.ranks) / job.ranks)
     return Suspect(
         kind=late.kind,
         ranks=late.ranks,
         node=late.node,
         slower_by=late.late_s / job.undisturbed_s,
         z=late.z,
-        last_share=count / trials,
-        p_value=float(chance_of_at_least(*count_independent(np.array(count), trials, job.last_alike_steps), chance)),
+        last_share=last_count / int(used.sum()),
         explains_share=weighed.explained[number],
         cost_share=weighed.saved_s[number] / job.all_s,
         saved_s=weighed.saved_s[number],
         step_with_s=float(np.median(step_s[used])),
         step_without_s=float(np.median(without_s[used])),
-        caused_s=float(job.waiting.caused_s[steps][is_last].sum()),
         from_step=late.from_step,
         to_step=late.to_step,
         waiting_share=job.waiting_share(steps),

@@ -41,7 +41,7 @@ def test_a_rank_that_is_12_per_cent_slower_is_named(ranks):
     assert suspect.slower_by == pytest.approx(0.12, abs=0.02) and suspect.z > 3.5
     assert (suspect.from_step, suspect.to_step) == (0, 200)
     assert suspect.is_cause and suspect.explains_share > 0.9 and report.unexplained_share < 0.1
-    assert suspect.last_share == report.last_count[1] / 200 > 0.8 and suspect.p_value < 1e-6
+    assert suspect.last_share == report.last_count[1] / 200 > 0.8
     assert suspect.saved_s == report.saved_s == pytest.approx(suspect.cost_share * 200 * 1.13, rel=0.02)
 
 
@@ -87,7 +87,6 @@ def test_a_rank_that_became_slow_and_recovered_has_its_period():
     assert suspect.last_share > 0.95 and 190 < report.last_count[4] < 300
     assert suspect.step_with_s == pytest.approx(1.3, abs=0.02)  # of these steps; the median of all steps is shorter
     assert suspect.step_without_s == pytest.approx(1.04, abs=0.02) and report.step_s < 1.1
-    assert suspect.caused_s == pytest.approx(suspect.saved_s) and suspect.caused_s < report.caused_s[4]
 
 
 def test_a_node_whose_ranks_are_late_alike_is_named_instead_of_them():
