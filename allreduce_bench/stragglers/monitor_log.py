@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -55,8 +56,8 @@ def read_sessions(path: Path, text: str) -> list[Arrivals]:
             elif kind == "steps" and session and (expected := session.take(record)) is not None:
                 step = f"step {record['first_step']} where step {expected} is expected; lines are missing"
                 warnings.warn(f"{place}: {step}", LogWarning, stacklevel=2)
-            elif kind == "stall" and session and not (stall := read_as(Stall, record)).is_over:
-                stalled = f"{place}: {stall_sentence(stall, session.name)}"
+            elif kind == "stall" and session and (sentence := session.stall_words(record)):
+                stalled = f"{place}: {sentence}"
                 warnings.warn(stalled, LogNote, stacklevel=2)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LogError(f"{place}: {printable(str(error))[:80]}; expected a line of {SCHEMA}") from error
@@ -89,7 +90,6 @@ class _Session:
             raise ValueError(f"node_of is {start.node_of!r:.40}, of {start.ranks} ranks and {len(start.nodes)} nodes")
         self.ranks, self.node_of, self.clock_error_s = start.ranks, start.node_of, start.clock_error_s
         self.nodes = tuple(map(printable, start.nodes))
-        self.name = namer(self.node_of, self.nodes)
         self.step_s: list[np.ndarray] = []
         self.late_s: list[np.ndarray] = []
         self.next_step: int | None = None
@@ -112,6 +112,13 @@ class _Session:
         self.step_s.append(step_s)
         self.late_s.append(late_s.T)
         return expected
+
+    def stall_words(self, record: Mapping[str, Any]) -> str:
+        """Return what the monitor said of a stall; empty where it says that one is over. Raises ValueError."""
+        stall = read_as(Stall, record)
+        if (named := max([stall.told_by, *chain(*stall.blamed)])) >= self.ranks:
+            raise ValueError(f"a stall names rank {named} of {self.ranks} ranks")
+        return "" if stall.is_over else stall_sentence(stall, namer(self.node_of, self.nodes))
 
     def arrivals(self) -> Arrivals:
         """Return the arrivals of all steps."""

@@ -8,6 +8,7 @@ import pytest
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogWarning
+from allreduce_bench.stragglers.monitor.watchdog import Stall
 from allreduce_bench.stragglers.monitor_log import read_sessions, recognises
 
 
@@ -83,6 +84,13 @@ def test_damage_anywhere_ends_in_steps_or_in_one_line(tmp_path):
             assert read_sessions(tmp_path / "s.jsonl", other)
         except LogError as error:
             assert "\n" not in str(error)
+
+
+def test_a_stall_of_a_rank_that_is_none_is_one_sentence(tmp_path):
+    text = write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text()
+    stall = json.dumps({"kind": "stall", "job": "a", **Stall(20, 61.0, behind=(8,))._asdict()})
+    with pytest.raises(LogError, match="line 4: a stall names rank 8 of 8 ranks"):
+        read_sessions(tmp_path / "s.jsonl", f"{text}{stall}\n")
 
 
 def test_two_jobs_in_one_file_are_read_apart(tmp_path):
