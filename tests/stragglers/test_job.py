@@ -44,3 +44,8 @@ def test_counts_that_are_worth_less_are_not_exaggerated():
 def test_steps_that_are_shorter_than_their_skew_are_taken_as_they_are():
     job = job_of(Arrivals(np.tile([0.0, 0.0, 9.0], (12, 1)), np.full(12, 4.0), 0.0, (0, 1, 2)))
     assert job.undisturbed_s == job.typical_s == 4.0
+
+
+def test_shapes_that_do_not_fit_are_one_line():
+    with pytest.raises(ValueError, match=r"not \[step.*5 steps.*2 ranks"):
+        job_of(Arrivals(np.zeros((5, 3)), np.ones(5), 0.0, (0, 0)))
