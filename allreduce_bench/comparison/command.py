@@ -21,7 +21,7 @@ from ..cli.types import (
     tell_damages,
 )
 from ..cli.work_limit import refuse_absent
-from ..runs.files import refuse_given, write_given
+from ..runs.files import refuse_given, write_atomically
 from ..runs.folder import RunFolder
 from .conditions import ComparedRun, parse_despite, read_sides
 
@@ -98,7 +98,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_given(output, FORMATS[format_](comparison))
+        write_atomically(output, FORMATS[format_](comparison))
         format_ = "table"
     click.echo(table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):

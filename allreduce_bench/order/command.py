@@ -13,7 +13,7 @@ from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import SIZE, OneLineError, errors_in_one_line
 from ..cli.work_limit import generators_that_end
-from ..runs.files import refuse_given, write_given
+from ..runs.files import refuse_given, write_atomically
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.rank_order import BLOCK, CYCLIC
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, Topology
@@ -213,5 +213,5 @@ def _write(found: Sequence[PredictedOrder], output: Path | None, format_: str, t
             f"predicted in lockstep: {_ratio(found[-1], first):.3f} of the time of the hosts as they are given"
         )
     head = "".join(f"# {comment}\n" for comment in comments) if format_ == "order" else ""
-    write_given(output, head + order_text(hosts, format_))
+    write_atomically(output, head + order_text(hosts, format_))
     click.echo(FORMATS[format_][1].format(path=shell_word(output), ranks=len(hosts)))

@@ -16,7 +16,7 @@ from ..cli.sections import examples
 from ..cli.types import RANKS as RANK_COUNTS
 from ..cli.types import OneLineError, errors_in_one_line, given_options, parsed, progress
 from ..cli.work_limit import generators_that_end
-from ..runs.files import is_stream, read_given_text, refuse_given, write_given
+from ..runs.files import read_given_text, refuse_given, write_atomically
 from ..schedule import Schedule
 from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
@@ -243,7 +243,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
             f"explain takes one algorithm, or two to compare, found {len(named)}; type 'allreduce-bench explain ring', "
             "or 'allreduce-bench explain --all -o site' for pages about all"
         )
-    ending = ".txt" if output is None or is_stream(output) else output.suffix
+    ending = ".txt" if output is None else output.suffix
     if ending not in ENDINGS:
         raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
     if ending == ".svg" and (len(named) > 1 or run):
@@ -269,7 +269,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     if output is None:
         click.echo(made, nl=False)
     else:
-        write_given(output, made)
+        write_atomically(output, made)
 
 
 def _split_words(words: Sequence[str], ranks: Sequence[int] | None) -> tuple[tuple[str, ...], int | None]:

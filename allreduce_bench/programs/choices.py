@@ -16,7 +16,7 @@ from ..algorithms import is_builtin
 from ..executing import OPERATIONS
 from ..runs.competitor import NATIVE, PIPELINED, WAYS, Competitor
 from ..runs.dtypes import DTYPES
-from ..runs.files import kind_of_file, read_given_text, write_given
+from ..runs.files import kind_of_file, read_given_text, write_atomically
 from ..runs.typed_json import JsonError, at_least, one_of, read_as
 from ..schedule.algorithm import Topology
 from .agreement import Shape
@@ -84,7 +84,7 @@ class Choices:
 def write_choices(path: Path, choices: Iterable[Choice]) -> None:
     """Write `choices` as JSON. Raises OSError."""
     content = {"kind": KIND, "schema_version": VERSION, "choices": [asdict(choice) for choice in choices]}
-    write_given(path, json.dumps(content, indent=1) + "\n")
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
 
 
 def find_lookup(path: Path, own: Collection[str] = ()) -> Lookup:

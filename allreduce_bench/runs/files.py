@@ -6,11 +6,10 @@ place, and existing non-regular files are never replaced: a device, a FIFO, a li
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENXIO
+from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT
 from io import BufferedReader
 from pathlib import Path
 
@@ -26,7 +25,6 @@ KINDS = (
     (stat.S_ISBLK, "a block device"),
 )
 OF_CHECK = ("pairs.csv", "rounds.json")  # files beside health.json
-STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # file descriptors of this process
 
 
 def kind_of_file(mode: int) -> str:
@@ -65,7 +63,7 @@ def _refuse_irregular(path: Path | str, mode: int) -> None:
     """Raise OSError unless `mode` is that of a regular file."""
     if kind := kind_of_file(mode):
         number = ELOOP if stat.S_ISLNK(mode) else EINVAL
-        raise OSError(number, f"{kind}; expected a regular file: remove it", str(path))
+        raise OSError(number, f"{kind}; expected a regular file: move it away", str(path))
 
 
 def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
@@ -152,35 +150,11 @@ def written_together(folder: Path) -> Iterator[Path]:
         rmtree(hidden, ignore_errors=True)
 
 
-def write_given(path: Path, text: str) -> None:
-    """Write text to a path that a user names: a regular file atomically; through a device or a FIFO, which stay.
-
-    /dev/stdout and /dev/fd/N are descriptors of this process, even if they are files. Raises OSError.
-    """
-    if is_stream(path):
-        try:
-            with open(_opened(path), "w", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            error.filename = str(path)
-            raise
-    else:
-        write_atomically(path, text)
-
-
-def is_stream(path: Path) -> bool:
-    """Return whether text is written through `path`, which then needs no file extension. Raises OSError."""
-    mode = _mode(path)
-    return bool(STREAM.fullmatch(str(path))) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-
-
 def refuse_given(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Raise OSError if `write_given` would refuse `path`, or would replace an input or what a run or a check keeps.
+    """Raise OSError as `refuse_special`, and if `path` is an input or what a run or a check keeps.
 
     To be called before the work.
     """
-    if is_stream(path):
-        return
     refuse_special(path)
     if not path.exists():
         return
@@ -194,10 +168,12 @@ def refuse_given(path: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise OSError if `path` exists and is no regular file."""
+    """Raise OSError if `path` exists and is no regular file, or its folder does not exist."""
+    if not path.parent.is_dir():
+        raise OSError(ENOENT, "no such folder; make it first", str(path.parent))
     if kind := kind_of_file(_mode(path)):
         number = EISDIR if kind == "a folder" else EEXIST
-        raise OSError(number, f"{kind}, which is never replaced; name a new or a regular file", str(path))
+        raise OSError(number, f"{kind}, which is never replaced; name another file, or move it away", str(path))
 
 
 def phrase(error: Exception) -> str:
@@ -223,24 +199,3 @@ def _mode(path: Path | str) -> int:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
-
-
-def _opened(path: Path) -> int:
-    """Return a handle for writing to a stream. Raises OSError, also for a FIFO without a reader, instead of
-    blocking.
-    """
-    if STREAM.fullmatch(str(path)):
-        name = path.name
-        try:
-            return os.dup(int(name) if name.isdigit() else {"stdout": 1, "stderr": 2}[name])
-        except OSError as error:
-            error.filename = str(path)
-            raise
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == ENXIO and stat.S_ISFIFO(_mode(path)):
-            raise OSError(ENXIO, "a FIFO without a reader; start its reader first", str(path)) from error
-        raise
-    os.set_blocking(handle, True)
-    return handle

@@ -66,7 +66,7 @@ class RunFolder:
                 ) from None
             raise
         if self.launches.is_symlink():
-            raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
+            raise RunError(f"{self.launches}: a symbolic link; expected a folder: put the files there themselves")
         command = run.get("command", [])
         if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
             raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")

@@ -9,7 +9,7 @@ import click
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import OneLineError, errors_in_one_line, talk, tell_damages
-from ..runs.files import refuse_given, write_given
+from ..runs.files import refuse_given, write_atomically
 from ..runs.folder import RunFolder
 from ..units import printable, shell_word
 
@@ -92,7 +92,7 @@ def _write_trace(judged: "list[JudgedArrivals]", path: Path) -> None:
 
     if len(judged) != 1:
         raise OneLineError(f"--trace writes one source, found {len(judged)}; name one of them")
-    write_given(path, trace_text(judged[0].arrivals))
+    write_atomically(path, trace_text(judged[0].arrivals))
     talk(f"{path}      next: allreduce-bench run -n {judged[0].report.ranks} --arrival {shell_word(path)}")
 
 

@@ -12,7 +12,7 @@ from ..cli.predict import PRICE, SHOWN
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
 from ..cli.types import DTYPE, NAMES, RANKS, RATE, SIZE, OneLineError, errors_in_one_line, given_options, parsed
-from ..runs.files import refuse_given, write_atomically, write_given
+from ..runs.files import refuse_given, write_atomically
 from ..units import in_ranks, parse_duration
 from .architectures import ARCHITECTURES
 from .replay import replay_document, replay_step
@@ -117,7 +117,7 @@ def _write(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
 
         write_atomically(path, step_picture(drawn))
         return
-    write_given(path, json.dumps(trace(lines, about)) + "\n")
+    write_atomically(path, json.dumps(trace(lines, about)) + "\n")
 
 
 def _measure(setup: Setup, options: dict[str, Any], layout: str, outputs: tuple[Path, ...]) -> None:

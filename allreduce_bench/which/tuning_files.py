@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..machine import OPEN_MPI
-from ..runs.files import is_stream, read_given_text, refuse_given, refuse_special, write_given, written_together
+from ..runs.files import read_given_text, refuse_given, refuse_special, write_atomically, written_together
 from ..runs.library_algorithms import INTRA, SEGMENT_NBYTES, TUNED
 from ..runs.typed_json import JsonError, read_as
 from ..units import escaped, format_ranges, format_size, shell_word
@@ -74,7 +74,7 @@ def refuse_others_file(path: Path, tuning: Tuning) -> None:
 
     Raises OSError as writing does.
     """
-    if is_stream(path) or path.name == "-" or not str(path.resolve()).isprintable():
+    if path.name == "-" or not str(path.resolve()).isprintable():
         raise TuneError(f"{escaped(str(path))}: expected a file that jobs can load, with a printable path")
     if tuning.library.startswith(OPEN_MPI):
         refuse_given(path)
@@ -94,7 +94,7 @@ def write_tuning(path: Path, tuning: Tuning, prefix: Path) -> None:
     refuse_others_file(path, tuning)
     texts, head = make_texts(tuning, prefix), _header_lines(tuning)
     if tuning.library.startswith(OPEN_MPI):
-        write_given(path, "".join(f"# {line}\n" for line in head) + texts[""])
+        write_atomically(path, "".join(f"# {line}\n" for line in head) + texts[""])
         return
     with written_together(path) as hidden:
         for name, text in {**texts, README: "\n".join(head) + "\n"}.items():

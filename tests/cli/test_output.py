@@ -1,8 +1,5 @@
 """-o of every command: what is there and is no regular file is never replaced, and said in one line."""
 
-import subprocess
-import sys
-
 import pytest
 from click.testing import CliRunner
 from made_runs import build_run
@@ -10,7 +7,6 @@ from special_files import MAKERS, identity
 
 from allreduce_bench.cli import main
 
-EXPLAIN, PREDICT = "explain ring -n 2", "predict -n 4 --alpha 5us --bandwidth 10Gbit --sizes 8"
 RUN = "run -n 2 --sizes 8 -a ring --launches 1"
 COMMANDS = {  # -> the end of the name of its output
     "report RUN": ".html",
@@ -18,16 +14,13 @@ COMMANDS = {  # -> the end of the name of its output
     "compare RUN OTHER": ".txt",
     "collect RUN": ".html",
     "collect RUN OTHER": "",
-    EXPLAIN: ".txt",
-    PREDICT: ".txt",
+    "explain ring -n 2": ".txt",
     "import LOG": "",
     RUN: "",
     f"{RUN} --resume": "",
     "submit --nodes 1 --ranks-per-node 2": "",
     "submit --nodes 1 --ranks-per-node 2 --dry-run": "",
 }
-WRITTEN_THROUGH = ("fit RUN", "compare RUN OTHER", EXPLAIN, PREDICT)
-STREAMS = ("a FIFO", "a character device")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +40,6 @@ def invoked(command: str, places, *more: object):
 # Each kind: tests/runs/test_atomic_write.py; here that each command asks, and that each kind is said.
 CASES = [
     *((command, "a symbolic link") for command in COMMANDS),
-    *((command, "a character device") for command in WRITTEN_THROUGH if "a character device" in MAKERS),
     *(("report RUN", kind) for kind in MAKERS if kind != "a symbolic link"),
 ]
 
@@ -60,24 +52,16 @@ def test_what_is_no_regular_file_stays(tmp_path, places, command, kind):
     result = invoked(command, places, "-o", path)
     assert identity(path) == before and "Traceback" not in result.output
     assert not (tmp_path / "target").exists() or (tmp_path / "target").read_text() == "kept\n"
-    if command in WRITTEN_THROUGH and kind == "a character device":
-        assert result.exit_code in (0, 1)  # 1: compare found a difference
-    else:
-        assert result.exit_code == 2 and result.stderr.count("error: ") == 1, result.output
-        assert str(path) in result.stderr
-        assert [entry.name for entry in tmp_path.iterdir() if entry.name not in (path.name, "target")] == []
+    assert result.exit_code == 2 and result.stderr.count("error: ") == 1, result.output
+    assert str(path) in result.stderr
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name not in (path.name, "target")] == []
 
 
-@pytest.mark.parametrize("command", [EXPLAIN, PREDICT])
-def test_stdout_may_be_named(tmp_path, command):
-    words = [sys.executable, "-m", "allreduce_bench", *command.split()]
-    named, plain = (
-        subprocess.run([*words, *more], capture_output=True, check=True).stdout for more in (["-o", "/dev/stdout"], [])
-    )
-    assert named == plain != b""
-    with open(tmp_path / "out", "wb") as out:
-        subprocess.run([*words, "-o", "/dev/stdout"], stdout=out, check=True)
-    assert (tmp_path / "out").read_bytes() == plain
+@pytest.mark.parametrize("command", [command for command, ending in COMMANDS.items() if ending])
+def test_no_folder_is_made_for_a_file(tmp_path, places, command):
+    result = invoked(command, places, "-o", tmp_path / "nowhere" / f"out{COMMANDS[command]}")
+    assert result.exit_code == 2 and f"error: {tmp_path}/nowhere: no such folder; make it first" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_links_among_the_figures_are_not_followed(tmp_path, places):

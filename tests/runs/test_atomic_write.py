@@ -1,18 +1,12 @@
 """A result file is whole or absent, and what is no regular file stays what it is."""
 
-import os
 import re
-import subprocess
-import sys
-import threading
-import time
 from errno import ENOSPC
-from pathlib import Path
 
 import pytest
-from special_files import MAKERS, identity, make_null
+from special_files import MAKERS, identity
 
-from allreduce_bench.runs.files import is_stream, refuse_given, write_atomically, write_given, written_together
+from allreduce_bench.runs.files import refuse_given, write_atomically, written_together
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
@@ -36,15 +30,6 @@ def test_what_is_no_regular_file_is_never_replaced(tmp_path, kind):
     assert not (tmp_path / "target").exists() or (tmp_path / "target").read_text() == "kept\n"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind not in ("a FIFO", "a character device")])
-def test_a_user_may_not_name_it_either(tmp_path, kind):
-    path = tmp_path / "machine.json"
-    MAKERS[kind](path)
-    for refused in (refuse_given, lambda path: write_given(path, "text")):
-        with pytest.raises(OSError, match="never replaced"):
-            refused(path)
-
-
 @pytest.mark.parametrize("name", ["run.json", "launches/2r-1.1.json", "health.json", "pairs.csv", "read.csv"])
 def test_neither_may_what_is_read_or_kept_of_a_run_or_a_check(tmp_path, name):
     (tmp_path / "launches").mkdir()
@@ -54,51 +39,6 @@ def test_neither_may_what_is_read_or_kept_of_a_run_or_a_check(tmp_path, name):
         refuse_given(tmp_path / name, [tmp_path / "read.csv"])
     refuse_given(tmp_path / "other.csv", [tmp_path / "read.csv"])
     refuse_given(tmp_path / "launches" / "new.csv")
-
-
-def test_a_fifo_is_written_through_and_one_that_nobody_reads_is_refused(tmp_path):
-    path, read = tmp_path / "fifo", []
-    os.mkfifo(path)
-    with pytest.raises(OSError, match="FIFO without"):
-        write_given(path, "text")
-    reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
-    reader.start()
-    write_once_read(path, "text " * 100_000)  # more than a pipe holds
-    reader.join()
-    assert read == [b"text " * 100_000] and is_stream(path)
-
-
-def write_once_read(path: Path, text: str) -> None:
-    """Write when somebody has opened the FIFO for reading."""
-    for _ in range(1000):
-        try:
-            return write_given(path, text)
-        except OSError:
-            time.sleep(0.01)
-    raise TimeoutError
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root: makes a device")
-def test_a_device_is_written_through(tmp_path):
-    path = tmp_path / "null"
-    make_null(path)
-    before = identity(path)
-    write_given(path, "text")
-    assert identity(path) == before and list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_stdout_is_what_this_process_has_open_also_a_file(tmp_path, name):
-    program = f"from pathlib import Path; from {write_given.__module__} import write_given as w; print('a', flush=True)"
-    with open(tmp_path / "out", "wb") as out:
-        subprocess.run([sys.executable, "-c", f"{program}; w(Path({name!r}), 'b\\n')"], stdout=out, check=True)
-    assert (tmp_path / "out").read_text() == "a\nb\n"
-
-
-def test_a_stream_that_is_closed_is_named():
-    with pytest.raises(OSError) as refusal:
-        write_given(Path("/dev/fd/987"), "text")
-    assert refusal.value.filename == "/dev/fd/987"
 
 
 def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
@@ -123,8 +63,3 @@ def test_files_are_written_together_or_not_at_all(tmp_path):
         (hidden / "page.html").write_text("page")
     assert (tmp_path / "figures" / "a.csv").read_text() == "new" and (tmp_path / "page.html").read_text() == "page"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "page.html"]
-
-
-def test_a_full_device_is_named():
-    with pytest.raises(OSError, match="/dev/full"):
-        write_given(Path("/dev/full"), "text")
