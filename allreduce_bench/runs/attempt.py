@@ -76,15 +76,22 @@ class Attempt(NamedTuple):
 
 
 def read_attempt(launches: Path, launch: Launch, number: int, run_crc32: str, with_calls: bool = True) -> Attempt:
-    """Return the attempt; without `with_calls` calls and stamps are not read, and the marks trusted."""
+    """Return the attempt; without `with_calls` calls and stamps are not read, and the marks trusted.
+
+    Raises PermissionError for a file that may not be read.
+    """
     attempt = Attempt(launch, number, launches, {}, [], [])
     try:
         attempt = attempt._replace(facts=_facts(attempt, run_crc32))
+    except PermissionError:  # it may be as it was written
+        raise
     except (RunError, OSError) as error:
         begun = any(attempt.path(ending).exists() for ending in (".cells.csv", ".calls.csv"))
         return attempt.without(".json", phrase(error)) if begun else attempt
     try:
         attempt = _read_cells(attempt, run_crc32, with_calls)
+    except PermissionError:
+        raise
     except (RunError, OSError) as error:
         is_of_calls = getattr(error, "filename", None) == str(attempt.path(".calls.csv"))
         return attempt.without(".calls.csv" if is_of_calls else ".cells.csv", phrase(error))
@@ -96,9 +103,9 @@ def _facts(attempt: Attempt, run_crc32: str) -> dict:
     facts = read_object(attempt.path(".json"))
     if "crc32" not in facts:
         raise RunError("its checksum is missing: the file was changed")
-    if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
-        raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
-    if facts["run_crc32"] != run_crc32:
+    if (facts.get("launch"), facts.get("attempt")) != (attempt.launch.name, attempt.number):
+        raise RunError(f"it belongs to launch {facts.get('launch')}, attempt {facts.get('attempt')}")
+    if facts.get("run_crc32") != run_crc32:
         raise RunError("it belongs to another run")
     return facts
 
@@ -171,12 +178,11 @@ def cell_of(mark: Row) -> tuple[str, str]:
 def _header_and_rows(attempt: Attempt, file: Path, with_rows: bool) -> tuple[bytes, bytes]:
     """Return the first line of the file of calls, and all of it but a last line that was cut off. Raises OSError.
 
-    The first line is that of this version where there is none yet, or no more.
+    The first line is that of this version where there is none yet.
     """
-    content = b""
-    with suppress(FileNotFoundError), open_kept(file) as opened:
+    with open_kept(file) as opened:
         content = opened.read() if with_rows else opened.readline()
-    is_begun = content or attempt.is_sealed and os.path.lexists(file)
+    is_begun = content or attempt.is_sealed
     return content[: content.find(b"\n") + 1] if is_begun else HEADERS[0], content[: content.rfind(b"\n") + 1]
 
 

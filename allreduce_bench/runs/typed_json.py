@@ -166,8 +166,10 @@ def read_json(path: Path) -> dict:
     """Return the object in a JSON file, verified if it holds a checksum. Raises RunError."""
     try:
         return read_object(path)
-    except (OSError, RunError) as error:
+    except (FileNotFoundError, RunError) as error:
         raise RunError(f"{path}: damaged: {phrase(error)}; restore it or measure again") from error
+    except OSError as error:
+        raise RunError(f"{path}: {phrase(error)}") from error
 
 
 def read_object(path: Path) -> dict:
@@ -176,9 +178,9 @@ def read_object(path: Path) -> dict:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RunError(f"{error if content else 'it is empty'}; expected a JSON object") from error
+        raise RunError(f"it is {'cut off or no JSON' if content else 'empty'}; expected a JSON object") from error
     if not isinstance(value, dict):
-        raise RunError(f"not an object, but {type(value).__name__}; expected a JSON object")
+        raise RunError("it is other JSON; expected a JSON object")
     if "crc32" in value and not is_json_whole(content):
         raise RunError("its checksum does not match: the file was changed")
     return value

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from errno import EACCES
 from unittest.mock import ANY
 
 import pytest
@@ -11,6 +12,8 @@ from made_runs import build_run
 from read_calls import calls_of
 from rechecked import change_json, drop_columns
 
+from allreduce_bench.runs import files
+from allreduce_bench.runs.files import kept_handle
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
@@ -188,10 +191,11 @@ def test_a_json_file_is_as_it_was_written_to_the_last_byte(folder):
     assert folder.open()["crc32"] == content[-12:-4].decode()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"launch": "2r-1"}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'{"launch": "2r-1"}'])
 def test_damaged_facts_cost_their_launch_which_is_measured_again(folder, content):
     (folder.launches / "2r-1.1.json").write_bytes(content)
-    assert [name for name, _ in found(folder)] == ["2r-1.1.json"] and missing(folder) == 6
+    ((name, words),) = found(folder)
+    assert name == "2r-1.1.json" and words.startswith("it") and missing(folder) == 6
     assert {row["launch"] for row in folder.marks()} == {"2r-2"}
     recorder = Recorder(folder, "2r-1", read_json(folder.launches / "2r-2.1.json"))
     assert recorder.attempt == 2
@@ -199,11 +203,23 @@ def test_damaged_facts_cost_their_launch_which_is_measured_again(folder, content
 
 def test_a_missing_file_costs_its_launch(folder):
     (folder.launches / CALLS).unlink()
-    assert {words for _, words in found(folder)} == {CHANGED} and missing(folder) == 6
+    assert found(folder) == [(CALLS, "the file is missing")] and missing(folder) == 6
     (folder.launches / CELLS).unlink()
     assert [name for name, _ in found(folder)] == [CELLS]
     (folder.launches / "2r-1.1.json").unlink()
     assert found(folder) == [] and missing(folder) == 6  # as if it had never begun
+
+
+@pytest.mark.parametrize("name", ["2r-1.1.json", CALLS, CELLS])
+def test_a_file_that_may_not_be_read_is_no_damage(folder, name, monkeypatch):
+    def refuse(path, flags):
+        if path.name == name:
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return kept_handle(path, flags)
+
+    monkeypatch.setattr(files, "kept_handle", refuse)
+    with pytest.raises(PermissionError, match=name):
+        folder.marks()
 
 
 def test_an_attempt_that_is_gone_before_another_is_named(folder):
