@@ -22,8 +22,11 @@ PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of `n1,n2:8` or `n[1-2]:8`, or of a file, each as `name` or `name:slots`. Raises ValueError."""
-    if exists(text) and not isdir(text):
+    """Return the hosts of `n1,n2:8` or `n[1-2]:8`, or of a file, each as `name` or `name:slots`. Raises ValueError.
+
+    What ends in .txt or has a / is a file, there or not.
+    """
+    if "/" in text or text.endswith(".txt") or exists(text) and not isdir(text):
         return read_hostfile(Path(text))
     return _unique_hosts(hosts_of(text, f"'{text:.80}'"))
 

@@ -426,11 +426,13 @@ class Plan:
             raise PlanError(
                 f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
-        segments = [Competitor(name).segment_nbytes or 0 for name in self.competitors]
-        for size_bytes in (*self.sizes, self.segment_nbytes, *segments):
+        lengths = [*(("--sizes", size_bytes) for size_bytes in self.sizes), ("--segment", self.segment_nbytes)]
+        lengths += [(name, Competitor(name).segment_nbytes or 0) for name in self.competitors]
+        for where, size_bytes in lengths:
             if size_bytes % self.itemsize:
                 raise PlanError(
-                    f"{size_bytes} bytes are not a whole number of {self.dtype} elements of {self.itemsize} bytes"
+                    f"{where}: {size_bytes} bytes are not a whole number of {self.dtype} elements of {self.itemsize} "
+                    "bytes"
                 )
 
     def _refuse_repeating(self) -> None:
