@@ -1,21 +1,18 @@
 """`fit`: fit a model to each series of measured times, and write a machine file that `predict` reads."""
 
 from collections.abc import Sequence
-from errno import ENOENT
 from pathlib import Path
 
 import click
 
 from ..runs.files import refuse_given
-from ..units import MAX_RANKS
+from ..units import MAX_RANKS, counted
 from .kept_runs import open_runs, take_newest
 from .predict import MACHINE_FILE
 from .sections import examples
 from .terminal import screen
-from .types import NAMES, errors_in_one_line, own_files, talk
+from .types import NAMES, errors_in_one_line, talk
 from .work_limit import refuse_absent
-
-FORMATS = ("table", "csv", "json")
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
@@ -34,13 +31,11 @@ FORMATS = ("table", "csv", "json")
     metavar="NAME=ALGORITHM",
     help="NAME in a log is ALGORITHM of 'list'; may be repeated.",
 )
-@own_files
 @click.option(
     "--ranks-per-node", type=click.IntRange(1, MAX_RANKS), metavar="N", help="For logs without a number of nodes."
 )
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @errors_in_one_line
-def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> None:
+def fit(runs, output, algorithms, priced_as, ranks_per_node) -> None:
     """Fit what a message (alpha) and a byte (beta) cost, for each competitor of RUNs, or of other tools' LOGs.
 
     By default of the newest run. Prints alpha and beta with 95 % intervals, and how far off predictions are at the
@@ -48,23 +43,21 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     """
     if output:
         refuse_given(output, runs)
-        if not output.parent.is_dir():
-            raise FileNotFoundError(ENOENT, "no such folder; make it first", str(output.parent))
     open_runs([path for path in runs if (path / "run.json").exists()])
     logs = [path for path in runs if not (path / "run.json").exists()]
     refuse_absent(logs)
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy
 
-    listing, points = fit_times(runs, algorithms, priced_as, own, ranks_per_node)
+    listing, points = fit_times(runs, algorithms, priced_as, ranks_per_node)
     if path := output or _default_file(runs):
         try:
-            for sentence in write_machine_file(path, points, listing):
-                talk(f"{path}: {sentence}")
+            write_machine_file(path, points, listing)
+            talk(f"{path}: {counted(len(listing.models), 'model')}")
         except OSError as error:  # a run that others keep can be fitted, too
             if output:
                 raise
             talk(f"{path}: {error.strerror}; no machine file was written, name one with -o")
-    click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
+    click.echo(listing.table(screen()), nl=False)
     for sentence in lab_sentences(runs, listing.models):
         talk(sentence)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from .. import __version__
-from ..algorithms import FILES, find, is_builtin
+from ..algorithms import FILES, find
 from ..evaluation.limits import link_of
 from ..importers.frame import points_of_logs
 from ..models.fitting import UnfittedSeries, fit_series, local_gammas
@@ -20,19 +20,14 @@ from ..models.points import points as points_of_runs
 from ..report.table import libraries_of
 from ..runs.competitor import Competitor
 from ..runs.folder import RunFolder, run_names, unique_names
-from ..schedule.algorithm import Algorithm
-from ..units import counted
 from ..wings import load_offers
 from .types import OneLineError, tell_damages, told_warnings
-
-OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
 
 
 def fit_times(
     paths: Sequence[Path],
     names: tuple[str, ...] | None,
     priced_as: tuple[str, ...],
-    own: Mapping[str, Algorithm],
     ranks_per_node: int | None,
 ) -> tuple[Listing, pd.DataFrame]:
     """Return what was fitted to the runs and logs, and the points; the parameters are options of `fit`.
@@ -42,7 +37,7 @@ def fit_times(
     points = _points_of(_points(paths), names)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    all_series = fit_series(points, _priced_as(priced_as, points), own)
+    all_series = fit_series(points, _priced_as(priced_as, points))
     rates = _link_rates(paths)
     models = [drop_rates_above(one, rates.get(one.run, inf)) for one in all_series if isinstance(one, Model)]
     unfit = [one for one in all_series if isinstance(one, UnfittedSeries)]
@@ -136,19 +131,16 @@ def _reason_for_no_fit(unfit: Sequence[UnfittedSeries]) -> str:
     )
 
 
-def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> list[str]:
-    """Write the machine file; return the sentences about it."""
+def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> None:
+    """Write the machine file. Raises OSError."""
     runs = []
     for run, rows in points.groupby("run", sort=False, dropna=False):
         counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
         runs.append({"run": str(run), **counts, "grade": worst(rows["grade"].fillna(UNKNOWN))})
     notes = [f"not fitted: {one.competitor}: {one.reason}" for one in listing.unfit]
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    models = tuple(model for model in listing.models if is_builtin(model.priced_as))
-    left_out = [f"{model.competitor}: {OWN_FILE_REASON}" for model in listing.models if model not in models]
-    notes += [f"not fitted: {reason}" for reason in left_out]
-    write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
-    return [counted(len(models), "model"), *left_out]
+    models, program = tuple(listing.models), f"allreduce-bench {__version__}"
+    write_machine(Machine(models, program, created, tuple(runs), notes=tuple(notes)), path)
 
 
 def lab_sentences(paths: Sequence[Path], models: Sequence[Model]) -> list[str]:

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import click
 
-from ..runs.files import is_stream, write_given
 from ..runs.inventory import is_run, newest_first
-from ..tables import UNBOUNDED
 from ..units import format_rate, parse_price, parse_rates, parse_size, shell_word
 from .sections import examples
 from .terminal import screen
@@ -18,11 +16,10 @@ DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
 MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is easily forgotten
-SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 SHOWN = ("ring", "tree", "two_tree", "recursive_doubling", "rabenseifner")  # without a machine file
 ALL = "all"
-WITH_FILE = ("beta", "bandwidth", "gamma")  # prices that may replace a machine file's
-NEEDS = "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
+WITH_FILE = ("bandwidth", "gamma")  # prices that may replace a machine file's
+NEEDS = "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit"
 PRICE = parsed("price", parse_price)
 
 
@@ -71,11 +68,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option(
     "--bandwidth", type=BANDWIDTHS, help="Rate of a rank's link, e.g. 100Gbit; two to compare them: 10Gbit,25Gbit."
 )
-@click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds per byte, e.g. 8e-11.")
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate within a node, e.g. 100GB/s.")
-@click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
 @click.option(
     "--nic-bandwidth",
     type=RATE,
@@ -86,10 +81,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     is_flag=True,
     help="Also beyond 8 times the measured ranks and 4 times the sizes, and by models of no use; speculative.",
 )
-@click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
+@click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
 @click.option("-v", "--verbose", is_flag=True, help="Also bounds, crossings and what is to be known of the fit.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
 def predict(
     machine,
@@ -103,7 +97,6 @@ def predict(
     layout,
     as_map,
     verbose,
-    output,
     bandwidth,
     **prices,
 ) -> None:
@@ -114,14 +107,15 @@ def predict(
 
     What was measured has its measured time; elsewhere times are priced by alpha and beta, and scaled by what was
     measured nearby. There are none beyond 8 times the measured ranks or 4 times the sizes without --extrapolate.
-    MACHINE with --bandwidth or --beta: the same machine with other links.
+    MACHINE with --bandwidth: the same machine with other links.
 
     The ranks of a node share its port: with prices its rate is --bandwidth unless --nic-bandwidth is given;
     the models of MACHINE contain the ports as they were measured.
     """
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
-    layout = _format(layout, as_map, output)
+    if as_map and layout != "table":
+        raise OneLineError(f"--map is a table; leave out --format {layout}")
     if machine is None and not any(value is not None for name, value in prices.items() if name not in WITH_FILE):
         machine = _newest_machine_file()
     elif machine is None and not algorithms:
@@ -142,12 +136,11 @@ def predict(
     for given, (priced, source) in zip(asked, machines):
         chosen = segment or (BEST if priced.bare else None)
         nic = nic_bandwidth or (shared_port(given, ranks_per_node) if priced.bare else None)
-        others = (None, 0.0) if priced.bare else (_beta(given, ""), given["gamma"] or 0.0)
+        others = (None, 0.0) if priced.bare else (_beta(given["bandwidth"]), given["gamma"] or 0.0)
         competing = competing_models(
             priced, algorithms, Layout(ranks_per_node, chosen, None, nic, extrapolate, *others)
         )
         forecasts.append(forecast.Forecast(priced, source, competing, ranks, sizes))
-    target = UNBOUNDED if output else screen()
     if len(forecasts) > 1:
         from ..report.bandwidths import as_comparison
 
@@ -157,16 +150,12 @@ def predict(
                 f"--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one "
                 "bandwidth"
             )
-        text = as_comparison(forecasts, bandwidth, target)
+        text = as_comparison(forecasts, bandwidth, screen())
     elif layout == "table":
-        text = forecast.as_text(forecasts[0], target, as_map, verbose)
+        text = forecast.as_text(forecasts[0], screen(), as_map, verbose)
     else:
         text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](forecasts[0])
-    text = text.rstrip("\n")
-    if output:
-        write_given(output, text + "\n")
-    else:
-        click.echo(text)
+    click.echo(text.rstrip("\n"))
 
 
 def _newest_machine_file() -> Path:
@@ -212,21 +201,6 @@ def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
         raise OneLineError(f"--ranks-per-node {ranks_per_node}: more than the {ranks[-1]} ranks in total")
 
 
-def _format(layout, as_map, output) -> str:
-    """Return the requested format, or the format that the output's name means. Raises OneLineError if they differ."""
-    if as_map and layout not in (None, "table"):
-        raise OneLineError(f"--map is a table; leave out --format {layout}")
-    if output is None or is_stream(output):
-        return layout or "table"
-    if output.suffix not in SUFFIXES:
-        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
-    named = SUFFIXES[output.suffix]
-    if (layout or named) != named or (as_map and named != "table"):
-        asked = "--map" if as_map else f"--format {layout}"
-        raise OneLineError(f"-o {output}: the name means {named}, but {asked} was requested")
-    return named
-
-
 def machine_of_file(path: Path, prices: dict):
     """Return the machine of a file of `fit`, and its source as a sentence.
 
@@ -239,14 +213,14 @@ def machine_of_file(path: Path, prices: dict):
             f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file; "
             "--bandwidth asks what other links would do to it"
         )
-    beta = _beta(prices, "")
-    if prices["gamma"] is not None and beta is None:
-        raise OneLineError(f"{path}: its beta holds the reduction; --gamma needs --bandwidth or --beta beside it")
-    _refuse_without_unit({"beta": beta, "gamma": prices["gamma"]})
+    rate = prices["bandwidth"]
+    if prices["gamma"] is not None and rate is None:
+        raise OneLineError(f"{path}: its beta holds the reduction; --gamma needs --bandwidth beside it")
+    _refuse_without_unit({"gamma": prices["gamma"]})
     machine = read_machine(path)
     from ..report.forecast import source_of  # after what may be wrong
 
-    links = f", with links of {format_rate(1 / beta)}" if beta else ""
+    links = f", with links of {format_rate(rate)}" if rate else ""
     return machine, source_of(machine, str(path)) + links
 
 
@@ -255,11 +229,10 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
     from ..models.machine import Prices, bare_machine
     from ..report.forecast import prices_in_words
 
-    beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
+    beta, beta_within = _beta(prices["bandwidth"]), _beta(prices["bandwidth_within"])
     if prices["alpha"] is None or beta is None:
         raise OneLineError(NEEDS)
-    alone = {name: prices[name] for name in ("alpha", "alpha_within", "gamma")}
-    _refuse_without_unit({**alone, "beta": beta, "beta_within": beta_within})
+    _refuse_without_unit({name: prices[name] for name in ("alpha", "alpha_within", "gamma")})
     between = Prices(prices["alpha"], beta)
     source = prices_in_words(*between)
     within = None
@@ -278,8 +251,7 @@ def shared_port(prices: dict, ranks_per_node: int | None) -> float | None:
 
     None with a machine file, whose times were measured with the ports that were there, and with one rank per node.
     """
-    beta = _beta(prices, "")
-    return 1 / beta if beta and (ranks_per_node or 1) > 1 else None
+    return prices["bandwidth"] if (ranks_per_node or 1) > 1 else None
 
 
 def _refuse_without_unit(prices: dict) -> None:
@@ -293,10 +265,6 @@ def _refuse_without_unit(prices: dict) -> None:
             )
 
 
-def _beta(prices: dict, suffix: str) -> float | None:
-    """Return seconds per byte, from beta or from bandwidth; `suffix` of their names: empty or `_within`."""
-    beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
-    if beta is not None and bandwidth is not None:
-        option = suffix.replace("_", "-")
-        raise OneLineError(f"--beta{option} and --bandwidth{option} have the same meaning; use only one of them")
-    return 1 / bandwidth if bandwidth is not None else beta
+def _beta(rate_bytes_per_s: float | None) -> float | None:
+    """Return the seconds per byte of a link; None: no rate is given."""
+    return None if rate_bytes_per_s is None else 1 / rate_bytes_per_s

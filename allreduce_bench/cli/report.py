@@ -8,7 +8,7 @@ import click
 from ..units import parse_width
 from .kept_runs import open_runs, take_newest
 from .sections import examples
-from .types import OneLineError, errors_in_one_line, own_files, parsed, progress, tell_damages
+from .types import OneLineError, errors_in_one_line, parsed, progress, tell_damages
 
 COLUMN = "84mm"  # of a page with two, as many journals print it
 
@@ -40,9 +40,8 @@ COLUMN = "84mm"  # of a page with two, as many journals print it
     metavar="LENGTH",
     help="Width of a panel of --figures, in mm, cm or in, e.g. 84mm, a column of many journals [default: 84mm].",
 )
-@own_files
 @errors_in_one_line
-def report(runs, output, pictures, kind, width, own) -> None:
+def report(runs, output, pictures, kind, width) -> None:
     """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
 
     RUNS is the newest one in results/ by default.
@@ -63,4 +62,4 @@ def report(runs, output, pictures, kind, width, own) -> None:
     page = output or (folders[0].path if len(folders) == 1 else Path()) / "report.html"
     missing = list(map(missing_of_run, folders))
     files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
-    click.echo(write_report(folders, page, own, missing, files, told))
+    click.echo(write_report(folders, page, missing, files, told))

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..algorithms import FILES, find
 from ..machine.variables import drop_values, stored_setting
 from ..measuring.startup import rank_of
 from ..runs import option_values
 from ..runs.hosts import parse_hosts
 from ..runs.option import Section, Whole, Words
-from ..schedule.algorithm import AlgorithmError
 from ..units import escaped, parse_rate, printable
 from ..watching.progress import LateLines, LaunchPosition, ProgressLines
 
@@ -135,25 +133,6 @@ RANKS, NAMES, RATES = (
     type_of(option_values.RATES),
 )
 DTYPE, HOSTS, RATE = type_of(option_values.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
-
-
-def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
-    """Return the algorithms of the files, by name."""
-    if names := [path for path in paths if not path.endswith(FILES)]:
-        raise OneLineError(f"--own {names[0]}: expected a .py file with an @algorithm")
-    try:
-        return find(list(paths))
-    except AlgorithmError as error:
-        raise OneLineError(f"--own {error}") from error
-
-
-own_files = click.option(  # a run names its files, but reading a run must not execute what it names
-    "--own",
-    multiple=True,
-    callback=_own_algorithms,
-    metavar="FILE",
-    help="File of your own measured algorithms, to model them too; may be repeated.",
-)
 
 
 def errors_in_one_line(command: Callable) -> Callable:

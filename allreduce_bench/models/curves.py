@@ -1,17 +1,14 @@
 """Models as tables to draw: beside measured times, over ranks, and the lower bounds that they give."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..algorithms import builtin_of
-from ..schedule.algorithm import Algorithm
 from .bounds import Bounds, bounds
 from .intervals import distance, factors
-from .model import NO_OWN, Model
+from .model import Model
 from .prediction import unmet
-from .terms import listed_steps
 
 BEATEN = 0.9  # of a bound: shorter times are no noise
 REACH = 4  # curves extend to this multiple of the largest measured number of ranks
@@ -19,9 +16,7 @@ HELD = ["competitor", "ranks", "size_bytes", "time_s", "spread_low_s", "spread_h
 CURVE = ["competitor", "size_bytes", "ranks", "model_s", "low_s", "high_s", "measured"]
 
 
-def held_against_models(
-    rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN
-) -> pd.DataFrame:
+def held_against_models(rows: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
     """Compare measured times with the prices of their schedules: rows of `summary.summary`, with columns HELD.
 
     `rows` are of one run, `models` its models. `model_s` is alpha messages + beta bytes, `ratio` is model_s over
@@ -33,15 +28,13 @@ def held_against_models(
     for row in rows[rows["time_s"].notna() & (rows["size_bytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
         model = model_of.get(row["competitor"])
         if model is not None:
-            algorithm = own.get(model.priced_as) or builtin_of(model.priced_as)
             where = row["ranks"], _int_or_none(row["nodes"]), row["size_bytes"]
-            segment = _int_or_none(row["segment"]) or model.segment
-            model_s = model.price_s(algorithm, *where, segment, listed_steps(algorithm))
+            model_s = model.price_s(*where, _int_or_none(row["segment"]) or model.segment)
             records.append({**row, "model_s": model_s, "ratio": model_s / row["time_s"]})
     return pd.DataFrame(records, columns=HELD)
 
 
-def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
+def over_ranks(models: Iterable[Model], sizes: Sequence[int]) -> pd.DataFrame:
     """Return the predictions of `models` at `sizes` over ranks, from the smallest measured to REACH times the largest.
 
     Columns: CURVE. At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 %
@@ -49,16 +42,14 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
     """
     points = []
     for model in models:
-        algorithm = own.get(model.priced_as) or builtin_of(model.priced_as)
         least, most = model.ranks[0], model.ranks[-1]
         doubled = {most * 2, most * REACH, *(1 << n for n in range(1, 60) if least <= 1 << n <= most * REACH)}
-        anchored = model.anchor(own)
         for size_bytes in sizes:
             for ranks in sorted({*model.ranks, *doubled}):
                 nodes = model.nodes_at(ranks)
-                if unmet(algorithm, ranks, nodes):
+                if unmet(model.schedule, ranks, nodes):
                     continue
-                timed = anchored.predict(ranks, nodes or 0, size_bytes)
+                timed = model.anchored.predict(ranks, nodes or 0, size_bytes)
                 times = distance(ranks, model.ranks), distance(size_bytes, model.sizes)
                 ends = None if timed.is_measured else factors(model.range_by_times, *times, ranks in model.ranks)
                 low_s, high_s = (timed.time_s * end for end in ends) if ends else (np.nan, np.nan)

@@ -3,7 +3,7 @@
 A series is what may be fitted together: the points of one run, competitor, dtype, operation and segment; runs are never
 pooled. A pipelined competitor may cut the steps of every size differently; that does not divide a series, since prices
 refer to the steps before they are cut. A library that shows no schedule is priced as the algorithm of LIBRARY that fits
-best. Our own algorithms are priced as declared, here and in predictions, a user's as they run.
+best.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from .points import (
     refuse_too_little,
     usable_points,
 )
-from .terms import Terms, listed_steps, terms
+from .terms import Terms, terms
 
 KEYS = ("run", "competitor", "dtype", "op", "segment")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
@@ -65,8 +65,7 @@ class Priced:
         self._known = dict(zip(keys, self.coefficients))
 
     def _path(self, ranks: int, nodes: int, size_bytes: int) -> Terms:
-        steps = listed_steps(self.algorithm)
-        return terms(self.algorithm, ranks, nodes or None, size_bytes, self._itemsize, self._cut, steps)
+        return terms(self.algorithm, ranks, nodes or None, size_bytes, self._itemsize, self._cut)
 
     def _row(self, path: Terms) -> list[float]:
         return [coefficient(meaning, path) for meaning in self.meanings]
@@ -104,16 +103,12 @@ def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) ->
     return [one for one in fit_series(points, priced_as) if isinstance(one, Model)]
 
 
-def fit_series(
-    points: pd.DataFrame,
-    priced_as: Mapping[str, str] | None = None,
-    own: Mapping[str, Algorithm] | None = None,
-) -> list[Model | UnfittedSeries]:
-    """Return each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
+def fit_series(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) -> list[Model | UnfittedSeries]:
+    """Return each series of `points` in order, fitted or not; `priced_as` as in `fit_all`."""
     points = _drop_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
     known = {Competitor(name).algorithm for name in map(str, points["competitor"].unique())}
-    algorithms = builtin() | {name: builtin_of(name) for name in known if is_builtin(name)} | dict(own or {})
+    algorithms = builtin() | {name: builtin_of(name) for name in known if is_builtin(name)}
     found: list[Model | UnfittedSeries] = []
     for values, rows in _series(points):
         rows, notes = _drop_two_states(rows, undecided[rows.index])
@@ -210,7 +205,7 @@ def cells_of(points: pd.DataFrame) -> Measured:
 
 def _notes(best: Priced, anchored: Anchored) -> list[str]:
     notes = []
-    if not best.algorithm.exact and not listed_steps(best.algorithm):
+    if not best.algorithm.exact:
         notes.append(
             f"an upper bound of the messages of {best.algorithm.name} is priced: alpha and beta may be lower than "
             "a link's"
@@ -238,8 +233,7 @@ def _candidates(competitor: Competitor, is_imported: bool, algorithms: Mapping[s
     if names_found or is_library(algorithm):
         return names_found or LIBRARY
     raise TooFewPoints(
-        f"the messages of '{algorithm}' are unknown; name its algorithm from 'allreduce-bench list' with --as, or its "
-        "file with --own"
+        f"the messages of '{algorithm}' are unknown; name its algorithm from 'allreduce-bench list' with --as"
     )
 
 

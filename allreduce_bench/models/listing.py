@@ -1,18 +1,15 @@
 """The output of `fit`: a table of prices, errors, sizes and ranks; below it what to know of it."""
 
-import dataclasses
-import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import in_ranks, three_digits
 from .fitting import LocalGamma, UnfittedSeries
 from .model import UNKNOWN, Model, worst
-from .words import HEADS, joined_notes, parameter_frame, price_rows, warning
+from .words import HEADS, joined_notes, price_rows, warning
 
-SCHEMA = "urn:allreduce-bench:fit:2"  # of `Listing.json`
-SECONDARY, WHOLE = (3, 6), "--format csv"  # columns left out first, and the option that shows all
+SECONDARY = (3, 6)  # columns left out first
 OF_SERIES = ("dtype", "op", "segment")  # told where the competitor is the same
 
 
@@ -27,25 +24,10 @@ class Listing(NamedTuple):
         """Return the table and sentences for people."""
         labels = self._labels()
         rows = [HEADS, *price_rows(self.models, labels)]
-        lines = fitted(columns_of(rows, left=(0, 1, 2, 3, 6, 7), left_out=SECONDARY), screen, WHOLE)
+        lines = fitted(columns_of(rows, left=(0, 1, 2, 3, 6, 7), left_out=SECONDARY), screen)
         notes = joined_notes(list(zip(labels, (model.notes for model in self.models))))
         sentences = [*filter(None, [warning(self.models)]), *self._grades(), *self._gammas(), *notes, *self._unfit()]
         return "\n".join([*lines, "", *wrapped(sentences, screen)]) + "\n"
-
-    def csv(self) -> str:
-        """Return one row per parameter as CSV, SI units; empty: unknown."""
-        frame = parameter_frame(self.models)
-        return frame.assign(identified=frame["identified"].astype(int)).to_csv(index=False, lineterminator="\n")
-
-    def json(self) -> str:
-        """Return everything as JSON."""
-        content = {
-            "schema": SCHEMA,
-            "models": [_model_values(model) for model in self.models],
-            "local_gamma": [floor._asdict() | {"gamma": floor.gamma._asdict()} for floor in self.local],
-            "unfit": [series._asdict() for series in self.unfit],
-        }
-        return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def _grades(self) -> list[str]:
         """Return what the times of each run are worth, and how they were measured."""
@@ -90,11 +72,3 @@ class Listing(NamedTuple):
                 for label, one in zip(labels, models)
             ]
         return labels
-
-
-def _model_values(model: Model) -> dict[str, Any]:
-    """Return a model as JSON values with names."""
-    lists = ("parameters", "cells", "ranges")
-    plain = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
-    named = {name: [one._asdict() for one in getattr(model, name)] for name in lists}
-    return plain | named | {"held_out": model.held_out and model.held_out._asdict()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin, is_builtin
-from ..runs.files import nearest_name, read_given_text, write_given
+from ..runs.files import nearest_name, read_given_text, write_atomically
 from ..runs.typed_json import read_as
 from ..units import printable
 from .alpha_beta import BETWEEN, GAMMA, WITHIN, Parameter
@@ -77,7 +77,7 @@ def add_algorithms(machine: Machine, names: Iterable[str]) -> Machine:
 def write_machine(machine: Machine, path: Path) -> None:
     """Write `machine` as JSON, a line a list of numbers. Raises OSError."""
     text = json.dumps(machine.to_json(), indent=1, allow_nan=False)
-    write_given(path, NUMBERS.sub(lambda found: f"[{' '.join(found.group()[1:-1].split())}]", text) + "\n")
+    write_atomically(path, NUMBERS.sub(lambda found: f"[{' '.join(found.group()[1:-1].split())}]", text) + "\n")
 
 
 def is_machine_file(path: Path) -> bool:
@@ -97,7 +97,7 @@ def read_machine(path: Path) -> Machine:
             f"{path}: {error.strerror}; {nearest_name(path)}expected a machine file, as 'allreduce-bench fit' writes it"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
+        raise MachineError(f"{path}: not JSON; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
     if (version := content.get("schema_version")) != MACHINE_VERSION:

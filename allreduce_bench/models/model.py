@@ -3,9 +3,9 @@
 A model is no better than the times behind it, whose grade it carries.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from typing import Annotated, NamedTuple
 
@@ -21,13 +21,12 @@ from ..units import MAX_RANKS, format_rate
 from .alpha_beta import BETA, BETWEEN, Parameter, priced_s
 from .anchor import Anchored, Measured
 from .intervals import USELESS, HeldOut, Range
-from .terms import listed_steps, terms
+from .terms import terms
 
 UNKNOWN = "unknown"  # grade of imported logs
 LEVELS = (*GRADES, UNKNOWN)
 LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
 ABOVE_LINK = 1.1  # factor to the rate of a link up to which a fitted rate may be an error of the fit
-NO_OWN: Mapping[str, Algorithm] = {}  # a user's own algorithms, by name
 
 
 def _is_placement(text: str) -> bool:
@@ -104,29 +103,23 @@ class Model:
             return ceil(ranks / per_node)
         return next((cell.nodes for cell in self.cells if cell.ranks == ranks), 0) or None
 
-    def anchor(self, own: Mapping[str, Algorithm] = NO_OWN) -> Anchored:
-        """Return its times at any ranks and sizes; `own`: a user's own algorithms."""
-        if self.priced_as in own:
-            return self._anchor(own[self.priced_as])
-        return self._builtin_anchor
-
     @cached_property
-    def _builtin_anchor(self) -> Anchored:
-        return self._anchor(builtin_of(self.priced_as))
+    def anchored(self) -> Anchored:
+        """Return its times at any ranks and sizes."""
+        return Anchored(cell_columns(self.cells), self._price_s, self.is_library)
 
-    def _anchor(self, algorithm: Algorithm) -> Anchored:
-        return Anchored(cell_columns(self.cells), partial(self._price_s, algorithm), self.is_library)
+    @property
+    def schedule(self) -> Algorithm:
+        """Return the algorithm whose messages and bytes are priced."""
+        return builtin_of(self.priced_as)
 
-    def _price_s(self, algorithm: Algorithm, ranks: int, nodes: int, size_bytes: int) -> float:
-        steps = listed_steps(algorithm) if ranks in self.ranks else 0
-        return self.price_s(algorithm, ranks, nodes or None, size_bytes, self.segment, steps)
+    def _price_s(self, ranks: int, nodes: int, size_bytes: int) -> float:
+        return self.price_s(ranks, nodes or None, size_bytes, self.segment)
 
-    def price_s(
-        self, algorithm: Algorithm, ranks: int, nodes: int | None, size_bytes: int, segment: int | None, steps: int = 0
-    ) -> float:
-        """Return the seconds of a schedule at its prices; `segment` in elements, `steps`: most that are listed."""
-        cut = segment if algorithm.segmented else None
-        path = terms(algorithm, ranks, nodes, size_bytes, self.itemsize, cut, steps)
+    def price_s(self, ranks: int, nodes: int | None, size_bytes: int, segment: int | None) -> float:
+        """Return the seconds of its schedule at its prices; `segment` in elements."""
+        cut = segment if self.schedule.segmented else None
+        path = terms(self.schedule, ranks, nodes, size_bytes, self.itemsize, cut)
         return max(priced_s(self.parameters, path), LEAST_S)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import USUAL, builtin, builtin_of, why_unknown
+from ..algorithms import USUAL, builtin, why_unknown
 from ..evaluation.grade import NOT_RELIABLE
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
@@ -229,20 +229,20 @@ class CompetingModels:
             raise MachineError(
                 f"{series}: its model distinguishes links within and between nodes; add --ranks-per-node"
             )
-        algorithm = builtin_of(model.priced_as)
+        algorithm = model.schedule
         predicted = Predicted(series, ranks, nodes, size_bytes)
-        is_measured = bool(model.cells) and model.anchor().is_measured(ranks, nodes or 0, size_bytes)
+        is_measured = bool(model.cells) and model.anchored.is_measured(ranks, nodes or 0, size_bytes)
         if not is_measured and (why := unmet(algorithm, ranks, nodes)):
             return predicted._replace(cannot=why)
-        segment = self._segment(priced, algorithm, ranks, nodes, size_bytes) if algorithm.segmented else None
+        segment = self._segment(priced, ranks, nodes, size_bytes) if algorithm.segmented else None
         predicted = predicted._replace(segment_nbytes=segment and segment * model.itemsize)
         if not model.cells:
-            timed = predicted._replace(time_s=model.price_s(algorithm, ranks, nodes, size_bytes, segment))
+            timed = predicted._replace(time_s=model.price_s(ranks, nodes, size_bytes, segment))
         else:
             is_other = layout.beta_s_per_byte is not None or (algorithm.segmented and layout.segment)
-            anchored = self._reprice(series, algorithm) if is_other else model.anchor()
+            anchored = self._reprice(series) if is_other else model.anchored
             timed = self._predict_by_anchor(model, anchored, predicted)
-        return timed if timed.time_s is None else self._add_port(priced, algorithm, timed)
+        return timed if timed.time_s is None else self._add_port(priced, timed)
 
     def _predict_by_anchor(self, model: Model, anchored: Anchored, predicted: Predicted) -> Predicted:
         """Return the measured time, or the prediction with its interval, or why there is none."""
@@ -259,20 +259,18 @@ class CompetingModels:
             return found._replace(is_speculative=True)
         return found._replace(low_s=timed.time_s * ends[0], high_s=timed.time_s * ends[1])
 
-    def _reprice(self, series: str, algorithm: Algorithm) -> Anchored:
+    def _reprice(self, series: str) -> Anchored:
         """Return the times by the links and the segment that were asked for: they change as their prices do."""
         if series not in self._repriced:
             model, priced = self.models[series], self._priced[series]
 
             def price_s(ranks: int, nodes: int, size_bytes: int) -> float:
                 where = ranks, nodes or None, size_bytes
-                segment = self._segment(priced, algorithm, *where) if self.layout.segment else model.segment
-                return priced.price_s(algorithm, *where, segment)
+                return priced.price_s(*where, self._segment(priced, *where) if self.layout.segment else model.segment)
 
             before = cell_columns(model.cells)
             factor = [
-                price_s(ranks, nodes, size_bytes)
-                / model.price_s(algorithm, ranks, nodes or None, size_bytes, model.segment)
+                price_s(ranks, nodes, size_bytes) / model.price_s(ranks, nodes or None, size_bytes, model.segment)
                 for ranks, nodes, size_bytes, _ in model.cells
             ]
             cells = before._replace(time_s=before.time_s * np.array(factor))
@@ -280,17 +278,18 @@ class CompetingModels:
             self._repriced[series] = Anchored(cells, price_s, model.is_library, unchanged)
         return self._repriced[series]
 
-    def _add_port(self, model: Model, algorithm: Algorithm, timed: Predicted) -> Predicted:
+    def _add_port(self, model: Model, timed: Predicted) -> Predicted:
         """Return the time with what the port of the busiest node needs longer than the critical path for its bytes.
 
         Nothing is added for a library's own algorithm, whose bytes are unknown: the bound of all algorithms holds.
         """
         rate, ranks, nodes = self.layout.nic_bytes_per_s, timed.ranks, timed.nodes or timed.ranks
+        algorithm = model.schedule
         if not rate or nodes == 1 or timed.is_measured:
             return timed
         if algorithm.name != known_as(model.algorithm, builtin()):
             return timed._replace(no_port=True)
-        path = terms(algorithm, ranks, timed.nodes, timed.size_bytes, model.itemsize, None, 0)
+        path = terms(algorithm, ranks, timed.nodes, timed.size_bytes, model.itemsize)
         beta = price_of(model, BETA, BETWEEN)
         crossing = [(BETA, BETWEEN)] if any(one.between for one in path.messages) else []
         on_path_s = sum(coefficient(one, path) for one in crossing) * (beta.value if beta else 0.0)
@@ -301,14 +300,14 @@ class CompetingModels:
         later = timed.delay(waits_s)
         return later._replace(limit=PORT if waits_s > NOTED * _time_s(later) else "")
 
-    def _segment(self, model: Model, algorithm: Algorithm, ranks: int, nodes: int | None, size_bytes: int) -> int:
+    def _segment(self, model: Model, ranks: int, nodes: int | None, size_bytes: int) -> int:
         """Return the elements of a segment; the best one is a power of two, of equals the shortest.
 
         The time is nearly flat around its minimum (Sanders, Speck and Träff, 2009): powers of two are within 3 % of it.
         """
         if self.layout.segment == BEST:
             powers = [1 << power for power in range(max(1, size_bytes // model.itemsize).bit_length() + 1)]
-            return min(powers, key=lambda segment: model.price_s(algorithm, ranks, nodes, size_bytes, segment))
+            return min(powers, key=lambda segment: model.price_s(ranks, nodes, size_bytes, segment))
         if self.layout.segment is None and model.segment:
             return model.segment
         return max(1, int(self.layout.segment or DEFAULT_SEGMENT_NBYTES) // model.itemsize)

@@ -23,7 +23,6 @@ from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds
 from ..models.model import Model
 from ..runs.competitor import NATIVE as NATIVE_NAME
 from ..runs.competitor import Competitor
-from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import format_size, in_ranks
 from .live_chart import NO_SWITCHES, LiveChart, Switches
@@ -42,11 +41,10 @@ BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 
 
 @dataclass(frozen=True)
 class FigureData:
-    """One run: its competing rows, its models, a user's own algorithms, and its crossovers."""
+    """One run: its competing rows, its models, and its crossovers."""
 
     frame: pd.DataFrame
     models: Sequence[Model]
-    own: Mapping[str, Algorithm]
     switches: Switches = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
 
     @cached_property
@@ -68,7 +66,7 @@ class FigureData:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """Measured cells with the times of their models: see `models.curves.held_against_models`."""
-        return held_against_models(self.frame, self.models, self.own)
+        return held_against_models(self.frame, self.models)
 
     @property
     def bound_sentence(self) -> str:

@@ -27,7 +27,7 @@ from ..evaluation.verdict import Verdict, verdicts
 from ..machine.forks import in_forks
 from ..models import words as model_words
 from ..models.fitting import UnfittedSeries, fit_series
-from ..models.model import NO_OWN, Model
+from ..models.model import Model
 from ..models.points import points_of_summary
 from ..runs.competitor import MOCKUPS
 from ..runs.files import refuse_special, write_atomically, written_together
@@ -35,7 +35,6 @@ from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of
 from ..runs.plan import Plan
 from ..runs.schema import state_words
-from ..schedule.algorithm import Algorithm
 from ..stats import median
 from ..units import format_bandwidth, format_size, format_time, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
@@ -105,17 +104,16 @@ class _Place(NamedTuple):
 def write_report(
     folders: Sequence[RunFolder],
     output: Path,
-    own: Mapping[str, Algorithm] = NO_OWN,
     missing: Sequence[Sequence[MissingCell]] = (),
     figures: FigureFiles = NO_FILES,
     progress: Progress = unsaid,
 ) -> Path:
     """Write the page about `folders` to `output`, and its numbers as CSV to `<output stem>_figures/` beside it.
 
-    `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
-    should have measured and did not; empty: none. `figures`: which files there are of them beside their numbers;
-    `progress` is told what comes next. Returns `output`. Creates missing parent folders; writes nothing before all runs
-    were read, and all or nothing. Raises RunError; OSError where `output` exists and is no regular file.
+    `missing`: for each folder the cells that jobs should have measured and did not; empty: none. `figures`: which files
+    there are of them beside their numbers; `progress` is told what comes next. Returns `output`. Writes nothing before
+    all runs were read, and all or nothing. Raises RunError; OSError where `output` exists and is no regular file, or
+    its folder does not exist.
     """
     beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
@@ -124,8 +122,7 @@ def write_report(
     sections = []
     for folder, name, missing_cells in zip(folders, run_names(folders), missing_of, strict=True):
         progress(f"{folder.path}: reads the times and fits models")
-        sections.append(_section(folder, name, missing_cells, own))
-    output.parent.mkdir(parents=True, exist_ok=True)
+        sections.append(_section(folder, name, missing_cells))
     together = common_frame(folders, [section.pop("frame") for section in sections])
     with written_together(beside) as hidden:
         drafts = hidden / beside.name
@@ -178,9 +175,7 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
             place.section[place.name].append(shown)
 
 
-def _section(
-    folder: RunFolder, name: str, missing: Sequence[MissingCell], own: Mapping[str, Algorithm]
-) -> dict[str, Any]:
+def _section(folder: RunFolder, name: str, missing: Sequence[MissingCell]) -> dict[str, Any]:
     """Return the template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
@@ -188,8 +183,8 @@ def _section(
     ran = ran_section(plan, rows, identified)
     frame = add_algorithms_at_work(summary_frame(competing(rows), name), identified)
     verdicts_of_run = verdicts(rows)
-    models, unfit = _models(points_of_summary(plan, rows, attempts, name), own)
-    modelled = _models_section(plan, frame, models, unfit, own)
+    models, unfit = _models(points_of_summary(plan, rows, attempts, name))
+    modelled = _models_section(plan, frame, models, unfit)
     found = [
         *damage_caveats(damage_report(folder)),
         *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
@@ -236,21 +231,17 @@ def _verdict_of_ranks(verdict: Verdict, every: Sequence[SummaryRow]) -> VerdictO
     return VerdictOfRanks(verdict.ranks, sentences, grade.level, reasons_words(grade))
 
 
-def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
+def _models(points: pd.DataFrame) -> tuple[list[Model], list[tuple[str, str]]]:
     """Return the models of the series of a run, and (series, reason) for each series without a model."""
-    fits = fit_series(points, own=own)
+    fits = fit_series(points)
     unfit = [(fit.competitor, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
     return [fit for fit in fits if isinstance(fit, Model)], unfit
 
 
 def _models_section(
-    plan: Plan,
-    frame: pd.DataFrame,
-    models: Sequence[Model],
-    unfit: Sequence[tuple[str, str]],
-    own: Mapping[str, Algorithm],
+    plan: Plan, frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
+    """Return the page's values about the models of a run."""
     if plan.groups:  # it has no points
         unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     files = {"parameters": model_words.parameter_frame(models)} if models else {}
@@ -258,7 +249,7 @@ def _models_section(
     notes = model_words.joined_notes([(model.competitor, model.notes) for model in models])
     told = [*filter(None, [model_words.warning(models)]), *notes]
     content = {"models": lines, "model_heads": model_words.HEADS, "model_notes": told, "unfit": unfit}
-    return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
+    return {**content, "model_pictures": model_pictures(frame, models), "files": files}
 
 
 def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> list[tuple[int, list[str]]]:

@@ -5,7 +5,7 @@ Drawing takes longest of all that makes a page; so a figure is drawn when the pa
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +17,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ..evaluation.summary_row import SummaryRow
-from ..models.model import NO_OWN, Model
+from ..models.model import Model
 from ..runs.files import write_atomically
 from ..runs.schema import split_values
-from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from ..web import data_address
 from .figure import MODELS, RUNS, TIMES, Drawing, FigureData
@@ -81,17 +80,17 @@ def time_pictures(
     """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks."""
     if not (frame["time_s"].notna() & (frame["size_bytes"] > 0)).any():
         return []
-    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
+    return _pictures(TIMES, FigureData(frame, models, switches))
 
 
 def run_pictures(frame: pd.DataFrame) -> list[Sketch]:
     """Return the figures of several runs overlaid, from a frame of `page.common_frame`."""
-    return _pictures(RUNS, FigureData(frame, [], NO_OWN))
+    return _pictures(RUNS, FigureData(frame, []))
 
 
-def model_pictures(frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]) -> list[Sketch]:
+def model_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Sketch]:
     """Return the figures of the models of a run."""
-    return _pictures(MODELS, FigureData(frame, models, own))
+    return _pictures(MODELS, FigureData(frame, models))
 
 
 def _pictures(section: str, data: FigureData) -> list[Sketch]:

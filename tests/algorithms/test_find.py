@@ -4,13 +4,10 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
-from made_models import series
 from made_runs import build_run
 
 from allreduce_bench.algorithms import AlgorithmError, find
 from allreduce_bench.cli import main
-from allreduce_bench.models.fitting import UnfittedSeries, fit_series
-from allreduce_bench.models.model import Model
 
 HEAD = '''"""My own all-reduce."""
 
@@ -184,25 +181,12 @@ def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, body,
     assert "broken" in result.output and "Traceback" not in result.output
 
 
-def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
-    path = mine(HEAD + DECLARE + CHAIN)
-    own = find([str(path)])
-    points = series(noise=0.02).assign(competitor="chain")
-    (unknown,) = fit_series(points)
-    assert isinstance(unknown, UnfittedSeries) and "'chain' are unknown" in unknown.reason
-    (found,) = fit_series(points, own=own)
-    assert isinstance(found, Model) and found.priced_as == "chain"
-    assert found.anchor(own).predict(4, 0, 4096).time_s > 0
-
-
 def test_reading_a_run_runs_none_of_the_files_that_it_names(mine, tmp_path):
     path = mine(HEAD + DECLARE + CHAIN)
     run = build_run(tmp_path / "run", algorithms=("ring",), choices={"files": (str(path),), "file_digests": ("0",)})
     path.write_text("raise SystemExit('was run')\n")
     for command in ("report", "fit"):
         assert bench(command, run.path).exit_code == 0
-        assert "was run" in bench(command, run.path, "--own", path).output
-        assert "expected a .py file" in bench(command, run.path, "--own", "ring").output
 
 
 def test_a_name_that_is_no_text_is_refused(tmp_path):

@@ -154,7 +154,8 @@ def test_totals_are_what_predict_says(page, explained, words):
         prices, now = shown.evaluate(f"({{...{PAGE}}})"), state(shown)
         segment = max(1, int(float(prices["sizeBytes"]) / 4))
         asked = ["predict", "-n", ranks, "-a", name, "--sizes", prices["sizeBytes"], "--segment", segment]
-        asked += ["--alpha", prices["alphaS"], "--beta", prices["betaSPerByte"], "--format", "json"]
+        rate = f"{1e-9 / float(prices['betaSPerByte']):.12f}GB/s"
+        asked += ["--alpha", prices["alphaS"], "--bandwidth", rate, "--format", "json"]
         (predicted,) = json.loads(said(asked))["rows"]
         totals.add(now["totalS"])
         if size_bytes > 3 or name == "ring":  # one block of a byte or less is none that `predict` cuts

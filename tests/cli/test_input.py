@@ -21,7 +21,6 @@ READERS = {
     "machine file": PREDICT,
     "host file": (*RUN, "--hosts", "FILE"),
     "system": (*SUBMIT, "--system", "FILE"),
-    "own file": ("fit", "FILE", "--own", "FILE"),
     "own algorithm": ("explain", "FILE", "-n", "2"),
     "algorithm of a run": ("run", "-n", "2", "-a", "FILE", "-o", "DIR/out"),
 }

@@ -98,16 +98,9 @@ def test_the_best_segment_brings_the_crossing_of_the_notes():
     assert "best segment" in text
 
 
-def test_prices_may_be_said_in_several_ways():
-    ways = [
-        ("--alpha", "5us", "--bandwidth", "12.5GB/s"),
-        ("--alpha", "5e-6", "--beta", "8e-11"),
-        ("--alpha", "0.005ms", "--beta", "0.08ns"),
-    ]
-    texts = {printed("-n", "16", *way) for way in (PRICES, *ways)}
-    assert len(texts) == 1
+def test_a_reduction_has_a_price_if_one_is_given():
     reduced = printed("-n", "16", "--gamma", "1e-9", *PRICES)
-    assert reduced not in texts and "reductions at 1 GB/s" in reduced
+    assert reduced != printed("-n", "16", *PRICES) and "reductions at 1 GB/s" in reduced
 
 
 def test_nodes_have_prices_of_their_own():
@@ -187,22 +180,12 @@ def test_csv_has_a_row_for_every_cell(machine):
     assert sum(int(row["fastest"]) for row in rows) == 4
 
 
-def test_json_holds_rows_and_crossings(tmp_path):
-    path = tmp_path / "times.json"
+def test_json_holds_rows_and_crossings():
     words = ("-n", "2-64", "--sizes", "64,1M", "-a", "ring,two_tree", *PRICES)
-    assert printed(*words, "-o", str(path)) == ""
-    content = json.loads(path.read_text())
+    content = json.loads(printed(*words, "--format", "json"))
     assert list(content) == ["schema", "source", "fit", "rows", "crossings"]
     assert len(content["rows"]) == 63 * 2 * 2 and list(content["rows"][0]) == list(COLUMNS)
     assert any(one["sentence"].startswith("two_tree overtakes ring above ") for one in content["crossings"])
-    assert printed(*words, "--format", "json") == path.read_text()
-
-
-@pytest.mark.parametrize("suffix, form", [("csv", "csv"), ("txt", "table")])
-def test_a_file_is_what_would_be_printed(tmp_path, suffix, form):
-    path = tmp_path / f"times.{suffix}"
-    assert printed("-n", "4", *PRICES, "-o", str(path)) == ""
-    assert path.read_text() == printed("-n", "4", *PRICES, "--format", form)
 
 
 BAD = {
@@ -210,23 +193,15 @@ BAD = {
     "-n 1: expected 2 ranks or more": ("-n", "1-4", *PRICES),
     "-n 1000000: expected at most 262144 ranks": ("-n", "1000000", *PRICES),
     "--sizes: 0 bytes; expected 1 B to 1 PiB": ("-n", "4", "--sizes", "0,8", *PRICES),
-    "--sizes: 1152921504606846976 bytes; expected 1 B": ("-n", "4", "--sizes", "8,1073741824G", *PRICES),
     "needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth": ("-n", "4"),
-    "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
+    "or --alpha 5us --bandwidth 100Gbit": ("-n", "4", "--alpha", "5us"),
     "--alpha 5: 5 s, more than 1 s; is the unit missing": ("-n", "4", "--alpha", "5", "--bandwidth", "100Gbit"),
     "--gamma 3: 3 s, more than 0.001 s; is the unit missing, as in 1ns": ("-n", "4", *PRICES, "--gamma", "3"),
-    "--beta and --bandwidth have the same meaning": ("-n", "4", *PRICES, "--beta", "8e-11"),
-    "--beta-within and --bandwidth-within have the same meaning": (
-        *("-n", "4", *PRICES, "--beta-within", "8e-11", "--bandwidth-within", "1GB/s"),
-    ),
     "costs within a node need --ranks-per-node": ("-n", "4", *PRICES, "--alpha-within", "1us"),
     "--ranks-per-node 5: more than the 4 ranks in total": ("-n", "4", "--ranks-per-node", "5", *PRICES),
     "--segment: 'x' is not a size": ("-n", "4", "--segment", "x", *PRICES),
     "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
     "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
-    "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),
-    "the name means csv, but --format json was requested": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
-    "/nowhere/x.csv: no such file": ("-n", "4", "-o", "/nowhere/x.csv", *PRICES),
     "contains the costs of messages; leave out --alpha, or the file": ("machine.json", "-n", "4", "--alpha", "5us"),
     "its beta holds the reduction; --gamma needs --bandwidth": ("machine.json", "-n", "4", "--gamma", "1ns"),
 }

@@ -17,6 +17,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.types import INTERRUPTED
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise, summary
+from allreduce_bench.models.machine import read_machine
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import ImportedPlan
@@ -302,9 +303,8 @@ def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path)
     assert "2 libraries" in said and f"one run: {words}" in said
     assert "2 ranks, A 1\n" in said and "16 ranks, A 2\n" in said and "--where 'library=A 1'" in said
     for fitted in (tmp_path / "two", tmp_path / "two.csv"):
-        said = run("fit", fitted, "--format", "json")
-        models = json.loads(said[said.index("{\n") :])["models"]
-        ranks = {model["run"][-5:]: {cell["ranks"] for cell in model["cells"]} for model in models}
+        run("fit", fitted, "-o", tmp_path / "machine.json")
+        ranks = {model.run[-5:]: {*model.ranks} for model in read_machine(tmp_path / "machine.json").models}
         assert ranks == {", A 1": {2, 4}, ", A 2": {8, 16}}
 
 

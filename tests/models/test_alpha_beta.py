@@ -62,9 +62,9 @@ def test_prices_that_stand_for_each_other_are_not_identified():
 
 def test_links_of_both_kinds_have_prices_of_their_own():
     ring, per_node = builtin()["hierarchical_ring"], 4
-    paths = [terms(ring, p, p // per_node, n, 4, enumerated=0) for p in (8, 16, 32) for n in (8, 1 << 10, 1 << 20)]
+    paths = [terms(ring, p, p // per_node, n, 4) for p in (8, 16, 32) for n in (8, 1 << 10, 1 << 20)]
     assert meanings_for(paths) == APART and meanings_for(paths[:7]) == ALIKE  # too few cells for four prices
-    one_each = [terms(ring, p, p, n, 4, enumerated=0) for p in (8, 16, 32) for n in (8, 1 << 10, 1 << 20)]
+    one_each = [terms(ring, p, p, n, 4) for p in (8, 16, 32) for n in (8, 1 << 10, 1 << 20)]
     assert meanings_for(one_each) == ALIKE
 
 
@@ -77,7 +77,7 @@ def test_other_links_replace_the_beta_between_nodes():
 
 
 def test_a_price_is_that_of_the_formula():
-    path = terms(builtin()["ring"], 16, None, 1 << 20, 4, enumerated=0)
+    path = terms(builtin()["ring"], 16, None, 1 << 20, 4)
     prices = (Parameter(ALPHA, "", 5e-6), Parameter(BETA, "", 8e-11), Parameter(GAMMA, "", 1e-11))
     size_bytes = 1 << 20
     assert priced_s(prices, path) == pytest.approx(

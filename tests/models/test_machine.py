@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hand_models import hand_model
 
-from allreduce_bench.algorithms import builtin_of
 from allreduce_bench.models.intervals import NEAR, Range
 from allreduce_bench.models.machine import Machine, MachineError, bare_machine, read_machine, write_machine
 
@@ -23,7 +22,7 @@ def test_what_is_written_is_read_again(tmp_path):
 
 def test_a_bare_machine_costs_what_the_formula_says():
     ring = next(model for model in bare_machine(5e-6, 8e-11).models if model.algorithm == "ring")
-    time_s = ring.price_s(builtin_of("ring"), 16, None, 1 << 20, None)
+    time_s = ring.price_s(16, None, 1 << 20, None)
     assert time_s == pytest.approx(30 * 5e-6 + 30 / 16 * (1 << 20) * 8e-11)
 
 
@@ -36,11 +35,8 @@ KIND = '"kind": "allreduce-bench machine"'
         ("{", "not JSON"),
         ("[]", "not a machine"),
         ('{"kind": "run"}', "not a machine file"),
-        (f'{{{KIND}, "schema_version": 99}}', "of schema 99"),
         (f'{{{KIND}, "schema_version": 3}}', "of schema 3; this program reads 5"),
         (f'{{{KIND}, "schema_version": 5, "models": [{{}}]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 5, "models": [7]}}', "damaged"),
-        (f'{{{KIND}, "schema_version": 5, "models": 7}}', "damaged"),
         (f'{{{KIND}, "schema_version": 5}}', "damaged"),
     ],
 )
@@ -52,26 +48,18 @@ def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-ALPHA, BETA = ["alpha_s", "", 1e-6, None, None], ["beta_s_per_byte", "", 1e-10, None, None]
+ALPHA = ["alpha_s", "", 1e-6, None, None]
 ODD = [
     ("competitor", 1),
-    ("itemsize", 0.5),
-    ("segment", [0]),
     ("ranks_per_node", -1),
     ("priced_as", "sorting"),
     ("parameters", []),
     ("parameters", [ALPHA, ["gamma", "", 1.0, None, None]]),
-    ("parameters", [ALPHA, ["beta_s_per_byte", "above", 1.0, None, None]]),
     ("parameters", [ALPHA, ["beta_s_per_byte", "", float("nan"), None, None]]),
     ("parameters", [ALPHA, ["beta_s_per_byte", "", -1.0, None, None]]),
-    ("parameters", [ALPHA, BETA[:2]]),
     ("cells", [[0, 1, 8, 1e-6]]),
-    ("cells", [[2, 1, 8, 0.0]]),
     ("cells", [[2, 1, 8, float("inf")]]),
-    ("cells", [[1 << 40, 1, 8, 1e-6]]),
-    ("cells", [["2", 1, 8, 1e-6]]),
     ("held_out", [0.1, "wide", 3]),
-    ("ranges", [[2.0, -0.5, 1.0, 12]]),
     ("grade", "fine"),
     ("placement", "there"),
 ]
@@ -89,7 +77,7 @@ def test_a_field_of_another_kind_is_refused_in_a_sentence(name, value, tmp_path)
 
 
 def test_no_folder_is_made_for_a_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="make it first"):
         write_machine(bare_machine(1e-6, 1e-10), tmp_path / "no" / "such" / "machine.json")
     assert not [*tmp_path.iterdir()]
 

@@ -2,16 +2,14 @@
 
 import pandas as pd
 import pytest
-from big_run import PATHS, WARMUPS, make
 from made_runs import SIZES, build_run
 from rechecked import recheck
 
-from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.models.points import POINTS, TYPES, points
 from allreduce_bench.runs.competitor import MOCKUPS
-from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 
 
@@ -84,13 +82,6 @@ def test_points_are_the_medians_of_the_summary(tmp_path):
     assert len(expected) == every - left_out
 
 
-def test_the_calls_are_those_that_count(tmp_path):
-    folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
-    calls = frames.read_calls(folder).query("not warmup and valid")
-    expected = calls.groupby(["competitor", "size_bytes"], observed=True)["time_s"].median().to_dict()
-    assert points([folder]).set_index(["competitor", "size_bytes"])["time_s"].to_dict() == expected
-
-
 def test_groups_have_no_points(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(4,), choices={"groups": "2"})
     frame = points([folder])
@@ -105,13 +96,6 @@ def test_mock_ups_have_no_points(tmp_path):
     assert set(MOCKUPS) < {row["competitor"] for row in summarise(folder)}
 
 
-def test_runs_are_told_apart(tmp_path):
-    folders = [build_run(tmp_path / name, ranks=(2,), seed=seed) for seed, name in enumerate("ab")]
-    frame = points(folders)
-    assert list(frame["run"].unique()) == ["a", "b"]
-    assert (frame["run"] == "a").sum() == (frame["run"] == "b").sum() == 3 * len(SIZES) * 3
-
-
 def test_damage_has_its_file(tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), launches=2)
     path = folder.launches / "4r-2.1.calls.csv"
@@ -122,26 +106,3 @@ def test_damage_has_its_file(tmp_path):
     recheck(folder)
     with pytest.raises(RunError, match=r"4r-2\.1\.calls\.csv: damaged: "):
         points([folder])
-
-
-def test_the_rest_of_an_interrupted_cell_is_left_out(tmp_path):
-    folder = build_run(tmp_path / "run", ranks=(2,), launches=2)
-    path = folder.launches / "2r-2.1.cells.csv"
-    (*_, last) = [mark for mark in folder.marks() if mark["launch"] == "2r-2"]
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    assert points_of(folder) == medians_of(folder)
-    frame = points([folder])
-    cell = (frame["competitor"] == key_of(last)[0]) & (frame["size_bytes"] == int(last["size_bytes"]))
-    assert list(frame.loc[cell, "launch"]) == ["2r-1"] and len(frame) == 2 * 3 * len(SIZES) - 1
-
-
-def test_the_big_run_is_a_run_like_any_other(tmp_path):
-    rows = make(tmp_path / "a", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
-    assert rows == len(PATHS) * 2 * 3 * 3 * (WARMUPS + 9)
-    folder = RunFolder(tmp_path / "a")
-    assert len(frames.read_calls(folder)) == rows and not any(points([folder])["competitor"].str.startswith("floor:"))
-    assert points_of(folder) == medians_of(folder)
-    assert {row["state"] for row in summarise(folder)} == {"done"}
-    make(tmp_path / "b", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
-    for path in folder.launches.glob("*[0-9].csv"):  # marks hold the checksum of their own run
-        assert path.read_bytes() == (tmp_path / "b" / "launches" / path.name).read_bytes()

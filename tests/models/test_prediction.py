@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hand_models import hand_model, hand_models
 
-from allreduce_bench.algorithms import AlgorithmError, builtin, builtin_of
+from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.intervals import FAR, NEAR, HeldOut, Range
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
@@ -94,9 +94,7 @@ def test_no_best_segment_takes_much_longer_than_the_least_of_all():
         found, model = group.predict(name, nodes * per_node, size_bytes), group.models[name]
         count = max(1, size_bytes // 4)
         lengths = {min(count, round(2 ** (step / 4))) for step in range(4 * count.bit_length() + 1)}
-        least_s = min(
-            model.price_s(builtin_of(name), nodes * per_node, nodes, size_bytes, segment) for segment in lengths
-        )
+        least_s = min(model.price_s(nodes * per_node, nodes, size_bytes, segment) for segment in lengths)
         beyond.append(found.time_s / least_s)
     assert max(beyond) <= 1.05 and min(beyond) > 0.9
 
@@ -116,7 +114,7 @@ def test_a_measured_cell_gives_its_time_and_others_begin_at_it():
     assert measured.is_measured and measured.time_s == next(
         3 * cell.time_s for cell in RING.cells if cell[:3] == (8, 0, 1024)
     )
-    alone = RING.price_s(builtin_of("ring"), 16, None, 1024, None)
+    alone = RING.price_s(16, None, 1024, None)
     assert beyond.time_s == pytest.approx(3 * alone) and not beyond.is_measured
     assert (beyond.low_s, beyond.high_s) == pytest.approx((beyond.time_s / 1.8, beyond.time_s * 1.8))
 
@@ -214,7 +212,7 @@ def test_another_segment_changes_the_time_as_it_changes_the_price():
     tree = hand_model("two_tree", (4, 8))
     whole, cut = CompetingModels([tree]), CompetingModels([tree], Layout(segment=4 * K))
     measured, other = whole.predict("two_tree", 8, 4 * M), cut.predict("two_tree", 8, 4 * M)
-    priced = [tree.price_s(builtin_of("two_tree"), 8, None, 4 * M, elements) for elements in (32 * K, K)]
+    priced = [tree.price_s(8, None, 4 * M, elements) for elements in (32 * K, K)]
     assert measured.is_measured and other.time_s / measured.time_s == pytest.approx(priced[1] / priced[0])
     assert (measured.segment_nbytes, other.segment_nbytes, other.is_measured) == (128 * K, 4 * K, False)
 

@@ -46,10 +46,6 @@ def test_times_at_two_bandwidths_stand_side_by_side():
                 "bandwidth"
             ),
         ),
-        (
-            ["--bandwidth", "1Gbit,2Gbit", "--beta", "1ns"],
-            "--beta and --bandwidth have the same meaning; use only one of them",
-        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(words, sentence):

@@ -5,7 +5,6 @@ from hand_models import hand_models
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summary
-from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData, tick_words
 from allreduce_bench.report.figures import report_figures
 
@@ -21,7 +20,7 @@ def test_the_page_has_these_figures_in_this_order(section):
 
 def test_figures_share_what_is_made_of_a_run(tmp_path):
     frame = summary([build_run(tmp_path / "a", sizes=(8, 1024), ranks=(2,), factor=lambda *_: 1.2)])
-    data = FigureData(frame, hand_models(("native", "ring", "two_tree")), NO_OWN)
+    data = FigureData(frame, hand_models(("native", "ring", "two_tree")))
     assert set(data.least) == {2} and set(data.limits["ranks"]) == {2} and data.bounded["bound_s"].notna().all()
     assert data.compared is data.compared and set(data.compared["competitor"]) == {"native", "ring", "two_tree"}
     assert "smallest fitted" in data.bound_sentence

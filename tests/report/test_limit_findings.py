@@ -8,7 +8,6 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import record_summary, summarise, summary
-from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.caveats import limit_findings
 from allreduce_bench.report.figure import FigureData
 from allreduce_bench.report.figures.sizes import draw_bandwidth
@@ -99,7 +98,7 @@ def test_what_is_accepted_beyond_the_limit_says_so(tmp_path, rate, passes):
 
 @pytest.mark.parametrize(("rate", "passes"), [(RIGHT, False), (TOO_LOW, True)])
 def test_the_line_of_full_links_stays_where_points_pass_it_and_the_caption_says_so(tmp_path, rate, passes):
-    drawing = draw_bandwidth(FigureData(summary([run_on_two_nodes(tmp_path / "a", rate)]), [], NO_OWN))
+    drawing = draw_bandwidth(FigureData(summary([run_on_two_nodes(tmp_path / "a", rate)]), []))
     (line,) = [line for panel in drawing.live.panels for line in panel.lines if line.name == "link rate"]
     assert line.y == pytest.approx([1.5 * rate / 1e9] * len(line.x))  # 2(p-1)/p over 2(N-1)/N
     assert ("links allow" in drawing.caption) == passes

@@ -8,7 +8,6 @@ from matplotlib import layout_engine
 from matplotlib.figure import Figure
 
 from allreduce_bench.evaluation.summary import summary
-from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import Drawing
 from allreduce_bench.report.pictures import model_pictures, time_pictures, write_pictures
 
@@ -47,4 +46,4 @@ def test_a_picture_is_laid_out_once(tmp_path, monkeypatch):
 def test_what_cannot_be_drawn_is_left_out(tmp_path):
     frame = summary([build_run(tmp_path / "a", sizes=(0,), ranks=(2,))])
     assert time_pictures(frame, []) == []
-    assert {sketch.draw() for sketch in model_pictures(frame, [], NO_OWN)} == {None}
+    assert {sketch.draw() for sketch in model_pictures(frame, [])} == {None}

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from allreduce_bench.algorithms import builtin_of
 from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.importers import points as points_of_log
 from allreduce_bench.models.fitting import KEYS, fit_all
@@ -141,11 +140,11 @@ def held_of(task: Task, fitted: pd.DataFrame, model: Model, every: Model) -> Ite
     nodes_of = {cell.ranks: cell.nodes for cell in every.cells}
     (group,) = competing_models(Machine((model,)), (), Layout(extrapolate=True))
     (series,) = group.models
-    algorithm, trend = builtin_of(model.priced_as), trend_time_s(fitted, cells, task.kind.startswith("size"))
+    trend = trend_time_s(fitted, cells, task.kind.startswith("size"))
     for row, trend_s in zip(cells.to_dict("records"), trend):
         ranks, size_bytes = row["ranks"], row["size_bytes"]
         predicted = group.predict(series, ranks, size_bytes)
-        times_s = {"Hockney": model.price_s(algorithm, ranks, nodes_of[ranks] or None, size_bytes, model.segment)}
+        times_s = {"Hockney": model.price_s(ranks, nodes_of[ranks] or None, size_bytes, model.segment)}
         times_s |= {"trend": trend_s} if np.isfinite(trend_s) else {}
         times_s |= {"ours": predicted.time_s} if predicted.time_s else {}
         interval_s = (predicted.low_s, predicted.high_s) if predicted.low_s and predicted.high_s else None

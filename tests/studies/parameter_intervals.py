@@ -52,7 +52,7 @@ def made(algorithm: str, counts: Sequence[int], misfit: str, random: np.random.G
     """Return coefficients of a series, times with this kind of misfit, and ranks."""
     cells = [(p, size_bytes) for p in counts for size_bytes in SIZES]
     ranks, size_bytes = np.array(cells).T
-    paths = [terms(builtin()[algorithm], p, p, n, 4, enumerated=0) for p, n in cells]
+    paths = [terms(builtin()[algorithm], p, p, n, 4) for p, n in cells]
     columns = np.array([[coefficient(one, path) for one in ALIKE] for path in paths])
     messages, moved = columns.T
     typical, place = np.exp(np.log(ranks).mean()), np.searchsorted(counts, ranks)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from made_runs import ALPHA_S, BETA_S_PER_BYTE, SIZES
 
-from allreduce_bench.algorithms import builtin_of
 from allreduce_bench.models.alpha_beta import ALPHA, BETA, Parameter
 from allreduce_bench.models.intervals import HeldOut
 from allreduce_bench.models.model import MeasuredCell, Model
@@ -29,13 +28,10 @@ def hand_model(
     usual = {"dtype": "float32", "op": "sum", "itemsize": 4, "launches": 3, "held_out": HeldOut(0.052, 0.21, 5)}
     usual |= {"segment": SEGMENT if name == "two_tree" else None}
     model = Model(name, priced_as or name, (alpha, beta), **(usual | fields))
-    algorithm = builtin_of(model.priced_as)
     per_node = model.ranks_per_node
     nodes = {p: int(p / per_node) if per_node else 0 for p in ranks}
     cells = [
-        MeasuredCell(p, nodes[p], n, model.price_s(algorithm, p, nodes[p] or None, n, model.segment))
-        for p in ranks
-        for n in sizes
+        MeasuredCell(p, nodes[p], n, model.price_s(p, nodes[p] or None, n, model.segment)) for p in ranks for n in sizes
     ]
     return replace(model, cells=tuple(cells))
 

@@ -28,7 +28,7 @@ def series(
 ) -> pd.DataFrame:
     """Points of one series: the times of its schedule at `prices`, multiplied by normal noise of `noise` around 1."""
     cells = [(p, p // ranks_per_node, n) for p in ranks for n in sizes]
-    paths = [terms(builtin()[algorithm], p, nodes, n, 4, enumerated=0) for p, nodes, n in cells]
+    paths = [terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in cells]
     time_s = np.array([[coefficient(meaning, path) for meaning in meanings] for path in paths]) @ np.array(prices)
     random = np.random.default_rng(seed)
     frames = []

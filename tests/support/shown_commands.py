@@ -48,7 +48,6 @@ PARSED = {
 }
 SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
-    r"^report .*--own": "a second page",
     r"^run (?!.*--against).*--(precision|cache|check|format|groups|arrival)": "rooms `measuring` and `report`",
     r"^which -n 4 --sizes": "`which/test_which.py` does",
     r"^explain --all": "the room `browser` makes these pages",

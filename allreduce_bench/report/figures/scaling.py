@@ -19,7 +19,7 @@ CAPTION = (
 
 def draw(data: FigureData) -> Drawing | None:
     """Draw the panels of `over_ranks`."""
-    curves = model_curves.over_ranks(data.models, some_sizes(data.frame), data.own)
+    curves = model_curves.over_ranks(data.models, some_sizes(data.frame))
     figure = over_ranks(data.frame, curves)
     if figure is None:
         return None

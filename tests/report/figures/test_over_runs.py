@@ -2,7 +2,6 @@
 
 import pandas as pd
 
-from allreduce_bench.models.model import NO_OWN
 from allreduce_bench.report.figure import FigureData
 from allreduce_bench.report.figures.over_runs import draw_overlay
 
@@ -10,7 +9,7 @@ from allreduce_bench.report.figures.over_runs import draw_overlay
 def several(rows: pd.DataFrame) -> FigureData:
     """The same run again, a tenth slower."""
     runs = [rows.assign(run=f"run{i}", groups="", time_s=rows["time_s"] * 1.1**i) for i in range(2)]
-    return FigureData(pd.concat(runs), [], NO_OWN)
+    return FigureData(pd.concat(runs), [])
 
 
 def test_every_algorithm_has_a_panel_and_every_run_a_line(rows):
@@ -25,4 +24,4 @@ def test_every_algorithm_has_a_panel_and_every_run_a_line(rows):
 def test_runs_without_a_common_cell_are_not_laid_over_each_other(rows):
     data = several(rows)
     mixed = data.frame[(data.frame["run"] == "run0") == (data.frame["ranks"] == 2)]
-    assert draw_overlay(FigureData(mixed, [], NO_OWN)) is None
+    assert draw_overlay(FigureData(mixed, [])) is None
