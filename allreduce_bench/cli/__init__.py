@@ -4,8 +4,8 @@ In: the words of a command. Out: calls of the other rooms, their results on stdo
 file per command. For `run` read in this order: `run`, `options` (declared beside their fields, in `runs.plan`,
 `runs.start` and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `refusals` (of
 wrong words), `request` (the plan and the folder), `against` (runs whose launches alternate), then
-`run_from_outside` and `run_as_rank`, the whole story; `own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a
-Slurm job), `terminal`. Others: `demo`, `doctor`, `exec_`, `fit` (with `fit_times`), `import_`, `predict`,
+`run_from_outside` and `run_as_rank`, the whole story; `work_limit`, `end_of_run`, `in_job` (in a Slurm job),
+`terminal`. Others: `demo`, `doctor`, `exec_`, `fit` (with `fit_times`), `import_`, `predict`,
 `schedules` (`list`, `verify`), `show` and `report` (with `kept_runs`), `submit`, `sweep` (`status`, `collect`).
 """
 

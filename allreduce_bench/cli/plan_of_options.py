@@ -3,14 +3,17 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..algorithms import FILES, by_default, digest_of, find
 from ..launching.layout import ranks_of_job
+from ..machine.compiler import why_not_compiled
 from ..machine.node import cores
 from ..runs.cell import ALL_FORCED
 from ..runs.competitor import (
+    COMPILED,
     FORCED_ALL,
     FORCED_DEFAULT,
     FORCED_PREFIX,
@@ -19,21 +22,24 @@ from ..runs.competitor import (
     MOCKUPS,
     NATIVE,
     NATIVES,
+    PIPELINED,
     WAYS,
     Competitor,
     competitor,
     split_way,
 )
+from ..runs.cuts import NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
 from ..runs.dtypes import DTYPES
 from ..runs.injected import TRACE, digest_of_trace
 from ..runs.library_algorithms import NAMES, launches_of, names_of, refuse_unknown
 from ..runs.option import options_of
-from ..runs.plan import Plan, PlanError
+from ..runs.option_values import AUTO
+from ..runs.plan import DEFAULT_WINDOW, Plan, PlanError
 from ..runs.sizes import geometric_sizes
 from ..runs.start import Start
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import load_offers
-from .own_algorithms import decide_cuts, decide_ways
+from .types import talk
 
 
 def asked_fields(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,3 +172,34 @@ def _link_rate(rates: Sequence[float], start: Start) -> float | None:
     if len(rates) > 1:
         raise PlanError("--link-rate with several rates belongs to --virtual-hosts; give one rate")
     return rates[0] if rates else None
+
+
+def decide_ways(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the ways of these names, each once; `auto` is resolved."""
+    return tuple(dict.fromkeys(_resolve_auto() if name == AUTO else name for name in names))
+
+
+def decide_cuts(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return the plan with the window and cuts of `options`. Raises PlanError."""
+    competitors = [Competitor(name) for name in plan.competitors]
+    compiled = [name for name in competitors if name.is_compiled]
+    if compiled and (reason := why_not_compiled()):
+        raise PlanError(f"{compiled[0]} {reason}")
+    if not any(name.is_pipelined for name in competitors):
+        if options["window"] is not None:
+            resumed = "leave it out, --resume takes it from the run"
+            advice = resumed if options.get("resume") else "name one, such as ring@pipelined"
+            raise PlanError(f"--window is for {' and '.join(PIPELINED)}; {advice}")
+        return plan
+    plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
+    if segment_nbytes := options["segment_nbytes"] or (OVER_A_LINK_NBYTES if plan.link_rate_bytes_per_s else None):
+        return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
+    return replace(plan, cuts=chosen_cuts(plan, NOMINAL), cut_prices=NOMINAL)
+
+
+@cache
+def _resolve_auto() -> str:
+    """Resolve `auto`: compiled if possible; print the decision once."""
+    reason = why_not_compiled()
+    talk(f"--executor {AUTO}: {f'{WAYS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
+    return WAYS[0] if reason else COMPILED[0]

@@ -1,6 +1,5 @@
 """A run from the process that starts mpirun: plan, folder, launches, table."""
 
-import os
 from collections.abc import Callable, Sequence
 
 from ..identifying.of_run import forced_of, identify
@@ -16,7 +15,6 @@ from ..runs.folder import RunFolder
 from .against import begin_runs
 from .end_of_run import end_runs
 from .in_job import InJob
-from .own_algorithms import refuse_own_algorithms
 from .request import Request, planned_run
 from .types import OneLineError, progress_display, talk
 from .work_limit import refuse_many_ranks
@@ -30,7 +28,7 @@ def run_from_outside(
     The launches of several runs, which differ in conditions, alternate; the folder of the first run is returned.
     `after_first` is called after the first launch, if others follow. The phases are those of
     `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
-    around is too small, OneLineError for a user's algorithm that is no all-reduce.
+    around is too small, OneLineError for more ranks than this node holds.
     """
     requests = [request.starting(loaded_library) for request in requests]
     start = ThisStart(control=requests[0].control, show=progress_display(), after_first=after_first)
@@ -40,7 +38,8 @@ def run_from_outside(
         # plan: cli.plan_of_options, runs.plan
         start.runs = [Run(folder, plan, find_launcher(plan.start)) for folder, plan in map(planned_run, requests)]
         job.choose_launches()
-        _refuse_what_cannot_run(start)
+        if start.is_on_one_node:
+            refuse_many_ranks(max(start.runs[0].plan.ranks))
 
         # folder: cli.request, runs.recorder
         begin_runs(start.runs, requests)
@@ -57,15 +56,6 @@ def run_from_outside(
         job.keep_energy()
         job.report()
     return first.folder, failure
-
-
-def _refuse_what_cannot_run(start: ThisStart) -> None:
-    """Raise OneLineError for too many ranks on this node, or a user's algorithm that is no all-reduce."""
-    if start.is_on_one_node:
-        refuse_many_ranks(max(start.runs[0].plan.ranks))
-    for run in start.runs:
-        if run.plan.files and run.folder.pending(run.plan, start.control.skip_hung, start.launches):
-            refuse_own_algorithms(run.plan, run.launcher, os.environ)
 
 
 GLANCE_S = 0.25  # at the cores, before the first launch

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.algorithms import naive
-from allreduce_bench.cli import own_algorithms
+from allreduce_bench.cli import plan_of_options
 from allreduce_bench.cli.plan_of_options import algorithm_fields
 from allreduce_bench.cli.request import planned_run
 from allreduce_bench.cli.run import run
@@ -34,11 +34,11 @@ def plan_of(*words: str) -> Plan:
 @pytest.fixture
 def numba(monkeypatch):
     """Say whether numba is here."""
-    own_algorithms._resolve_auto.cache_clear()
+    plan_of_options._resolve_auto.cache_clear()
     yield lambda is_here: monkeypatch.setattr(
-        own_algorithms, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
+        plan_of_options, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
     )
-    own_algorithms._resolve_auto.cache_clear()
+    plan_of_options._resolve_auto.cache_clear()
 
 
 def test_without_the_option_nothing_changes():
