@@ -1,4 +1,4 @@
-"""The runs that a command reads: those that are named, else the newest ones of RESULTS."""
+"""The runs that a command reads: those that are named, else the newest of RESULTS."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ..runs.folder import RunFolder
-from ..runs.inventory import KeptRun, newest_first
+from ..runs.inventory import newest_first
 from .types import OneLineError, talk
 
 RESULTS = Path("results")
@@ -22,34 +22,11 @@ def open_runs(paths: Sequence[Path]) -> list[RunFolder]:
 
 def newest_run() -> Path:
     """Return the newest run of RESULTS. Raises OneLineError if there is none."""
-    path = _readable_runs(1, "a run")[0].folder.path
-    talk(f"newest run: {path}")
-    return path
-
-
-def newest_two() -> tuple[Path, Path]:
-    """Return baseline and new run: the newest run of RESULTS, and the newest one before it that is like it.
-
-    Raises OneLineError if there are none.
-    """
-    new, *older = _readable_runs(2, "two runs")
-    baseline = next((run.folder.path for run in older if run.is_like(new)), None)
-    if baseline is None:
-        raise OneLineError(
-            f"no run before {new.folder.path} has cells in common with it (algorithm, size, ...); name BASELINE and NEW"
-        )
-    talk(f"baseline: {baseline}, new: {new.folder.path} (the newest two runs with common cells)")
-    return baseline, new.folder.path
-
-
-def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
-    """Return the runs of RESULTS, the newest first. Raises OneLineError if there are fewer than `least`."""
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
-    if len(runs) < least:
-        raise OneLineError(
-            f"{RESULTS}/: expected {wanted}, found {len(runs)}; name {wanted}, or measure one: allreduce-bench run"
-        )
-    return runs
+    if not runs:
+        raise OneLineError(f"{RESULTS}/: expected a run, found 0; name a run, or measure one: allreduce-bench run")
+    talk(f"newest run: {runs[0].folder.path}")
+    return runs[0].folder.path
 
 
 def take_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:

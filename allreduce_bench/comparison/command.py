@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from ..cli.import_ import given_option, is_log, log_options, runs_of_logs
-from ..cli.kept_runs import newest_two
 from ..cli.sections import Sectioned, examples
 from ..cli.terminal import screen
 from ..cli.types import (
@@ -45,7 +44,7 @@ class _CommandOfSides(Sectioned):
         "compare old.log new.log -n 64",
     ),
 )
-@click.argument("runs", nargs=-1, metavar="[BASELINE... [--] NEW...]")
+@click.argument("runs", nargs=-1, metavar="BASELINE... [--] NEW...")
 @click.option("--threshold", type=SHARE, default="5%", show_default=True, help="Smaller differences count as equal.")
 @click.option("-a", "--algorithms", type=NAMES, help="Compare only these algorithms [default: all].")
 @click.option("--sizes", type=SIZES, help="Compare only these sizes in bytes, e.g. 8,64K [default: all].")
@@ -81,8 +80,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
 
     A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch. Give
-    two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. Default: the newest
-    two runs in results/ with common cells, measured in the same conditions.
+    two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today.
 
     A cell is slower if in nine of ten pairs of an old and a new launch the new one is slower, and the medians are apart
     by the threshold, with four launches a side on the same hosts. On other hosts a job counts as a launch; with one job
@@ -93,11 +91,10 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
 
     if output:
         refuse_given(output, map(Path, runs))
-    baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
+    baselines, new_runs = _sides(runs)
     sides = _read(baselines, new_runs, of_logs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(output, FORMATS[format_](comparison))
         format_ = "table"
     click.echo(table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)

@@ -12,14 +12,10 @@ from typing import NamedTuple
 from .competitor import Competitor
 from .files import read_kept
 from .folder import RunFolder, key_of
-from .option import options_of
 from .plan import ImportedPlan, Plan
 from .rows import RunError
 from .typed_json import read_json
 
-# fields of plans, as are SHARED; a slow-down that was put in is looked for, not a kind
-SAME_KIND = [name for name, option in options_of(Plan).items() if option.condition and name != "inject_slowdown"]
-SHARED = ("algorithms", "sizes", "ranks")
 COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
 
 
@@ -29,15 +25,6 @@ class KeptRun(NamedTuple):
     folder: RunFolder
     created_s: float  # since 1970; of a damaged one when the folder was last changed
     plan: Plan | None  # None: damaged
-
-    def is_like(self, other: "KeptRun") -> bool:
-        """Return whether both measured the same type and operation in the same conditions, and share some cells."""
-        if not self.plan or not other.plan:
-            return False
-        own, others = self.plan, other.plan
-        return all(getattr(own, name, None) == getattr(others, name, None) for name in SAME_KIND) and all(
-            {*getattr(own, name)} & {*getattr(others, name)} for name in SHARED
-        )
 
 
 class Progress(NamedTuple):

@@ -28,7 +28,7 @@ def made(path, day, **words):
 
 
 @pytest.mark.parametrize(
-    ("command", "has_results"), [("show", False), ("report", False), ("fit", False), ("compare", False), ("fit", True)]
+    ("command", "has_results"), [("show", False), ("report", False), ("fit", False), ("fit", True)]
 )
 def test_where_there_is_none_one_line_says_what_to_do(here, command, has_results):
     if has_results:
@@ -54,21 +54,3 @@ def test_the_newest_is_taken_and_named(here):
     result = bench("fit")
     assert result.exit_code == 0 and "newest run: results/new\n" in result.stderr
     assert result.stdout == bench("fit", "results/new").stdout
-
-
-def test_compare_takes_the_newest_and_the_newest_before_it_with_cells_of_it(here):
-    made(here / "results" / "first", 19)
-    made(here / "results" / "second", 20)
-    made(here / "results" / "other", 21, choices={"dtype": "float64"})
-    made(here / "results" / "third", 22)
-    result = bench("compare", "--format", "json")
-    assert result.exit_code == 0, result.output
-    assert "results/second, new: results/third (the newest" in result.stderr
-    assert result.stdout == bench("compare", "results/second", "results/third", "--format", "json").stdout
-
-
-def test_compare_refuses_where_no_earlier_run_is_like_the_newest(here):
-    made(here / "results" / "first", 19)
-    made(here / "results" / "other", 21, choices={"dtype": "float64"})
-    result = bench("compare")
-    assert result.exit_code == 2 and "results/other has cells" in result.stderr

@@ -92,18 +92,6 @@ def test_a_launch_says_where_it_ran(tmp_path):
     assert launch_facts(only(tmp_path)) == {}
 
 
-@pytest.mark.parametrize(
-    "words, expected",
-    [({}, True), ({"sizes": (8,)}, True), ({"sizes": (16,)}, False), ({"ranks": (4,)}, False)]
-    + [({"algorithms": ("tree",)}, False), ({"cache": "cold"}, False), ({"choices": {"dtype": "float64"}}, False)],
-)
-def test_runs_are_alike_that_share_cells(tmp_path, words, expected):
-    made(tmp_path / "a")
-    made(tmp_path / "b", **words)
-    one, other = kept_runs(tmp_path)
-    assert one.is_like(other) is other.is_like(one) is expected
-
-
 def test_launches_that_were_deleted_are_not_done_whatever_the_summary_says(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), launches=3)
     record_summary(folder)
