@@ -2,10 +2,9 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from difflib import ndiff
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +46,7 @@ from .types import (
 
 GENERIC = "generic"
 OF_THE_SITE = ("launcher", "launcher_args", "interface")  # set by the file of a system, unless an option is given
-SENSELESS = {  # options of `run` without a meaning here -> why
-    "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
-    "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
-    "remote_shell": "inside a job the ranks are started by Slurm",
-    "virtual_rates_bytes_per_s": "the ranks run on the nodes of the jobs; measure over virtual hosts with run",
-    "format": "the results are printed later by allreduce-bench collect",
-}
+SENSELESS = ("ranks", "hosts", "remote_shell", "virtual_rates_bytes_per_s", "format")  # options of `run`: Slurm decides
 NODES = parsed("nodes", lambda text: tuple(parse_counts(text, "node")))
 PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
@@ -73,7 +66,6 @@ class SubmitCommand(Sectioned):
     def __init__(self, *args, params, **kwargs):
         for parameter in params:
             parameter.help = HELPS.get(parameter.name, getattr(parameter, "help", None))
-            parameter.hidden = parameter.name in SENSELESS
             if parameter.name == "ranks_per_node":
                 parameter.type = RANKS
         super().__init__(*args, params=params, **kwargs)
@@ -104,16 +96,8 @@ class SubmitCommand(Sectioned):
     help="Time limit of each job, in sbatch's format or as 90m [default: the system's, else twice the estimate].",
 )
 @click.option("--array/--no-array", default=None, help="Each launch as a separate array task.")
-@click.option(
-    "--max-node-hours",
-    type=click.FloatRange(0),
-    default=100.0,
-    show_default=True,
-    metavar="H",
-    help="Ask for confirmation if the jobs may take more.",
-)
 @click.option("--dry-run", is_flag=True, help="Print the jobs and a script; submit and write nothing.")
-@measuring_options
+@partial(measuring_options, without=SENSELESS)
 @click.option(
     "--resume",
     cls=PlacedOption,
@@ -146,8 +130,6 @@ def submit(context: click.Context, **options) -> None:
             raise OneLineError("--cancel SWEEP: cancels jobs and submits none; leave out the other options")
         _cancel(options["cancel"])
         return
-    for name in sorted(given & set(SENSELESS)):
-        raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
     request = Request(options, frozenset(given)).starting(loaded_library)
     resuming, output = options["resume"], options["output"]
     if output is None:
@@ -184,7 +166,6 @@ def submit(context: click.Context, **options) -> None:
     if earlier:
         _refuse_queued_jobs(sweep)
     refuse_down_partition(choices.arguments, system.sbatch, PING_S)
-    _refuse_many_node_hours(node_hours(submission)[1], options)
     try:
         submission = submit_all(submission, scripts, sweep, [] if resuming else runs)
     except KeyboardInterrupt as interrupt:
@@ -325,20 +306,6 @@ def _refuse_queued_jobs(sweep: Path) -> None:
         )
 
 
-def _refuse_many_node_hours(most_node_hours: float, options: Mapping[str, Any]) -> None:
-    """Raise OneLineError unless the node-hours are few, or the user agrees to them."""
-    if most_node_hours <= options["max_node_hours"]:
-        return
-    limit = f"--max-node-hours {options['max_node_hours']:g}"
-    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above {limit}"
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{sentence}; {NOTHING}; increase --max-node-hours")
-    with suppress(click.Abort):
-        if click.confirm(f"{sentence}; submit them?", err=True):
-            return
-    raise OneLineError(NOTHING, exit_code=1)
-
-
 def node_hours(submission: Submission) -> tuple[float, float]:
     """Return the node-hours expected, and those if each job takes all of its time once."""
     jobs = submission.all_jobs
@@ -358,10 +325,6 @@ def table(submission: Submission) -> list[str]:
 
 
 def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:
-    """Return the first script whole, and of each other the lines that differ, as diff has them."""
-    (first, whole), *others = ((name, text.splitlines()) for name, text in scripts.items())
-    shown = ["", f"==> {folder / first} <==", *whole]
-    for name, lines in others:
-        shown += ["", f"==> {folder / name}, in place of {first} <=="]
-        shown += [line for line in ndiff(whole, lines) if line.startswith(("+", "-"))]
-    return shown
+    """Return the first script, and the names of the others."""
+    (first, text), *others = scripts.items()
+    return ["", f"==> {folder / first} <==", *text.splitlines(), f"likewise: {', '.join(name for name, _ in others)}"]
