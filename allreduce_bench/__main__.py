@@ -15,25 +15,15 @@ class Stderr(io.FileIO):
 
     def __init__(self) -> None:
         super().__init__(2, "w", closefd=False)
-        self.dropped_nbytes, self.why = 0, ""
 
     def write(self, data) -> int:
         """Write, and wait while a reader is slow; return the number of bytes that are done with."""
         try:
             while (written := super().write(data)) is None:  # another process has made the file non-blocking
                 select.select([], [self], [])
-        except OSError as error:
-            self.dropped_nbytes, self.why = self.dropped_nbytes + len(data), error.strerror or str(error)
+        except OSError:
             return len(data)
         return written
-
-    def say_dropped(self) -> None:
-        """Print how much was dropped, if any; on a terminal at stdout where stderr still cannot be written."""
-        if dropped := self.dropped_nbytes:
-            sentence = f"warning: {dropped} bytes of stderr could not be written ({self.why})"
-            print(sentence, file=sys.stderr, flush=True)
-            if self.dropped_nbytes > dropped and sys.stdout.isatty():
-                print(sentence, flush=True)
 
 
 def open_streams() -> Stderr:
@@ -67,10 +57,7 @@ def program() -> None:
         signal.signal(signal.SIGINT, leave)
     from allreduce_bench.cli import main
 
-    try:
-        main()
-    finally:
-        STDERR.say_dropped()
+    main()
 
 
 if __name__ == "__main__":

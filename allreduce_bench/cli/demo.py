@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -19,7 +18,7 @@ from .run import run
 from .run_from_outside import run_from_outside
 from .sections import examples
 from .terminal import screen
-from .types import DURATION, RANKS, OneLineError, errors_in_one_line, progress, talk
+from .types import DURATION, PATH, RANKS, OneLineError, errors_in_one_line, progress, talk
 
 SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -27,7 +26,7 @@ SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click.command(epilog=examples("demo", "demo -n 4 --within 2m -o results/demo", "demo --lab"))
 @click.option("-n", "--ranks", type=RANKS, help="Ranks to start [default: 2, 4, 8, ... up to the cores].")
 @click.option("--within", type=DURATION, default="35s", show_default=True, help="Time for the measurements.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
+@click.option("-o", "--output", type=PATH, help="Run folder [default: results/DATE_HOST_RANKS].")
 @click_option("wait_idle_s")
 @click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
 @click.option("--lab", is_flag=True, help="Also measure over virtual hosts (a minute; needs root).")

@@ -11,7 +11,7 @@ from .kept_runs import open_runs, take_newest
 from .predict import MACHINE_FILE
 from .sections import examples
 from .terminal import screen
-from .types import NAMES, errors_in_one_line, talk
+from .types import NAMES, PATH, errors_in_one_line, talk
 from .work_limit import refuse_absent
 
 
@@ -20,7 +20,7 @@ from .work_limit import refuse_absent
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Write the machine file for 'predict' to this file [default: machine.json in RUN, if it is one run].",
 )
 @click.option("-a", "--algorithms", type=NAMES, help="Fit only these names; * matches anything [default: all].")

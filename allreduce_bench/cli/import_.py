@@ -16,7 +16,7 @@ from ..runs.rows import RunError
 from ..units import MAX_RANKS, counted, format_size, in_ranks, printable, shell_word
 from .sections import examples
 from .terminal import echo_result
-from .types import OneLineError, errors_in_one_line, kept_command, talk, told_warnings
+from .types import PATH, OneLineError, errors_in_one_line, kept_command, talk, told_warnings
 
 if TYPE_CHECKING:
     from ..importers import Imported, LogUnread
@@ -195,7 +195,7 @@ def is_log(path: Path) -> bool:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder of the run, new or empty [default: print the table].",
 )
 @log_options

@@ -4,7 +4,7 @@ An option is declared beside the field that it decides, in `runs.plan`, `runs.st
 here set such a field in other words. A parameter of a command has the name of its field.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -15,7 +15,7 @@ from ..runs.option import Option, Section, Whole, Words, in_help_order, option, 
 from ..runs.option_values import EXECUTOR_NAMES, SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .types import HOSTS, ConditionOption, PlacedOption, type_of
+from .types import HOSTS, PlacedOption, type_of
 
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
@@ -47,7 +47,6 @@ class OtherWords:
         default=8,
         help="Smallest size.",
         of=SIZE,
-        after="sizes",
         decides="sizes",
     )
     maxbytes: int = option(
@@ -57,7 +56,6 @@ class OtherWords:
         default=16 << 20,
         help="Largest size.",
         of=SIZE,
-        after="minbytes",
         decides="sizes",
     )
     stepfactor: float = option(
@@ -67,7 +65,6 @@ class OtherWords:
         default=4.0,
         help="Factor between sizes.",
         of=float,
-        after="maxbytes",
         decides="sizes",
     )
     executors: tuple[str, ...] = option(
@@ -78,7 +75,6 @@ class OtherWords:
         "cut into segments, receives posted ahead; compiled and compiled-pipelined, in a compiled kernel; auto, "
         "compiled where numba is installed [default: sendrecv].",
         of=EXECUTOR_NAMES,
-        after="competitors",
         decides="competitors",
     )
     min_busbw: "tuple[AcceptanceLimit, ...]" = _acceptance(
@@ -100,9 +96,10 @@ DECLARED = {each.name: each for kind in DECLARING for each in fields(kind)}
 OPTIONS: Mapping[str, Option] = in_help_order(options_of(*DECLARING))
 
 
-def measuring_options(command: Callable) -> Callable:
-    """Add the options for what is measured, how ranks are started, and how results are shown."""
-    return _add_options(command, (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE))
+def measuring_options(command: Callable, without: Collection[str] = ()) -> Callable:
+    """Add the options for what is measured, how ranks are started, and how results are shown, but for some fields."""
+    names = (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE and name not in without)
+    return _add_options(command, names)
 
 
 def job_options(command: Callable) -> Callable:
@@ -126,8 +123,9 @@ def click_option(name: str) -> Callable[[Callable], Callable]:
     return click.option(
         *said.names,
         name,
-        cls=ConditionOption if said.condition else PlacedOption,
+        cls=PlacedOption,
         section=said.section,
+        is_condition=said.condition,
         default=default,
         show_default=default not in (None, "", 0),
         help=said.help,

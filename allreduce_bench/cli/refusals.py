@@ -2,14 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from ..algorithms import is_builtin
-from ..runs.competitor import NATIVE
-from ..runs.inventory import is_run
-from ..units import nearest, shell_word
+from ..units import nearest
 from .types import INTERRUPTED, OneLineError
 
 # click's words, in English
@@ -56,9 +52,7 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
     if context and (surplus := SURPLUS.fullmatch(error.message)):
-        if is_run(Path(surplus[1])):
-            return f"{said}takes no run, found '{surplus[1]}'; allreduce-bench show {shell_word(surplus[1])} prints it"
-        return f"{said}'{surplus[1]:.60}' is a word too many; {_meant(surplus[1], context)}"
+        return f"{said}'{surplus[1]:.60}' is a word too many; {_meant_or_help('', context)}"
     return f"{said}{_lower_first(error)}"
 
 
@@ -87,14 +81,6 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     return f"no such option: {name}; {_meant_or_help(meant, error.ctx)}"
 
 
-def _meant(word: str, context: click.Context) -> str:
-    """Return what a surplus word may have meant: an option of the command, such as `-a ring`, or `explain ring`."""
-    option = "-n" if word.isdecimal() else "-a" if word == NATIVE or is_builtin(word) else ""
-    is_meant = any(option in known.opts for known in context.command.params)
-    meant = f"{option} {word}" if is_meant else f"'allreduce-bench explain {word}'" if option == "-a" else ""
-    return _meant_or_help(f"did you mean {meant}?" if meant else "", context)
-
-
 def _bad_value(message: str, parameter: click.Parameter) -> str:
     """Format `'tabel' is not one of 'table', 'csv'; did you mean table?`."""
     match, kind = NO_CHOICE.match(message), parameter.type
@@ -117,7 +103,4 @@ def _meant_or_help(meant: str, context: click.Context | None) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
-    if name == "runs":
-        return OneLineError("no such command: 'runs'; 'allreduce-bench show' lists the runs")
-    meant = nearest(name, known)
-    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, None)}")
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(nearest(name, known), None)}")

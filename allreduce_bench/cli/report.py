@@ -8,7 +8,7 @@ import click
 from ..units import parse_width
 from .kept_runs import open_runs, take_newest
 from .sections import examples
-from .types import OneLineError, errors_in_one_line, parsed, progress, tell_damages
+from .types import PATH, OneLineError, errors_in_one_line, parsed, progress, tell_damages
 
 COLUMN = "84mm"  # of a page with two, as many journals print it
 
@@ -24,7 +24,7 @@ COLUMN = "84mm"  # of a page with two, as many journals print it
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Report file [default: report.html in RUN; with several runs in the working folder].",
 )
 @click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")

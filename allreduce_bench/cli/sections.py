@@ -34,13 +34,12 @@ class Sectioned(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does. Raises OneLineError for two values of a condition: click would take the last one."""
-        from .types import ConditionOption, OneLineError  # late: the list of commands needs no types
+        from .types import OneLineError  # late: the list of commands needs no types
 
         _, _, given = self.make_parser(ctx).parse_args([*args])
         for param in given:
-            if isinstance(param, ConditionOption) and not param.multiple and given.count(param) > 1:
-                name = param.opts[-1]
-                raise OneLineError(f"{name} is given twice; two values are two runs: add --against '{name} VALUE'")
+            if getattr(param, "is_condition", False) and not param.multiple and given.count(param) > 1:
+                raise OneLineError(f"{param.opts[-1]}: given twice; two values are two runs, see --against")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -25,7 +25,7 @@ from ..units import shell_word
 from .kept_runs import RESULTS
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
+from .types import PATH, OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
 
 
 @click.command(
@@ -35,7 +35,7 @@ from .types import OneLineError, errors_in_one_line, kept_command, progress, tal
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Report file [default: report.html in SWEEP]; with several runs: folder of the new run.",
 )
 @errors_in_one_line

@@ -1,7 +1,6 @@
 """Types of options: sizes, durations, rank counts; errors in one line; messages on stderr."""
 
 import os
-import shlex
 import sys
 import time
 import warnings
@@ -30,11 +29,11 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
 
 
 class PlacedOption(click.Option):
-    """An option with its section of the help, see `sections`."""
+    """An option with its section of the help, see `sections`; a condition of the run has one value."""
 
-    def __init__(self, *args: Any, section: Section, **keywords: Any):
+    def __init__(self, *args: Any, section: Section, is_condition: bool = False, **keywords: Any):
         super().__init__(*args, **keywords)
-        self.section = section
+        self.section, self.is_condition = section, is_condition
 
 
 class OneLineError(click.ClickException):
@@ -53,27 +52,6 @@ class OneLineError(click.ClickException):
             click.echo(f"error: {self.message}", file=file or sys.stderr)
         else:
             time.sleep(2)  # the first process that ends makes mpirun end the others: let that be rank 0, after its line
-
-
-class ConditionOption(PlacedOption):
-    """The option of a condition of the run, which has one value."""
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the value. Raises OneLineError for a list of values, with the words that measure two of them."""
-        try:
-            return super().type_cast_value(ctx, value)
-        except (click.BadParameter, OneLineError):
-            words = value.split(",") if isinstance(value, str) else []
-            if words == ["both"] and isinstance(self.type, click.Choice):
-                words = list(self.type.choices)
-            if len(words) < 2:
-                raise
-            name = self.opts[-1]
-            first, second = (f"{name} {shlex.quote(word.strip())}" for word in words[:2])
-            raise OneLineError(
-                f"{name}: takes one value, found '{value}'; two values are two runs: {first} --against "
-                f"{shlex.quote(second)}"
-            ) from None
 
 
 class _Parsed(click.ParamType):
@@ -110,6 +88,15 @@ def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
     return _Parsed(name, parse)
 
 
+def _parse_path(text: str) -> Path:
+    if not text:
+        raise ValueError("expected a path, found an empty word")
+    return Path(text)
+
+
+PATH = parsed("path", _parse_path)  # of an output: click would take an empty word for this folder
+
+
 def type_of(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
     """Return the type of an option that takes this."""
     if isinstance(takes, Words):
@@ -118,7 +105,7 @@ def type_of(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
         return _WholeNumber(takes)
     if isinstance(takes, tuple):
         return click.Choice(takes)
-    return click.Path(path_type=Path) if takes is Path else click.types.convert_type(takes)
+    return PATH if takes is Path else click.types.convert_type(takes)
 
 
 SIZE, SIZES, DURATION, SHARE = (

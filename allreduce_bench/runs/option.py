@@ -69,7 +69,6 @@ class Option(NamedTuple):
     help: str  # where it says `[default: `, the field's default is not shown
     of: Words | Whole | tuple[str, ...] | type | None  # what it takes; a tuple: one of these; None: as the annotation
     metavar: str | None
-    after: str | None  # the field whose option it follows in the help; None: those before it in the class
     repeated: bool  # each occurrence adds to a tuple
     always: bool  # the command that repeats a run says it, the default too
     decides: str | None  # another field, which it says in other words
@@ -94,7 +93,6 @@ def option(
     default_factory: Any = MISSING,
     of: Words | Whole | tuple[str, ...] | type | None = None,
     metavar: str | None = None,
-    after: str | None = None,
     repeated: bool = False,
     always: bool = False,
     decides: str | None = None,
@@ -102,7 +100,7 @@ def option(
     too_late: str = "",
 ) -> Any:
     """Return a field that an option of `run` sets; see `Option`, of the defaults `dataclasses.field`."""
-    said = Option(names, section, help, of, metavar, after, repeated, always, decides, condition, too_late)
+    said = Option(names, section, help, of, metavar, repeated, always, decides, condition, too_late)
     return field(default=default, default_factory=default_factory, metadata={OPTION: said})  # type: ignore[call-overload]
 
 
@@ -112,12 +110,5 @@ def options_of(*kinds: Any) -> dict[str, Option]:
 
 
 def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
-    """Return the options in the order of the help: by section, and those with an `after` behind that one."""
-    names = [name for section in Section for name, each in options.items() if each.section is section]
-    waiting = [name for name in names if options[name].after in options]
-    names = [name for name in names if name not in waiting]
-    while waiting:
-        name = next(name for name in waiting if options[name].after in names)
-        waiting.remove(name)
-        names.insert(names.index(str(options[name].after)) + 1, name)
-    return {name: options[name] for name in names}
+    """Return the options in the order of the help: by section."""
+    return {name: each for section in Section for name, each in options.items() if each.section is section}

@@ -3,7 +3,6 @@
 What few ranks need is imported late: a rank that this program started is given a plan.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -22,7 +21,6 @@ _ELEMENT_TYPES = {
     **{"half": "float16", "fp16": "float16", "bf16": "bfloat16", "int": "int32", "int32_t": "int32"},
     "int64_t": "int64",
 }
-_NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -65,25 +63,6 @@ def op_named(text: str) -> str:
     return name if name in OPS else text
 
 
-def size_habit(text: str) -> str:
-    """Return the refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty if none does."""
-    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
-        bounds = f"-b {match[1]} -e {match[2]}"
-        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
-    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (size_bytes := float(text)) == int(size_bytes):
-        return (
-            f"'{text}' is not a size; expected {int(size_bytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
-        )
-    return ""
-
-
-def _parse_size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise ValueError(size_habit(text) or str(error)) from error
-
-
 def _short_duration(time_s: float) -> str:
     return f"{time_s * 1e3:g}ms" if 0 < time_s < 1 else f"{time_s:g}s"
 
@@ -101,8 +80,8 @@ def _late(module: str, name: str) -> Callable[[str], Any]:
     return lambda text: getattr(import_module(f"{__package__}.{module}"), name)(text)
 
 
-SIZE = Words("size", _parse_size, short=short_size)
-SIZES = Words("sizes", lambda text: tuple(map(_parse_size, text.split(","))))
+SIZE = Words("size", parse_size, short=short_size)
+SIZES = Words("sizes", lambda text: tuple(map(parse_size, text.split(","))))
 DTYPE, OP = Words("name", dtype_named), Words("name", op_named)
 RANKS = Words("ranks", lambda text: tuple(parse_counts(text)))
 NAMES, EXECUTOR_NAMES = Words("names", parse_names), Words("names", parse_executors)

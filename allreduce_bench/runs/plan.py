@@ -100,14 +100,12 @@ class Plan:
         help="What to measure, as 'list' names it, such as native,ring or ring@pipelined:256K,./mine.py "
         "[default: native and what 'list' has without +].",
         of=NAMES,
-        after="ranks",
     )
     sizes: Annotated[tuple[Natural, ...], not_empty] = option(
         "--sizes",
         section=Section.MEASURED,
         help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
         of=SIZES,
-        after="competitors",
     )
     ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty] = option(
         "-n",
@@ -132,7 +130,6 @@ class Plan:
         default_factory=random_seed,
         help="Seed of the order of cells [default: random, stored].",
         of=Whole(0, LARGEST_SEED),
-        after="min_time_s",
     )
     files: tuple[str, ...] = ()  # absolute paths of own algorithm files
     # CRC-32 of each of these files when the run was planned; eight hexadecimal digits
@@ -150,7 +147,6 @@ class Plan:
         help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; also the "
         "length at which ring@pipelined cuts the steps [default: chosen from alpha, beta and gamma].",
         of=SIZE,
-        after="op",
         always=True,
     )
     dtype: str = option(  # empty: a log does not say
@@ -184,7 +180,6 @@ class Plan:
         section=Section.REPEATED,
         default=3,
         help="Untimed calls before the timed calls.",
-        after="precision",
         always=True,
     )
     precision: NotNegative = option(
@@ -216,7 +211,6 @@ class Plan:
         default=None,
         condition=True,
         help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
-        after="window",
     )
     thread_level: str = option(
         "--thread-level",
@@ -225,7 +219,6 @@ class Plan:
         condition=True,
         help="MPI thread level.",
         of=LEVELS,
-        after="interface",
         always=True,
     )
     sync: Annotated[str, one_of("auto", *SYNCS)] = option(
@@ -375,7 +368,6 @@ class Plan:
         "'order' [default: the launcher's].",
         of=ORDER,
         metavar="FILE",
-        after="hosts",
     )
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ SHORT += ["--thread-level", "multiple"]  # as ranks of the pool have it, which g
         (["--cach cold"], "No such option"),
         (["--cache frozen"], "'frozen' is not one of"),
         (["--cache"], "requires an argument"),
-        (["--segment 3"], "'--segment 3': 3 bytes are not a whole number of float32"),
+        (["--segment 3"], "'--segment 3': --segment: 3 bytes are not a whole number of float32"),
         (["--op 'max"], "No closing quotation"),
         (["--cache warm"], "no condition differs from the command"),
         (["--cache cold", "--cache cold"], "no condition differs from another --against"),
@@ -57,27 +57,9 @@ def test_what_is_no_other_condition_is_refused_in_one_line(tmp_path, texts, says
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "first", "second"),
-    [
-        ("--cache", "both", "warm", "cold"),
-        ("--cache", "cold,warm", "cold", "warm"),
-        ("--placement", "page, numpy", "page", "numpy"),
-        ("--arrival", "ramp,random", "ramp", "random"),
-        ("--segment", "64K,256K", "64K", "256K"),
-        ("--groups", "div:2,mod:2", "div:2", "mod:2"),
-    ],
-)
-def test_two_values_of_a_condition_are_two_runs(tmp_path, name, found, first, second):
-    line = one_line_error(here(*RUN, name, found, "-o", tmp_path / "P"))
-    assert f"{name}: takes one value, found '{found}'" in line and not (tmp_path / "P").exists()
-    assert line.endswith(f"{name} {first} --against '{name} {second}'")
-
-
-@pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--cache", "warm", "--cache", "cold"], "--cache is given twice; two values are two runs: add --against"),
-        (["-d", "float32", "--dtype", "float64"], "--dtype is given twice"),
+        (["-d", "float32", "--dtype", "float64"], "--dtype: given twice"),
         (["-x", "UCX_TLS=a\nb"], "UCX_TLS: its value has line ends or control characters"),
         (["--iters", "9" * 20], "expected 1 to"),
         (["--launches", "1000000"], "expected 1 to"),

@@ -73,3 +73,9 @@ def test_links_among_the_figures_are_not_followed(tmp_path, places):
     result = invoked("report RUN", places, "-o", tmp_path / "page.html")
     assert victim.read_text() == "kept" and result.exit_code == 2, result.output
     assert "a symbolic link, which is never replaced" in result.stderr
+
+
+@pytest.mark.parametrize("command", [RUN, "import LOG", "report RUN", "submit --nodes 1 --ranks-per-node 2"])
+def test_an_empty_word_is_no_output(places, command):
+    result = invoked(command, places, "-o", "")
+    assert result.exit_code == 2 and result.stderr == "error: --output: expected a path, found an empty word\n"

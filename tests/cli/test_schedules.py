@@ -222,11 +222,6 @@ def test_explain_writes_the_same_to_a_file(tmp_path):
     assert path.read_text() == bench("explain", "ring", "-n", "4").stdout
 
 
-@pytest.mark.parametrize("name", builtin())
-def test_explain_shows_one_rank_too(name):
-    assert "rounds on the critical path: 0" in bench("explain", name, "-n", "1").stdout
-
-
 def test_explain_shows_one_number_of_ranks():
     said = refused("explain", "ring", "-n", "2-4")
     assert "explain takes" in said and "found 2,3,4" in said
@@ -287,17 +282,6 @@ def test_explain_understands_a_number_and_adds_what_a_run_measured():
     assert bench("explain", "ring", "4").stdout == bench("explain", "ring", "-n", "4").stdout
     text = bench("explain", "ring", "--run", str(ROOT / "docs" / "example")).stdout
     assert "ring on 4 ranks" in text and re.search(r"on 4 ranks: medians of the launches\n +size +native", text)
-
-
-def test_a_folder_is_never_replaced_by_a_page(tmp_path):
-    folder = tmp_path / "ring.html"
-    folder.mkdir()
-    assert "a folder" in refused("explain", "ring", "-n", "4", "-o", str(folder))
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    path = tmp_path / "nowhere" / "ring.txt"
-    assert str(path) in refused("explain", "ring", "-n", "4", "-o", str(path))
 
 
 @pytest.mark.parametrize(

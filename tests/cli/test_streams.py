@@ -56,29 +56,6 @@ def test_what_is_started_has_the_streams_too(tmp_path):
     assert result.stdout == "as it was", (tmp_path / "said").read_text()
 
 
-DROPPED = """
-import os, select, stat, sys
-if stat.S_ISFIFO(os.fstat(2).st_mode):
-    nobody_reads = select.poll()
-    nobody_reads.register(2, 0)
-    nobody_reads.poll()
-from allreduce_bench.__main__ import STDERR
-print("x" * 99, file=sys.stderr)
-os.dup2(1, 2)
-STDERR.say_dropped()
-"""
-
-
-@pytest.mark.parametrize(
-    ("streams", "why"), [("2>/dev/full", "No space left on device"), ("2> >(exec <&-); sleep 1", "Broken pipe")]
-)
-def test_how_much_was_dropped_is_said_once(tmp_path, streams, why):
-    (tmp_path / "dropped.py").write_text(DROPPED)
-    result = shell(f"$python {tmp_path}/dropped.py {streams}")
-    said = f"warning: 100 bytes of stderr could not be written ({why})\n"
-    assert result.stdout == said
-
-
 SLOW = """
 import os, sys
 import allreduce_bench.__main__
