@@ -67,9 +67,6 @@ class RunFolder:
             raise
         if self.launches.is_symlink():
             raise RunError(f"{self.launches}: a symbolic link; expected a folder: put the files there themselves")
-        command = run.get("command", [])
-        if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-            raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
         if (found := run.get("layout", run.get("schema_version"))) != LAYOUT or "layout" not in run:
             raise RunError(
                 f"{self.run_json}: a run of layout {found!r:.20}; expected layout {LAYOUT}: measure again, or read it "
@@ -101,18 +98,11 @@ class RunFolder:
 
         None: they were measured here. Raises RunError.
         """
-        imported = self.open().get("imported")
-        kinds = {"tool": str, "files": list, "said": dict}
-        if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
-            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs again")
-        return imported or None
+        return self.open().get("imported") or None
 
     def alternated(self) -> list[str]:
         """Return the runs whose launches alternate with those of this one, as paths from it. Raises RunError."""
-        names = self.open().get("alternated", [])
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise RunError(f"{self.run_json}: damaged: alternated is {names!r:.60}; restore it or measure again")
-        return names
+        return self.open().get("alternated", [])
 
     @property
     def resumed_path(self) -> Path:
@@ -147,10 +137,7 @@ class RunFolder:
         if not imported:
             return []
         kept = imported.get("launches")
-        try:
-            return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
-        except (ValueError, TypeError, AttributeError) as error:
-            raise RunError(f"{self.run_json}: damaged: launches is {kept!r:.60}; import the logs again") from error
+        return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
 
     def attempt_numbers(self) -> dict[Launch, list[int]]:
         """Return the attempt numbers of every launch that was begun, unordered; files of other names do not count."""
@@ -261,14 +248,7 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 
 def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
     """Return the sources of a merged run: name, sha256, seed and {their launch: ours}; else none. Raises RunError."""
-    merged = folder.open().get("merged", [])
-    kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
-    if isinstance(merged, list) and all(
-        isinstance(source, dict) and all(type(source.get(key)) is kind for key, kind in kinds.items())
-        for source in merged
-    ):
-        return merged
-    raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
+    return folder.open().get("merged", [])
 
 
 def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from made_runs import build_run
 from places import DATA, LOGS
-from rechecked import change_json
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.types import INTERRUPTED
@@ -259,13 +258,6 @@ def test_an_imported_run_cannot_be_resumed(tmp_path):
     said = run("run", "--resume", "-o", tmp_path / "run", status=2)
     assert said.count("\n") == 1
     assert f"{tmp_path / 'run'}: imported from OSU Micro-Benchmarks" in said
-
-
-def test_damaged_words_about_the_origin_are_refused(tmp_path):
-    run("import", FLUX, "-o", tmp_path / "run")
-    path = tmp_path / "run" / "run.json"
-    change_json(path, imported={"tool": 3})
-    assert "damaged: imported is" in run("report", tmp_path / "run", status=2)
 
 
 @pytest.mark.parametrize("what", ["the run", "calls", *("nccl", "osu", "csv")])

@@ -57,7 +57,6 @@ MARKS: dict[str, tuple[Callable[[Lines], Lines], int, str]] = {  # lines of six 
         1,
         CHANGED,
     ),
-    "a field too few": (lambda m: [*m[:2], m[2].replace(b",", b"", 1), *m[3:]], 1, CHANGED),
     "lost": (lambda m: [*m[:2], *m[3:]], 1, "it has 5 whole rows of cells, expected 6"),
     "last lost": (lambda m: m[:-1], 1, "it has 5 whole rows of cells, expected 6"),
     "all lost": (lambda m: [], 6, "it has 0 whole rows of cells, expected 6"),
@@ -88,24 +87,9 @@ ROWS: dict[str, tuple[Callable[[Lines], Lines], int, str]] = {  # rows of six ce
         CHANGED,
     ),
     "one too few": (lambda r: [*r[:12], *r[13:]], 1, CHANGED),
-    "one too many": (
-        lambda r: [*r[:12], r[12], *r[12:]],
-        1,
-        CHANGED,
-    ),
-    "one of another cell": (
-        lambda r: [*r[:12], r[2], *r[12:]],
-        1,
-        CHANGED,
-    ),
     "all of a cell lost": (lambda r: [*r[:10], *r[20:]], 1, CHANGED),
     "two changed places": (
         lambda r: [*r[:12], r[13], r[12], *r[14:]],
-        1,
-        CHANGED,
-    ),
-    "cut in the middle": (
-        lambda r: [*r[:-1], r[-1][:20]],
         1,
         CHANGED,
     ),
@@ -274,10 +258,4 @@ def test_another_layout_is_refused_in_one_sentence(folder, found_layout):
     folder.run_json.write_text(json.dumps(content))
     change_json(folder.run_json, **found_layout)
     with pytest.raises(RunError, match=r"run\.json: a run of layout .*; expected layout 1: measure again"):
-        folder.open()
-
-
-def test_a_command_that_is_none_is_refused(folder):
-    change_json(folder.run_json, command=7)
-    with pytest.raises(RunError, match="measure anew"):
         folder.open()
