@@ -31,10 +31,6 @@ def test_columns_are_flush_right_unless_they_are_named():
     assert aligned(TABLE, left=(0, 2)) == ["name      us  why", "a       1.25", "longer    10  late"]
 
 
-def test_a_table_needs_no_header():
-    assert fitted(columns_of(TABLE[1:], left=(0,), heads=0)) == ["a       1.25", "longer    10  late"]
-
-
 def test_what_fits_is_left_as_it_is():
     natural = max(map(len, aligned(ROWS)))
     assert lines(natural) == aligned(ROWS)
@@ -46,11 +42,6 @@ def test_columns_are_left_out_in_their_order_before_the_table_is_folded():
     assert " ".join(lines(natural)[3:]).replace("   ", " ") == "(columns left out: wrong, algbw; all: more)"
     folded = lines(natural - 1)
     assert folded.count("") == 1 and folded[-1].startswith("(in 2 parts") and "size" in folded[4]
-
-
-def test_nothing_is_left_out_where_that_saves_no_part():
-    folded = "\n".join(lines(30))
-    assert "algbw" in folded and "wrong" in folded and "left out" not in folded
 
 
 @pytest.mark.parametrize("width", [1, 20, 25, 30, 40, 60])

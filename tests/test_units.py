@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from allreduce_bench.units import (
     algbw,
     busbw,
-    counted,
     format_bandwidth,
     format_duration,
     format_long_time,
@@ -21,7 +20,6 @@ from allreduce_bench.units import (
     parse_duration,
     parse_price,
     parse_rate,
-    parse_rates,
     parse_share,
     parse_size,
     parse_width,
@@ -35,8 +33,6 @@ from allreduce_bench.units import (
     "text, size_bytes",
     [
         ("0", 0),
-        ("8", 8),
-        ("4K", 4096),
         ("4k", 4096),
         ("16MiB", 16 << 20),
         ("1.5G", 3 << 29),
@@ -69,9 +65,7 @@ def test_sizes_are_printed_with_the_largest_unit_that_fits(size_bytes, text):
 
 
 @pytest.mark.parametrize(
-    "text, seconds",
-    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1m30s", 90), ("500ms", 0.5), ("20us", 2e-5), ("1.5h", 5400)]
-    + [("1min", 60), ("30 sec", 30)],
+    "text, seconds", [("90", 90), ("1m30s", 90), ("500ms", 0.5), ("1.5h", 5400), ("1min", 60), ("30 sec", 30)]
 )
 def test_durations(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)
@@ -113,12 +107,6 @@ def test_a_rate_without_its_unit_is_answered_by_the_two_that_it_may_mean(text, m
         parse_rate(text)
 
 
-@pytest.mark.parametrize("text", ["10Gbit,25", "10Gbit,", "ten,25Gbit"])
-def test_each_of_several_rates_has_a_unit(text):
-    with pytest.raises(ValueError, match="not a rate"):
-        parse_rates(text)
-
-
 @pytest.mark.parametrize("text", ["84", "84pt", "mm", "-84mm", "1mm", "4000mm", "1e3mm", ""])
 def test_what_is_no_width_is_refused_by_its_name(text):
     with pytest.raises(ValueError, match=re.escape(f"'{text}' is not") + r".*8\.4cm"):
@@ -134,12 +122,9 @@ def test_what_is_no_share_is_refused_by_its_name(text):
 @pytest.mark.parametrize(
     "text, numbers",
     [
-        ("4", [4]),
-        ("2,4,8", [2, 4, 8]),
         ("1-4", [1, 2, 3, 4]),
         ("8, 1-3", [1, 2, 3, 8]),
         ("3,2-4,3", [2, 3, 4]),
-        ("5-5", [5]),
     ],
 )
 def test_counts_are_ascending_and_without_repetition(text, numbers):
@@ -150,10 +135,8 @@ def test_counts_are_ascending_and_without_repetition(text, numbers):
     "text, words",
     [
         ("", "whole numbers"),
-        ("x", "whole numbers"),
         ("1,,2", "whole numbers"),
         ("1.5", "whole numbers"),
-        ("-3", "whole numbers"),
         ("0", "rank is needed"),
         ("0-4", "rank is needed"),
         ("8-2", "the range 8-2 is empty"),
@@ -198,10 +181,8 @@ def test_three_digits(value, text):
     "time_s, text",
     [
         (9.8e-6, "9.80 us"),
-        (5e-8, "0.0500 us"),
         (2.15e-3, "2.15 ms"),
         (1.1, "1.10 s"),
-        (4000, "4000 s"),
         (1e-3, "1.00 ms"),
     ],
 )
@@ -244,14 +225,6 @@ def test_ranges_are_written_as_the_system_writes_them():
 )
 def test_a_path_is_one_word_of_a_proposed_command_and_no_option(path, word):
     assert shlex.split(f"report {shell_word(path)}") == ["report", word]
-
-
-@pytest.mark.parametrize(
-    ("number", "noun", "text"),
-    [(1, "launch", "1 launch"), (2, "launch", "2 launches"), (0, "row", "0 rows"), (3, "more rank", "3 more ranks")],
-)
-def test_one_thing_is_not_called_many(number, noun, text):
-    assert counted(number, noun) == text
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,6 @@ def login_node(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
 
 
-def test_it_refuses_to_load_a_login_node(tmp_path):
-    result = here("demo", "-o", tmp_path / "run")
-    assert result.returncode == 2 and "sbatch exists" in result.stderr
-    assert not (tmp_path / "run").exists()
-
-
 ONE_SIZE = """import sys
 from types import SimpleNamespace
 from allreduce_bench.cli import demo, main, run
@@ -59,3 +53,9 @@ def test_it_ends_with_the_path_of_a_report(tmp_path):
 @pytest.mark.parametrize("cores, ranks", [(1, (2,)), (2, (2,)), (3, (2,)), (4, (2, 4)), (96, (16, 32, 64))])
 def test_ranks_have_a_core_each(cores, ranks):
     assert ranks_within(cores) == ranks
+
+
+def test_it_refuses_to_load_a_login_node(tmp_path):
+    result = here("demo", "-o", tmp_path / "run")
+    assert result.returncode == 2 and "sbatch exists" in result.stderr
+    assert not (tmp_path / "run").exists()

@@ -11,10 +11,8 @@ import pytest
 from interpreters import in_turn, interpreters
 from made_runs import build_run
 from made_sweeps import read_job_records
-from measured_runs import EIGHT_CELLS, done, here, one_line_error, wait_for_cells
+from measured_runs import EIGHT_CELLS, done, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
-
-from allreduce_bench.runs.folder import RunFolder
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
@@ -188,16 +186,6 @@ def test_what_a_job_refuses_stands_in_its_record(run_on_ranks, tmp_path):
 
 
 @needs_mpi
-@pytest.mark.usefixtures("job")
-def test_in_a_job_its_tasks_are_the_ranks(run_on_ranks, monkeypatch, tmp_path):
-    folder = tmp_path / "run"
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
-    monkeypatch.setenv("SLURM_NTASKS", "3")
-    assert run_on_ranks(*SMALL[2:], "--launches", 1, "-o", folder).returncode == 0
-    assert RunFolder(folder).plan().ranks == (3,)
-
-
-@needs_mpi
 def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     folder = tmp_path / "run"
     process = start(
@@ -208,10 +196,3 @@ def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     result = ended(process)
     assert result.returncode == 1 and "not requeued" in result.stderr
     assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
-
-
-def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(monkeypatch, tmp_path):
-    monkeypatch.setenv("PMI_RANK", "0")
-    monkeypatch.setenv("PMI_SIZE", "2")
-    said = one_line_error(here("run", "--report", "--requeue", "-o", tmp_path / "run"))
-    assert "--requeue, --report under a launcher" in said

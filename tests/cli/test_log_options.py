@@ -110,16 +110,6 @@ def test_in_place_columns_and_numbers_for_each_log():
     assert judged(one, two, "-n", 2)["cells"][0]["ratio"] == pytest.approx(2)
 
 
-def test_a_file_of_a_folder_that_cannot_be_read_is_a_note_and_a_warning():
-    log("before/a.csv", table())
-    log("after/a.csv", table(2))
-    bad = log("after/b.csv", "hello\n")
-    found = judged("before", "after")
-    assert [note for note in found["notes"] if note.startswith(f"after: not read: {bad}, line 1: unknown log format")]
-    assert f"warning: {bad}, line 1: unknown log format" in compare("before", "after").stderr
-    assert found["observed"]["directions"][0]["cells"] == 5
-
-
 def test_what_is_neither_a_run_nor_a_log_is_one_line():
     run = build_run(Path("sweep/run"), sizes=(8,), ranks=(2,)).path
     new = log("new.csv", table())
@@ -130,3 +120,13 @@ def test_what_is_neither_a_run_nor_a_log_is_one_line():
     assert "holds no file" in refusal("empty", new)
     assert "named twice" in refusal(new, new)
     assert is_log(new) and not is_log(run) and not is_log(Path("sweep")) and not is_log(Path("nowhere"))
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_a_note_and_a_warning():
+    log("before/a.csv", table())
+    log("after/a.csv", table(2))
+    bad = log("after/b.csv", "hello\n")
+    found = judged("before", "after")
+    assert [note for note in found["notes"] if note.startswith(f"after: not read: {bad}, line 1: unknown log format")]
+    assert f"warning: {bad}, line 1: unknown log format" in compare("before", "after").stderr
+    assert found["observed"]["directions"][0]["cells"] == 5

@@ -91,13 +91,6 @@ def test_a_table_says_what_it_is_and_who_is_fastest():
     assert re.search(r"^two_tree overtakes ring above 23\d ranks at 64 MiB.*two aside.*$", wider, re.MULTILINE)
 
 
-def test_the_best_segment_brings_the_crossing_of_the_notes():
-    text = printed("-n", "2,24576", "--sizes", "8,64M", "--segment", "best", "-a", "ring,two_tree", "-v", *PRICES)
-    (ranks,) = re.findall(r"two_tree overtakes ring above (\d+) ranks at 64 MiB", text)
-    assert 230 <= int(ranks) <= 250
-    assert "best segment" in text
-
-
 def test_a_reduction_has_a_price_if_one_is_given():
     reduced = printed("-n", "16", "--gamma", "1e-9", *PRICES)
     assert reduced != printed("-n", "16", *PRICES) and "reductions at 1 GB/s" in reduced
@@ -132,13 +125,6 @@ def test_a_machine_file_answers_first_and_says_the_rest_if_asked(machine):
     assert "bounds" not in text and "bounds" in printed(*words, "-v") and "segments of 16 KiB" in printed(*words, "-v")
 
 
-def test_how_well_the_models_did_is_one_line(tmp_path):
-    path = tmp_path / "machine.json"
-    write_machine(Machine((model("ring", 1e-6, 1e-10, held_out=HeldOut(0.04, 0.18, 9)),)), path)
-    text = printed(str(path), "-n", "16", "--sizes", "64")
-    assert text.splitlines()[-1] == "off at the largest number of ranks, left out: ring 4% (P90 18%)"
-
-
 def test_too_far_from_what_was_measured_there_is_no_time_unless_asked_for(machine):
     """Measured were 2 to 8 ranks and 64 B to 1 MiB."""
     words = (machine, "-n", "4,65", "--sizes", "1M,16M", "-a", "ring")
@@ -149,14 +135,6 @@ def test_too_far_from_what_was_measured_there_is_no_time_unless_asked_for(machin
     assert text.count("no time beyond 8 times the measured ranks (2 to 8), unless --extrapolate") == 1
     asked = printed(*words, "--extrapolate")
     assert asked.count("*?") == 3 and "speculative" in asked
-
-
-def test_a_model_of_no_use_is_refused_unless_asked_for(tmp_path):
-    path = tmp_path / "machine.json"
-    write_machine(Machine((model("ring", 1e-6, 1e-10, held_out=HeldOut(0.4, 1.3, 9)),)), path)
-    words = (str(path), "-n", "16", "--sizes", "64")
-    assert "do not use this model" in printed(*words) and "130%" in printed(*words)
-    assert " 30.0 *" in printed(*words, "--extrapolate")
 
 
 def test_other_links_take_the_fitted_alpha_and_another_beta(machine):
@@ -270,3 +248,10 @@ def test_a_run_stands_for_its_machine_file(machine):
     assert "did you mean machines.json?" in refused(machine, *words)
     build_run(folder / "run", sizes=(8,), ranks=(2,), launches=1)
     assert f"run allreduce-bench fit {folder / 'run'} first" in refused(str(folder / "run"), *words)
+
+
+def test_how_well_the_models_did_is_one_line(tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(Machine((model("ring", 1e-6, 1e-10, held_out=HeldOut(0.04, 0.18, 9)),)), path)
+    text = printed(str(path), "-n", "16", "--sizes", "64")
+    assert text.splitlines()[-1] == "off at the largest number of ranks, left out: ring 4% (P90 18%)"

@@ -49,11 +49,6 @@ def test_what_a_time_is_comes_back():
     assert parsed(repeat_command(plan)) == plan
 
 
-def test_a_phase_of_work_comes_back():
-    plan = Plan(**CHOICES, compute_s=0.0125, work="sleep", inject_slowdown=("0:12%", "1:0.5%"))
-    assert parsed(repeat_command(plan)) == plan
-
-
 def test_arrival_patterns_come_back(tmp_path):
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0\n0,1,1\n")

@@ -6,7 +6,6 @@ import pytest
 from asked_runs import asked_run
 
 from allreduce_bench.cli.plan_of_options import algorithm_fields
-from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError
 from allreduce_bench.runs.sizes import geometric_sizes
@@ -75,18 +74,3 @@ def test_what_is_decided_meanwhile_replaces_what_was_said():
 def test_a_plan_draws_its_own_seed():
     seeds = {Plan(("ring",), (8,), (2,)).seed for _ in range(5)}
     assert len(seeds) > 1 and all(0 <= seed < LARGEST_SEED for seed in seeds)
-
-
-def test_guidelines_are_native_and_all_mock_ups_and_one_mock_up_brings_native():
-    assert algorithm_fields(("guidelines",))["competitors"] == ("native", *MOCKUPS)
-    assert algorithm_fields(("ring", "native", "guidelines"))["competitors"] == ("native", *MOCKUPS, "ring")
-    assert algorithm_fields(("native:reduce+bcast",))["competitors"] == ("native", "native:reduce+bcast")
-    assert not {*MOCKUPS} & {*algorithm_fields()["competitors"]}
-
-
-def test_the_calls_that_a_profile_counted_are_what_is_measured():
-    words = "-n 4 --sizes 8,8000,4M --dtype MPI_DOUBLE --op MPI_SUM -a native"
-    plan = asked_run(*words.split()).plan()
-    launch = plan.planned_launches()[0]
-    calls = {(launch.ranks, plan.element_count(cell)) for cell in plan.cells(launch) if cell.algorithm == "native"}
-    assert calls == {(4, 1), (4, 1000), (4, 524288)} and (plan.dtype, plan.op) == ("float64", "sum")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from made_runs import build_run
 from measured_runs import (
     EIGHT_CELLS,
     bench,
@@ -149,34 +148,6 @@ def child(pid: int) -> int:
     return int(found[0])
 
 
-def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
-    folder = tmp_path / "run"
-    in_turn(0, python)
-    words = ["-n", "2", "--launches", "1", *EIGHT_CELLS]
-    command = [str(python), "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
-    starter = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    while len(done(folder)) < 2:
-        time.sleep(0.02)
-    os.killpg(starter.pid, signal.SIGINT)
-    table, said = starter.communicate(timeout=240)
-    assert starter.returncode == 130 and "Traceback" not in said
-    assert "error: interrupted; finished" in said and "kept; to continue: allreduce-bench run --resume" in said
-    assert "no time" not in table and "missing" in table
-    wait_until_nobody_measures(folder)
-
-
-def test_within_bounds_the_run_and_names_what_it_left_out(python, on_ranks, run_on_ranks, tmp_path):
-    in_turn(1, python)
-    on_ranks(2, "pool_calls.pids")  # they are there when the time begins
-    words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "10s", "--min-time", "0.5s"]
-    result = run_on_ranks(*words, "-o", tmp_path / "run")
-    assert result.returncode == 0, result.stderr
-    assert "launches 2r-2: time ran" in result.stderr
-    assert 0 < len(done(tmp_path / "run")) <= 10 / 0.5 + 1
-
-
 def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
     in_turn(1, python)
     command = mpirun(python, 3, "run", "--sizes", "8,4K", "-a", "ring,native", "-o", tmp_path / "run")
@@ -238,13 +209,6 @@ def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(run_on_rank
     result = run_on_ranks("-n", 2, "--sizes", 8, "-a", "ring", "--within", "1ms", "-o", folder, *resume)
     assert result.returncode == 1 and (folder / "run.json").is_file()
     assert "error: nothing was measured; results" in result.stderr.splitlines()[-1], result.stderr
-
-
-def test_resuming_keeps_the_plan(tmp_path):
-    folder = tmp_path / "run"
-    build_run(folder, algorithms=("ring",), sizes=(8,), ranks=(2,), launches=1)
-    said = one_line_error(here("run", "--resume", "-o", folder, "-d", "float64"))
-    assert "--resume uses" in said and "dtype float32, found float64" in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -416,18 +380,6 @@ def test_where_vectors_lie_is_chosen_and_recorded(python, run_on_ranks, tmp_path
     with open(folder / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert all(row["copy_floor_s"] for row in rows)
-
-
-def test_a_cold_run_lies_at_pages_and_runs_compiled(python, run_on_ranks, tmp_path):
-    in_turn(1, python)
-    if not has_numba(python):
-        pytest.skip("this interpreter has no numba")
-    folder, words = tmp_path / "run", ["--cache", "cold", "--launches", 1, "--iters", 2]
-    result = run_on_ranks("-n", 2, "--sizes", "6004", "-a", "native,ring@compiled", *words, "-o", folder)
-    assert result.returncode == 0, result.stderr
-    with open(folder / "launches" / "2r-1.1.cells.csv", newline="") as file:
-        cells = [row for row in csv.DictReader(file) if not row["competitor"].startswith("floor:")]
-    assert {cell["wrong"] for cell in cells} == {"0"}
 
 
 def test_a_run_in_place_says_so_and_is_right_in_every_way(python, run_on_ranks, tmp_path):

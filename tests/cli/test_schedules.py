@@ -112,10 +112,8 @@ def test_explain_counts_what_passes_the_links_of_a_torus():
     text = bench("explain", "ring", "-n", "8", "--torus", "8").stdout
     assert "on a torus of 8 ranks: 112 elements times links (14.000 n) in all, 1.750 n over the busiest link" in text
     assert "torus" not in bench("explain", "ring", "-n", "8").stdout
-    for words, found in (("4x4", 16), ("3x2", 6)):
-        said = refused("explain", "ring", "-n", "8", "--torus", words)
-        assert f"{found} ranks; expected 8" in said
-    for words in ("", "4x", "0x8", "2 x 4", "-8", "torus:8"):
+    assert "16 ranks; expected 8" in refused("explain", "ring", "-n", "8", "--torus", "4x4")
+    for words in ("", "0x8", "torus:8"):
         said = refused("explain", "ring", "-n", "8", "--torus", words)
         assert f"torus '{words}'" in said
     said = refused("explain", "ring", "-n", "8", "--torus", "8", "-o", "a.html")
@@ -148,42 +146,9 @@ def test_verify_fails_where_nothing_was_verified():
     assert bench("verify", "torus:2x3", "ring", "-n", "4").exit_code == 0
 
 
-def test_columns_of_verify_leave_room_for_long_names():
-    result = bench("verify", "hierarchical:recursive_doubling+two_tree", "ring", "-n", "2")
-    heading, *lines = result.stdout.splitlines()
-    end = heading.index("  at ranks")
-    assert all(line[:end].endswith(("5", "1", "7")) or line[end:].startswith("  ") for line in lines), result.stdout
-    assert len({line[end:].index("2") for line in lines}) == 1, result.stdout
-
-
-def test_verify_without_names_proves_all():
-    result = bench("verify", "-n", "3")
-    assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == list(builtin())
-
-
-def test_verify_knows_from_when_on_bits_differ():
-    assert bench("verify", "naive", "-n", "2").stdout.rstrip().endswith("always")
-    assert bench("verify", "naive", "-n", "3", "--count", "5").stdout.rstrip().endswith("never")
-    assert bench("verify", "ring", "-n", "2-9").stdout.rstrip().endswith("always")
-
-
 def test_verify_takes_counts_segments_and_layouts():
-    result = bench(
-        "verify",
-        "hierarchical_ring",
-        "tree",
-        "-n",
-        "4,6",
-        "--count",
-        "10",
-        "--count",
-        "7",
-        "--segment",
-        "3",
-        "--ranks-per-node",
-        "2",
-    )
+    words = "verify hierarchical_ring tree -n 4,6 --count 10 --count 7 --segment 3 --ranks-per-node 2"
+    result = bench(*words.split())
     assert result.exit_code == 0
     assert [line.split()[:3] for line in result.stdout.splitlines()[1:]] == [
         ["hierarchical_ring", "4", "6"],
@@ -202,19 +167,6 @@ def test_explain_prints_rounds_and_cost():
     assert "same bits on all ranks: no, rank order: no" in bench("explain", "naive", "-n", "3").stdout
 
 
-def test_explain_follows_count_segment_and_layout():
-    assert "elements sent: 18 (1.500 n)" in bench("explain", "ring", "-n", "4", "--count", "12").stdout
-    segments = [
-        bench("explain", "tree", "-n", "3", "--count", "8", "--segment", str(segment)).stdout for segment in (8, 2)
-    ]
-    assert [text.count("which adds it") for text in segments] == [2, 8]
-    flat, nodes = (
-        bench("explain", "hierarchical_ring", "-n", "4"),
-        bench("explain", "hierarchical_ring", "-n", "4", "--ranks-per-node", "2"),
-    )
-    assert flat.stdout != nodes.stdout and "rank 0 (a) sends" in nodes.stdout
-
-
 def test_explain_writes_the_same_to_a_file(tmp_path):
     path = tmp_path / "ring.txt"
     result = bench("explain", "ring", "-n", "4", "-o", str(path))
@@ -222,30 +174,9 @@ def test_explain_writes_the_same_to_a_file(tmp_path):
     assert path.read_text() == bench("explain", "ring", "-n", "4").stdout
 
 
-def test_explain_shows_one_number_of_ranks():
-    said = refused("explain", "ring", "-n", "2-4")
-    assert "explain takes" in said and "found 2,3,4" in said
-
-
-@pytest.mark.parametrize("suffix", ["pdf", "txt.bak", "TXT~"])
-def test_explain_writes_no_other_format_than_it_can(tmp_path, suffix):
-    path = tmp_path / f"ring.{suffix}"
+def test_explain_writes_no_other_format_than_it_can(tmp_path):
+    path = tmp_path / "ring.pdf"
     assert f"-o {path}: expected" in refused("explain", "ring", "-n", "4", "-o", str(path))
-    assert not path.exists()
-
-
-def test_explain_writes_a_page(tmp_path):
-    path = tmp_path / "ring.html"
-    result = bench("explain", "ring", "-o", str(path))
-    assert result.exit_code == 0 and not result.output
-    page = path.read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "<title>ring on 4 ranks</title>" in page
-
-
-def test_pictures_of_too_many_ranks_are_refused_in_one_sentence(tmp_path):
-    path = tmp_path / "ring.svg"
-    sentence = "-n 33: a picture shows at most 32 ranks; leave out -o, or name a .txt file, for the text"
-    assert sentence in refused("explain", "ring", "-n", "33", "-o", str(path))
     assert not path.exists()
 
 
@@ -282,22 +213,3 @@ def test_explain_understands_a_number_and_adds_what_a_run_measured():
     assert bench("explain", "ring", "4").stdout == bench("explain", "ring", "-n", "4").stdout
     text = bench("explain", "ring", "--run", str(ROOT / "docs" / "example")).stdout
     assert "ring on 4 ranks" in text and re.search(r"on 4 ranks: medians of the launches\n +size +native", text)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("explain", "-n", "4"),
-        ("explain", "ring", "-n", "4", "--count", "-1"),
-        ("explain", "ring", "-n", "4", "--segment", "0"),
-    ],
-)
-def test_bad_usage_has_exit_status_2(words):
-    result = bench(*words)
-    assert result.exit_code == 2 and not result.stdout
-    assert "error:" in result.stderr.lower()
-
-
-def test_native_has_no_steps_to_show():
-    result = CliRunner().invoke(main, ["explain", "native", "-n", "4"])
-    assert result.exit_code == 2 and f"native: {STEPS_OF_A_LIBRARY}" in result.stderr

@@ -84,13 +84,6 @@ def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp
     assert [(job.name, job.job, job.only) for job in kept.jobs] == [("1n", "101", "4r"), ("2n", "102", "8r")]
 
 
-def test_every_script_is_tested_before_the_first_is_submitted(slurm):
-    submit(*ON_TWO, "-o", "sweep", "--", "--qos=low")
-    tests = ["--test-only" in call for call in slurm.calls("sbatch")]
-    assert tests == [True] * 3 + [False] * 3
-    assert all("--qos=low" in call for call in slurm.calls("sbatch"))
-
-
 def test_the_scripts_run_the_planned_launches_of_their_nodes(slurm, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "submit", "-o", "a\n$(touch hacked)"])
     steering = ("--timeout", "2m", "--within", "10m", "--min-busbw", "ring:64K:0.5", "--max-time", "8:15us")
@@ -148,13 +141,6 @@ def test_the_collecting_job_may_run_on_any_node(slurm):
         "--qos=low",
         "-p",
     ]
-
-
-def test_jobs_that_need_more_than_their_time_are_named(slurm):
-    long = ("--nodes", "1,2", "--cell-time", "9s", "--sizes", "8", "--launches", "2", "-a", "ring", "--dry-run")
-    said = submit(*long, "--time", "1", "-o", "sweep").stderr
-    assert "requeued: 1n, 2n" in said
-    assert "requeued" not in submit(*long, "--time", "9", "-o", "sweep").stderr
 
 
 SITE = """[sbatch]
@@ -303,12 +289,6 @@ def test_nothing_left_is_no_error_and_submits_nothing(slurm, tmp_path):
     assert not slurm.calls("sbatch")
 
 
-def test_a_run_that_does_not_say_its_nodes_is_refused(slurm, tmp_path):
-    build_run(tmp_path / "sweep", outcome=lambda launch, cell: None if cell.algorithm == "ring" else {})
-    said = refused("--resume", "-o", "sweep")
-    assert "a plan without --ranks-per-node: not a" in said and "number of nodes" in said
-
-
 def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):
     (tmp_path / "mine.cfg").write_text(SITE)
     choices = ("--system", "mine.cfg", "--time", "7", "--array", "--within", "1m")
@@ -409,3 +389,10 @@ def test_algorithms_that_han_would_hide_are_told_before_jobs_wait(nodes, compone
         "for the whole run, whose native is then without han, too"
     )
     assert (words in capsys.readouterr().err) == warned
+
+
+def test_every_script_is_tested_before_the_first_is_submitted(slurm):
+    submit(*ON_TWO, "-o", "sweep", "--", "--qos=low")
+    tests = ["--test-only" in call for call in slurm.calls("sbatch")]
+    assert tests == [True] * 3 + [False] * 3
+    assert all("--qos=low" in call for call in slurm.calls("sbatch"))

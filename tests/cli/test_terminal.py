@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 from places import ROOT
 
-from allreduce_bench.cli import main
 from allreduce_bench.cli.terminal import screen
 
 EXAMPLE = ROOT / "docs" / "example"
@@ -29,10 +28,6 @@ def ask() -> None:
 
 def asked(**environ: str | None) -> str:
     return CliRunner().invoke(ask, env=environ).stdout.strip()
-
-
-def test_a_pipe_has_80_columns_and_no_colours():
-    assert asked(COLUMNS="") == "80 False"
 
 
 @pytest.mark.parametrize("columns, width", [("100", 100), ("0", 80), ("-3", 80), ("wide", 80), ("", 80)])
@@ -66,20 +61,9 @@ def test_a_terminal_has_colours_and_a_width():
     assert on_a_terminal("show", str(EXAMPLE), COLUMNS="70", NO_COLOR="1", width=90) == plain
 
 
-def test_a_terminal_without_a_width_is_none():
-    """Open MPI's ranks print to one, whatever stands behind it."""
-    whole = CliRunner().invoke(main, ["show", str(EXAMPLE)], env={"COLUMNS": ""}).stdout
-    assert on_a_terminal("show", str(EXAMPLE), width=0) == whole
-
-
 @pytest.mark.parametrize(
     "environ, colour", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]
 )
 def test_colours_on_a_terminal(monkeypatch, environ, colour):
     monkeypatch.setattr("allreduce_bench.cli.terminal._terminal_width", lambda: 100)
     assert asked(**{"TERM": "xterm", "NO_COLOR": None, "COLUMNS": "80", **environ}) == f"80 {colour}"
-
-
-def test_a_file_gets_a_table_of_80_columns_without_colours():
-    shown = CliRunner().invoke(main, ["show", str(EXAMPLE)], env={"COLUMNS": ""}).stdout
-    assert not COLOUR.search(shown) and max(map(len, shown.splitlines())) <= 80

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import types
-from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options
+from allreduce_bench.cli.types import OneLineError, errors_in_one_line
 from allreduce_bench.runs.option_values import parse_names
 
 
@@ -50,14 +50,3 @@ def test_every_error_is_one_line_and_a_status(error, line, status):
 
     result = CliRunner().invoke(failing)
     assert (result.exit_code, result.output) == (status, f"error: {line}\n")
-
-
-def test_given_options_are_those_of_the_command_line():
-    @click.command()
-    @click.option("--ranks", default=2)
-    @click.option("--seed")
-    @click.pass_context
-    def command(context, **_) -> None:
-        click.echo(sorted(given_options(context)))
-
-    assert CliRunner().invoke(command, ["--ranks", "2"]).output == "['ranks']\n"

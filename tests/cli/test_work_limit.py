@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from allreduce_bench.cli import main, work_limit
+from allreduce_bench.cli import main
 
 
 def test_many_processes_on_one_node_are_refused(tmp_path):
@@ -11,14 +11,6 @@ def test_many_processes_on_one_node_are_refused(tmp_path):
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "-n 15000" in result.stderr, result.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_as_many_as_cores_take_are_not(monkeypatch):
-    monkeypatch.setattr(work_limit, "MOST_RANKS_HERE", 3)
-    monkeypatch.setattr(work_limit, "RANKS_OF_A_CORE", 0)
-    work_limit.refuse_many_ranks(3)
-    with pytest.raises(work_limit.OneLineError):
-        work_limit.refuse_many_ranks(4)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, pico, series
 from made_runs import build_run
 
 from allreduce_bench.models.alpha_beta import ALPHA, APART, BETA, BETWEEN, WITHIN
-from allreduce_bench.models.fitting import LIBRARY, UnfittedSeries, fit_all, fit_series, local_gammas
+from allreduce_bench.models.fitting import LIBRARY, fit_all, local_gammas
 from allreduce_bench.models.machine import Machine, read_machine, write_machine
 from allreduce_bench.models.model import price_of
 from allreduce_bench.models.points import points
@@ -102,18 +102,8 @@ def test_published_series_of_lumi_are_met():
     assert np.median([model.held_out.p90 for model in models]) < 0.35
 
 
-def test_one_launch_is_said():
-    assert any("one launch" in note for note in fit_all(series("ring"))[0].notes)
-    assert not any("one launch" in note for note in fit_all(series("ring", launches=2))[0].notes)
-
-
 def test_a_local_reduction_gives_gamma(tmp_path):
     folder = build_run(tmp_path / "a", floors=True)
     (found,) = local_gammas([folder])
     assert found.ranks == 2 and found.gamma.value > 0
     assert local_gammas([build_run(tmp_path / "b")]) == []
-
-
-def test_an_unknown_name_has_no_model():
-    (found,) = fit_series(series("ring").assign(competitor="mystery"))
-    assert isinstance(found, UnfittedSeries) and "--as" in found.reason

@@ -14,8 +14,3 @@ def test_names_of_what_a_library_chose(name):
 def test_a_library_before_a_name_is_no_part_of_it():
     assert readings("NCCL_ring", builtin(), ran_here=False) == ("ring",)
     assert readings("nccl-tree", builtin(), ran_here=False) == ("tree", "two_tree")
-
-
-@pytest.mark.parametrize("name", ["ring", "default-ring", "NVLS", "default-trix3", "nativering"])
-def test_other_names(name):
-    assert not is_library(name) or readings(name, builtin(), ran_here=False)

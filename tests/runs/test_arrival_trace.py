@@ -28,15 +28,11 @@ def test_steps_come_in_the_order_of_their_numbers_and_ranks_in_columns(tmp_path)
     ("text", "words"),
     [
         ("", "expected the header step,rank,late_s"),
-        ("rank,late_s\n0,1\n", "expected the header step,rank,late_s, found 'rank,late_s'"),
         ("step,rank,late_s\n", "holds no step"),
         ("step,rank,late_s\n0,0,0\n0,1,0\n1,0,0\n", "step 1 lacks rank 1"),
-        ("step,rank,late_s\n0,1,0\n", "step 0 lacks rank 0"),
         ("step,rank,late_s\n0,0,0\n0,0,1\n", "line 3: step 0 of rank 0 is there twice"),
         ("step,rank,late_s\n0,0,nan\n", "line 2.*expected step"),
-        ("step,rank,late_s\n0,0,-1\n", "expected step"),
         ("step,rank,late_s\n0,0\n", "expected step"),
-        ("step,rank,late_s\n0,0,1,2\n", "expected step"),
         ("step,rank,late_s\n0,99999999999,1\n", "expected step"),
     ],
 )

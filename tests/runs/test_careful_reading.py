@@ -10,13 +10,6 @@ import pytest
 from allreduce_bench.runs.files import open_kept, read_given, read_kept
 
 
-def test_regular_files_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"abc")
-    assert read_kept(path) == read_given(path) == b"abc"
-    assert read_kept(path, 3) == b"abc"
-
-
 def make_link(path: Path) -> None:
     path.symlink_to("/etc/hostname")
 
@@ -42,11 +35,6 @@ def test_special_files_are_refused_by_name(tmp_path: Path, make, kind: str) -> N
     with pytest.raises(OSError, match=re.escape(f"{kind}; expected a regular")) as refusal:
         open_kept(path)
     assert refusal.value.filename == str(path)
-
-
-def test_absent_files_are_absent(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        open_kept(tmp_path / "file")
 
 
 @pytest.mark.parametrize("read", [read_kept, read_given])

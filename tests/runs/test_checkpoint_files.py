@@ -25,13 +25,6 @@ def test_the_newest_comes_first_and_old_ones_go(tmp_path):
     assert content == b"weights 100"
 
 
-@pytest.mark.parametrize("size_bytes", [0, 4, 9])
-def test_one_that_is_cut_off_is_passed_over(tmp_path, size_bytes):
-    _, last = kept(tmp_path, 8, 16)
-    last.write_bytes(last.read_bytes()[:size_bytes])
-    assert found(tmp_path) == ([8], [last])
-
-
 def test_every_changed_byte_is_seen(tmp_path):
     (path,) = kept(tmp_path, 8)
     whole = path.read_bytes()

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from allreduce_bench.algorithms import by_default
 from allreduce_bench.runs.command_of_plan import repeat_command
-from allreduce_bench.runs.competitor import MOCKUPS, competitor
+from allreduce_bench.runs.competitor import MOCKUPS
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
@@ -25,26 +24,12 @@ def test_sizes_ranks_and_algorithms_are_said():
     assert options_of(made)["--algorithms"] == ",".join(made.competitors)
 
 
-def test_what_is_usual_is_left_out():
-    unsaid = {"--sync", "--record", "--back-to-back", "--cache", "--check", "--groups", "--hosts", "--launcher"}
-    assert not unsaid & set(options_of(PLAN))
-
-
 def test_what_is_unusual_is_said():
     plan = replace(PLAN, cache="cold", check="bits", groups="2", ranks=(4,), start=Start(hosts=("n1:2", "n2:2")))
     options = options_of(plan)
     assert {"--cache": "cold", "--check": "bits", "--groups": "2", "--hosts": "n1:2,n2:2"}.items() <= options.items()
     assert repeat_command(replace(PLAN, floors=False)).count("--no-reference-times") == 1
     assert repeat_command(replace(PLAN, in_place=True)).count("--in-place") == 1
-
-
-def test_algorithms_that_nobody_named_stay_unnamed():
-    names = tuple(by_default())
-    plan = replace(PLAN, competitors=("native", *names), bounded=names[:1])
-    assert not {"--algorithms", "--executor"} & set(options_of(plan))
-    ways = [competitor(name, way) for name in names for way in ("compiled", "sendrecv")]
-    options = options_of(replace(plan, competitors=("native", "native@compiled", *ways)))
-    assert options["--executor"] == "compiled,sendrecv" and "--algorithms" not in options
 
 
 def test_a_number_of_calls_replaces_what_else_ends_a_cell():

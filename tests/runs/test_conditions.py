@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from allreduce_bench.runs.conditions import CONDITIONS, conditions_of, unusual_conditions
+from allreduce_bench.runs.conditions import conditions_of, unusual_conditions
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
@@ -32,7 +32,3 @@ def test_a_plan_as_it_comes_has_no_unusual_condition():
 )
 def test_what_changes_a_time_is_a_condition_and_how_often_it_is_repeated_is_none(changed, said):
     assert unusual_conditions(replace(PLAN, **changed)) == ([said] if said else [])
-
-
-def test_every_condition_has_a_default():
-    assert len(conditions_of(PLAN)) == len(CONDITIONS)

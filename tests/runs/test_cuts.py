@@ -26,13 +26,11 @@ def pipelined(**choices) -> Plan:
     "message, prices, expected",
     [
         (8 * MIB, (4e-6, 1e-10, 4e-10), 565 * 1024),  # sqrt(8 MiB * 4 us / 0.1 ns): 565.7 KiB
-        (8 * MIB, (4e-6, 4e-10, 1e-10), 565 * 1024),  # the cheaper of beta and gamma decides
         (8 * MIB, (1e-9, 1e-10, 1e-10), SHORTEST_NBYTES),
         (64 * MIB, (1e-3, 1e-10, 1e-10), LONGEST_NBYTES),
         (64 * MIB, (1e-6, 1e-10, 0.0), LONGEST_NBYTES),  # reductions without cost: nothing to overlap with
         (2 * SHORTEST_NBYTES, (0.0, 1e-10, 1e-10), SHORTEST_NBYTES),
         (2 * SHORTEST_NBYTES - 1, (0.0, 1e-10, 1e-10), None),
-        (0, (1e-6, 1e-10, 1e-10), None),
     ],
 )
 def test_the_segment_is_the_cheapest_within_the_bounds(message, prices, expected):

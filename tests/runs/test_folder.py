@@ -49,25 +49,6 @@ def test_damaged_other_absent_and_half_written_are_told_apart(folder, tmp_path):
     assert "'allreduce-bench import" in refusal(RunFolder(tmp_path / "today"))
 
 
-def test_a_cell_without_its_mark_is_left_out(folder):
-    before = list(calls_of(folder))
-    (path, *_) = sorted(folder.launches.glob("2r-1.*.cells.csv"))
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]) + lines[-1][:20])  # as a killed writer leaves it
-    after = list(calls_of(folder))
-    gone = [row for row in before if row not in after]
-    assert len(gone) == 10 and len({(row["launch"], row["competitor"], row["size_bytes"]) for row in gone}) == 1
-    assert len(folder.finished(Launch(2, 1))) == len(folder.finished(Launch(2, 2))) - 1
-    assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
-
-
-def test_a_torn_last_row_of_raw_times_is_left_out(folder):
-    before = list(calls_of(folder))
-    with open(folder.launches / "4r-2.1.calls.csv", "a") as file:
-        file.write("ring,8,1,0,1,1.2")
-    assert list(calls_of(folder)) == before
-
-
 def test_all_rows_are_read_cell_by_cell(tmp_path):
     folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2)
     assert len([*folder.calls()]) == 2 * 2 * 3 * 2

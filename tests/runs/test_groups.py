@@ -41,11 +41,8 @@ def test_groups_divide_the_ranks_equally_or_are_refused(groups, size):
     ("groups", "size", "words"),
     [
         ("div:8", 4, "single group.*4 ranks"),
-        ("div:8", 8, "single group.*8 ranks"),
-        ("mod:1", 4, "single group.*4 ranks"),
         ("mod:4", 4, "makes groups"),
         ("2", 5, "unequal groups, of 2 and 3 ranks, out of 5"),
-        ("div:4", 6, "unequal groups, of 2 and 4 ranks, out of 6"),
     ],
 )
 def test_groups_that_tell_nothing_are_refused(groups, size, words):

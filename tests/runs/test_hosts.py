@@ -24,17 +24,10 @@ def test_hosts_of_the_command_line():
         "-a",
         "a b",
         "a:0",
-        "a:x",
-        "a:1:2",
         "$(id)",
-        "a;b",
         "ä",
         "n[",
-        "n[2-1]",
-        "[1-2],",
         "n[1-2]:0",
-        "n[1-2",
-        "n[1-999999]",
     ],
 )
 def test_what_is_no_host_is_refused(text):

@@ -79,11 +79,6 @@ def test_damaged_marks_are_seen(tmp_path, damage):
     assert progress(only(tmp_path)) is None
 
 
-def test_a_run_that_has_just_begun_has_nothing_done(tmp_path):
-    made(tmp_path / "run", outcome=lambda launch, cell: None)
-    assert progress(only(tmp_path)) == Progress(0, 12)
-
-
 def test_a_launch_says_where_it_ran(tmp_path):
     folder = made(tmp_path / "run", facts={"hosts": ["n1", "n2"]})
     assert launch_facts(only(tmp_path))["hosts"] == ["n1", "n2"]

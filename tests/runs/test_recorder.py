@@ -11,7 +11,6 @@ from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.recorder import (
     Recorder,
     create_run,
-    discard_run,
     is_taken,
     mark_unfinished_cell,
 )
@@ -64,12 +63,6 @@ def test_a_run_may_take_the_place_of_an_empty_folder_and_of_nothing_else(tmp_pat
     assert is_taken((tmp_path / "here").relative_to(Path.cwd()))
 
 
-def test_a_run_without_times_can_be_discarded(folder):
-    discard_run(folder)
-    assert not folder.path.exists()
-    discard_run(folder)
-
-
 def test_each_start_of_a_launch_is_an_attempt_of_its_own(folder):
     assert [Recorder(folder, LAUNCH.name, launch_facts(2)).attempt for _ in range(3)] == [1, 2, 3]
     assert sorted(folder.attempt_numbers()[LAUNCH]) == [1, 2, 3]
@@ -90,15 +83,6 @@ def test_a_finding_is_said_and_kept_once(folder, capsys):
         recorder.found(finding)
     assert capsys.readouterr().err == f"warning: {TEXT}; {EFFECT}\n"
     assert read_json(folder.launches / "2r-1.1.json")["findings"] == [finding]
-
-
-def test_what_is_known_at_the_end_is_added_to_what_was_known_at_the_start(folder):
-    recorder = Recorder(folder, LAUNCH.name, {**launch_facts(2), "clock": {"method": "a"}})
-    recorder.keep(counted=[{"host": "n1"}])
-    recorder.amend("clock", error_end_s=1e-6)
-    recorder.seal()
-    kept = read_json(folder.launches / "2r-1.1.json")
-    assert kept["counted"] == [{"host": "n1"}] and kept["clock"] == {"method": "a", "error_end_s": 1e-6}
 
 
 def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
