@@ -109,14 +109,10 @@ def _of_summary(run: KeptRun) -> Progress | None:
     rows = list(csv.DictReader(StringIO(read_kept(path).decode())))
     if not rows or not {"launches", "state", "grade"} <= {*rows[0]}:
         return None  # of an earlier version
-    if not isinstance(run.plan, ImportedPlan):
-        begun = Counter(launch.ranks for launch in run.folder.attempt_numbers())
-        if any(int(row["launches"] or 0) > begun[int(row["ranks"])] for row in rows):
-            return None  # launches were deleted since
     launches = 1 if isinstance(run.plan, ImportedPlan) else run.plan.launches
     there = Counter(name.partition("r-")[0] for name in {marks.name.partition(".")[0] for marks in marks_of})
     if any(int(row["launches"] or 0) > there[row["ranks"]] for row in rows):
-        return None
+        return None  # launches were deleted since
     done = sum(min(int(row["launches"] or 0), launches) for row in rows if row["state"] == "done")
     return Progress(done, len(rows) * launches, tuple(dict.fromkeys(row["grade"] for row in rows if row["grade"])))
 
