@@ -32,6 +32,7 @@ def no_models(monkeypatch):
 
 def written(run, folder, kind: str, width: float) -> dict:
     """The files of the figures, by name, without CSV."""
+    folder.mkdir(exist_ok=True)
     write_report([run], folder / "report.html", figures=FigureFiles(paper=Paper(kind, width)))
     return {path.name: path for path in (folder / "report_figures").iterdir() if path.suffix != ".csv"}
 
@@ -67,5 +68,6 @@ def test_a_png_has_the_resolution_of_print_and_the_page_is_the_same(small_run, t
     files = written(small_run, tmp_path / "paper", "png", parse_width("8.4cm"))
     for path in files.values():
         assert matplotlib.image.imread(path).shape[1] == pytest.approx(8.4 / 2.54 * DPI, abs=1)
+    (tmp_path / "plain").mkdir()
     plain = write_report([small_run], tmp_path / "plain" / "report.html").read_bytes()
     assert (tmp_path / "paper" / "report.html").read_bytes() == plain
