@@ -20,7 +20,6 @@ from .row import Imported, LogError, LogUnread, named_by_cache
 from .tools import importers
 
 SAME = ("tool", "system", "dtype", "op", "in_place")  # columns with one value per folder
-Cell = tuple  # the columns that distinguish a cell within its launch
 
 
 def keep(
@@ -189,9 +188,9 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     facts |= {"mpi": {}, "oversubscribed": None, "findings": [], **rows[0].facts}
     facts["source"] = {"launch": rows[0].launch, "files": _files(rows)}
     recorder = Recorder(folder, launch.name, facts, sync=False)
-    cells: dict[Cell, list[Imported]] = defaultdict(list)
+    cells: dict[tuple[str, int], list[Imported]] = defaultdict(list)
     for row in rows:
-        cells[row.competitor, row.size_bytes, row.segment].append(row)
+        cells[row.competitor, row.size_bytes].append(row)
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
@@ -225,7 +224,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
     wrong = [counted.wrong for counted in rows if counted.wrong is not None]
     mark: dict[str, Any] = {
         "competitor": row.competitor,
-        "segment": row.segment,
+        "segment": None,
         "ranks": launch.ranks,
         "nodes": row.nodes,
         "size_bytes": row.size_bytes,

@@ -94,6 +94,7 @@ class Imported:
     state: str = "done"
     reason: str | None = None
     wrong: int | None = None  # elements; None: unchecked
+    ran: tuple[str, ...] = ()  # what the library's own lines say that it ran; one: that; several: open
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None

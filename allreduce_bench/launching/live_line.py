@@ -35,7 +35,7 @@ class LiveLine(ProgressLines):
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
         """Advance the line; keep a failed check on the screen."""
         self.cells_ended = done, cells
-        earlier, later = self.position.earlier, self.position.later
+        earlier, later = self.position.number - 1, self.position.later
         total, completed = cells * (earlier + 1 + later), cells * earlier + done
         self.progress.update(self.task, total=total, completed=completed, result=result)
         if failed:
