@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import click
 
+from ..algorithms import is_builtin
+from ..runs.competitor import NATIVE
 from ..units import nearest
 from .types import INTERRUPTED, OneLineError
 
@@ -52,8 +54,16 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
     if context and (surplus := SURPLUS.fullmatch(error.message)):
-        return f"{said}'{surplus[1]:.60}' is a word too many; {_meant_or_help('', context)}"
+        advice = _meant_or_help(_meant_option(surplus[1], context), context)
+        return f"{said}'{surplus[1]:.60}' is a word too many; {advice}"
     return f"{said}{_lower_first(error)}"
+
+
+def _meant_option(word: str, context: click.Context) -> str:
+    """Return `did you mean -a ring?` for an algorithm, `-n 4` for a number; empty: the command has no such option."""
+    option = "-n" if word.isdecimal() else "-a" if word == NATIVE or is_builtin(word) else ""
+    is_known = any(option in known.opts for known in context.command.params)
+    return f"did you mean {option} {word}?" if is_known else ""
 
 
 def _command_of(context: click.Context | None) -> str:

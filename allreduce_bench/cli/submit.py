@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from difflib import ndiff
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,10 @@ def table(submission: Submission) -> list[str]:
 
 
 def script_lines(scripts: Mapping[str, str], folder: Path) -> list[str]:
-    """Return the first script, and the names of the others."""
-    (first, text), *others = scripts.items()
-    return ["", f"==> {folder / first} <==", *text.splitlines(), f"likewise: {', '.join(name for name, _ in others)}"]
+    """Return the first script whole, and of each other the lines that differ, as diff has them."""
+    (first, whole), *others = ((name, text.splitlines()) for name, text in scripts.items())
+    shown = ["", f"==> {folder / first} <==", *whole]
+    for name, lines in others:
+        shown += ["", f"==> {folder / name}, in place of {first} <=="]
+        shown += [line for line in ndiff(whole, lines) if line.startswith(("+", "-"))]
+    return shown

@@ -22,6 +22,8 @@ def said(*words: str) -> str:
     ("words", "line"),
     [
         ("submit --nodes 2 -p debug", "no such option: -p; put options"),
+        ("run ring", "did you mean -a ring[?]"),
+        ("run 4", "did you mean -n 4[?]"),
         ("submit --nodes 2 --hosts n1", "no such option: --hosts; put options"),
         ("run --sizes 8:1M", "--sizes: '8:1M' is not a size"),
         ("run --segment 3", "--segment: 3 bytes are not a whole number"),

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -223,15 +224,21 @@ def test_a_dry_run_prints_and_writes_nothing_and_needs_no_slurm(tmp_path, monkey
     assert "node-hours: " in said.stdout and not list(tmp_path.iterdir())
 
 
-def test_a_dry_run_ends_with_the_script_that_would_be_submitted(slurm, tmp_path):
+def test_a_dry_run_ends_with_the_scripts_that_would_be_submitted(slurm, tmp_path):
     said = submit(*ON_TWO, "--dry-run", "-o", "sweep").stdout
     assert not submitted(slurm) and not (tmp_path / "sweep").exists()
     submit(*ON_TWO, "-o", "sweep")
-    first = tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch"
-    plan, shown = said.split(f"==> {first} <==\n")
-    lines, expected = shown.splitlines(), first.read_text().splitlines()
-    assert "node-hours: " in plan and lines[-1] == "likewise: 2n.sbatch, collect.sbatch"
-    assert [one for one in lines[:-1] if "Made by" not in one] == [one for one in expected if "Made by" not in one]
+    files = [tmp_path / "sweep" / "jobs" / "1" / f"{name}.sbatch" for name in ("1n", "2n", "collect")]
+    plan, *shown = re.split(r"^==> (.*?\.sbatch).* <==\n", said, flags=re.MULTILINE)
+    assert "node-hours: " in plan and shown[::2] == [str(file) for file in files]
+    made_by = r"# Made by: .*"
+    first, *others = (text.strip().splitlines() for text in shown[1::2])
+    assert re.sub(made_by, "", "\n".join(first)) == re.sub(made_by, "", files[0].read_text().strip())
+    for file, changes in zip(files[1:], others):
+        left = Counter(first) + Counter(change[2:] for change in changes if change.startswith("+ "))
+        left -= Counter(change[2:] for change in changes if change.startswith("- "))
+        assert left - Counter(first[:2]) == Counter(file.read_text().splitlines()[2:])
+    assert len(others[0]) == 6
 
 
 @pytest.mark.parametrize(
