@@ -20,7 +20,7 @@ LEAST_WIDTH = 20  # characters of a screen: no table fits into less
 LEAST_TEXT = 24  # characters in a line of a text that wraps in its place
 GAP, INDENT, BELOW = "  ", "  ", "    "
 STYLES = {"best": "1;32", "equal": "32", "faint": "2", "bad": "31"}  # a meaning -> its ANSI colours
-SIDE_BY_SIDE = "... | less -S"
+SIDE_BY_SIDE = "COLUMNS=200 ... | less -S"
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[KMG]i?B|B|[num]?s|[GMk]bit|ranks?|nodes?|cells?|launch(?:es)?)\b|%)")
 UNBROKEN = "\N{NO-BREAK SPACE}"
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOSPC
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -24,6 +25,8 @@ from .. import __version__
 from ..measuring.startup import rank_of
 from ..wings import is_installed, load
 from .sections import examples
+
+TWICE_S = 1.0  # two interrupts so close are one
 
 GROUPS = {  # title -> name of a command -> its place below the package, its purpose; in the order of a day's work
     "Start": {
@@ -152,13 +155,17 @@ def _leave(status: int) -> None:
 
 
 @contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    """Yield the interrupts of this process within the context; they raise KeyboardInterrupt, as Python has it."""
-    came: list[int] = []
+def _noted_interrupts() -> Iterator[list[float]]:
+    """Yield when this process was interrupted within the context; an interrupt raises KeyboardInterrupt.
+
+    One within TWICE_S of another raises nothing: launchers pass on a Ctrl-C that the terminal sends to all.
+    """
+    came: list[float] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
+        came.append(monotonic())
+        if len(came) == 1 or came[-1] - came[-2] > TWICE_S:
+            raise KeyboardInterrupt
 
     former = signal.getsignal(signal.SIGINT)
     if not callable(former):  # ignored, as behind nohup

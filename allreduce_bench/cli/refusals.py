@@ -113,4 +113,6 @@ def _meant_or_help(meant: str, context: click.Context | None) -> str:
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
+    if name == "runs":
+        return OneLineError("no such command: 'runs'; 'allreduce-bench show' lists the runs")
     return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(nearest(name, known), None)}")

@@ -130,8 +130,8 @@ def read_map(path: Path) -> dict[str, tuple[str, ...]]:
         lines = read_given_text(path, LONGEST_MAP).splitlines()
     except OSError as error:
         raise OneLineError(f"--map {path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise OneLineError(f"--map {path}: cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        raise OneLineError(f"--map {path}: is no text; expected lines of a host and its switches") from None
     named: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, start=1):
         host, *switches = line.partition("#")[0].split() or [""]

@@ -20,17 +20,17 @@ def asked(*words: str, given: set[str]) -> Request:
 
 
 def test_choices_are_those_of_the_command_line_else_of_the_submission_before():
-    words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
+    words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us"]
     given = {"nodes", "within_s", "wait_idle_s", "timeout_s"}
     system, choices = choices_of(asked(*words, "--wait-idle", "1m", "--", "--account=me", given=given))
     steering = ("--wait-idle=60s", "--timeout=5s", "--max-time=8:0.000015000000s")
-    assert choices == SubmissionChoices(str(system.path), "x", None, 90.0, False, steering, ("--account=me",))
+    assert choices == SubmissionChoices(str(system.path), None, 90.0, False, steering, ("--account=me",))
     assert system.name == "generic"
     before = [Submission(1, "", (), choices, (), submitted_job("collect", "9"))]
     assert choices_of(asked("--resume", given={"resume"}), before)[1] == choices
     request = asked("--resume", "--array", "--timeout", "9s", given={"resume", "timeout_s"})
     again = choices_of(request, before)[1]
-    assert again == SubmissionChoices(str(system.path), "x", None, 90.0, True, ("--timeout=9s",), ("--account=me",))
+    assert again == SubmissionChoices(str(system.path), None, 90.0, True, ("--timeout=9s",), ("--account=me",))
 
 
 def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node_as_the_system_starts_them(tmp_path):

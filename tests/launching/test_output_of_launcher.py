@@ -23,6 +23,7 @@ def launch_with(verbose: bool) -> tuple[_MeasuredLaunch, list[str]]:
     launch = _MeasuredLaunch.__new__(_MeasuredLaunch)
     launch.start = SimpleNamespace(control=Control(verbose=verbose))
     launch.lines = SimpleNamespace(say=said.append)
+    launch.patience = SimpleNamespace(refusal="")
     launch.is_muted, launch.held_back = False, []
     return launch, said
 

@@ -64,7 +64,7 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
         (["--launcher", "no-such-program -n {ranks}"], "program 'no-such-program' not found in PATH"),
         (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: not supported with a launcher template"),
         (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; add --ranks-per-node"),
-        (["--hosts", "no/file"], "'no/file' is not a host; expected for example n1"),
+        (["--hosts", "no/file"], "no/file: No such file or directory; expected a file of hosts"),
     ],
 )
 def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):

@@ -11,7 +11,7 @@ from ..grade_sentence import reason_words
 from ..table import libraries_of
 from .result import Result
 
-RESULT_SCHEMA = "urn:allreduce-bench:result:3"  # of `json_text`
+RESULT_SCHEMA = "urn:allreduce-bench:result:4"  # of `json_text`
 
 
 def json_text(result: Result) -> str:
