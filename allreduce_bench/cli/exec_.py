@@ -41,7 +41,7 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     type=DURATION,
     default=f"{Control.timeout_s:g}s",
     show_default=True,
-    help="End the program when a rank does not respond for this time.",
+    help="End the program when a rank or the launcher is stopped, or does not respond, for this time.",
 )
 @click.option(
     "--restarts",

@@ -52,6 +52,9 @@ def run(words: Sequence[str]) -> int:
     for number in FORWARDED:
         signal.signal(number, forward)
     signal.signal(signal.SIGCHLD, lambda number, frame: read_ends(process.pid))
+    if hasattr(os, "waitid"):  # not on macOS before Python 3.13
+        with contextlib.suppress(ChildProcessError):  # the program had ended when a signal was forwarded
+            _tell_stops(watch, process.pid)
     status = process.wait()
     # SIGKILL is not forwarded: it came before whatever the launcher did, since other ranks missed this one
     if status == -signal.SIGKILL or status and not asked_to_end:
@@ -71,6 +74,17 @@ def _end_unwatched(rank: int) -> None:
     print(f"error: rank {rank} on {socket.gethostname()} cannot connect to exec, which is gone", file=sys.stderr)
     end_orphans()
     os._exit(1)
+
+
+def _tell_stops(watch: Watch, pid: int) -> None:
+    """Report every stop and continuation of the program until it ends; leaves its exit status to be read."""
+    while True:
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WEXITED | os.WNOWAIT)
+        if found is None or found.si_code not in (os.CLD_STOPPED, os.CLD_CONTINUED):
+            return
+        kind = "stopped" if found.si_code == os.CLD_STOPPED else "continued"
+        watch.say(kind, rank=watch.rank, host=socket.gethostname())
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)  # consume it, or it would be reported again
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:

@@ -102,7 +102,6 @@ def read_measured(folder: FilePath, names: Sequence[str], ranks: int | None) -> 
     """
     run = RunFolder(folder)
     run.open()
-    tell_damages([run], missing=False)
     from ..evaluation.summary import summarise  # late: it loads pandas
 
     rows = [row for row in summarise(run) if row["time_s"] is not None]

@@ -53,6 +53,17 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
     assert ("nobody catches this" in err) == (how in ("raise", "error"))
 
 
+def test_where_mpi4py_does_not_end_the_others_that_is_told():
+    python = interpreters()[0]
+    program = "echo 'Traceback (most recent call last):' >&2; exec sleep 600"
+    command = impatient(python, "exec", "-n", 1, "--timeout", "2s", "--", "bash", "-c", program)
+    with subprocess.Popen(command, env=with_package(), stderr=subprocess.PIPE, text=True) as process:
+        told = next(line for line in process.stderr if line.startswith("warning: a traceback was printed 2 s ago"))
+        process.terminate()
+        process.communicate(timeout=240)
+    assert told and process.returncode
+
+
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_all_output_and_words_are_passed_through(python):
     status, out, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", "well", "--n", "a  b")
@@ -79,7 +90,7 @@ def test_a_program_ends_though_its_stderr_cannot_be_written(python, stderr):
 
 def test_stderr_is_forwarded_as_it_comes_and_its_lines_are_read(monkeypatch):
     program = WatchedProgram.__new__(WatchedProgram)
-    program._aborted, program._lost_nodes = None, set()
+    program._aborted, program._lost_nodes, program._error_at = None, set(), 0.0
     program._supervisor = SimpleNamespace(patience=SimpleNamespace(may_be_absent=False))
     (reading, writing), (forwarded, into) = os.pipe(), os.pipe()
     with open(reading, "rb") as source, open(into, "wb") as sink:
@@ -192,8 +203,17 @@ def test_a_process_whose_parent_has_died_before_it_is_tied_ends_at_once():
     )
 
 
+STOPPED = {  # whom a signal stops -> what is said
+    "launcher": r"error: the launcher was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
+    "wrapper": r"error: rank \d (?:on \S+ does not respond .*|never connected) for 2 s \(--timeout\); the other",
+    "program": r"error: rank \d on \S+ was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
+}
+
+
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-def test_a_rank_that_does_not_respond_is_named_and_nothing_is_left(python, tmp_path):
+@pytest.mark.parametrize("who", STOPPED)
+def test_what_is_stopped_ends_after_the_timeout_and_nothing_is_left(python, tmp_path, who):
+    in_turn([*STOPPED].index(who) + 1, python)
     program = ["sh", "-c", 'touch "$0/$$.pid"; exec sleep 300', tmp_path]
     process = subprocess.Popen(
         impatient(python, "exec", "-n", 2, "--timeout", "2s", "--", *program),
@@ -208,10 +228,10 @@ def test_a_rank_that_does_not_respond_is_named_and_nothing_is_left(python, tmp_p
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     wrapper = parent_of(pids[1])
-    os.kill(wrapper, signal.SIGSTOP)
+    victim = {"launcher": children_of(process.pid)[0], "wrapper": wrapper, "program": pids[1]}[who]
+    os.kill(victim, signal.SIGSTOP)
     _, err = process.communicate(timeout=240)
-    silent = r"error: rank \d (?:on \S+ does not respond .*|never connected) for 2 s \(--timeout\); the other"
-    assert process.returncode and re.search(silent, err.strip().splitlines()[-1]), err
+    assert process.returncode and re.search(STOPPED[who], err.strip().splitlines()[-1]), err
     deadline = time.monotonic() + 240
     while any(Path(f"/proc/{pid}").exists() for pid in (*pids, wrapper)):
         assert time.monotonic() < deadline, "ranks were left"
@@ -220,3 +240,38 @@ def test_a_rank_that_does_not_respond_is_named_and_nothing_is_left(python, tmp_p
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def no_child(kind: int, pid: int, options: int):
+    """As `os.waitid` where the status of `pid` has been read."""
+    raise ChildProcessError
+
+
+class Silent:
+    """A watch that tells nobody."""
+
+    rank = 0
+
+    def __init__(self, *where: object, **calls: object):
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("waited", ["not by this system", "by a signal that is passed on"])
+def test_a_program_whose_stops_cannot_be_told_ends_with_its_status(monkeypatch, waited):
+    monkeypatch.setattr(wrapped_rank, "Watch", Silent)
+    monkeypatch.setattr(wrapped_rank, "end_with_parent", lambda number, parent=None: None)
+    monkeypatch.setattr(wrapped_rank, "adopt_orphans", lambda: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    monkeypatch.setenv(MONITOR_VARIABLE, "")
+    if waited == "not by this system":
+        monkeypatch.delattr(os, "waitid")
+    else:
+        monkeypatch.setattr(os, "waitid", no_child)
+    assert wrapped_rank.run([sys.executable, "-c", ""]) == 0
