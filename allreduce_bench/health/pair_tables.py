@@ -81,8 +81,8 @@ def _read_lines(path: Path) -> tuple[list[str], pd.DataFrame]:
     text = read_given(path, LONGEST).decode("utf-8-sig", errors="replace")
     try:
         lines = {number: line for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)}
-    except csv.Error as error:
-        raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
+    except csv.Error:
+        raise LogError(f"{path}: no CSV; expected a header and a line per pair of nodes") from None
     if len(lines) < 2:
         raise LogError(
             f"{path}: expected a CSV with a header and a line per pair of nodes; found {counted(len(lines), 'line')}"

@@ -121,6 +121,8 @@ def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
     """Yield the lines of NCCL; a process that they do not name is that of the file."""
     begin = foreign_begin(text)
     for line in text.splitlines():
+        if "NCCL INFO " not in line:
+            continue
         at = begin.search(line) if begin else None  # within a row of a benchmark, too
         if found := LINE.search(line, at.start() if at else 0):
             yield _Line(found["process"] or path.name, found["text"])

@@ -14,9 +14,10 @@ from ..algorithms.torus import Dimensions, dimensions_of
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS as RANK_COUNTS
-from ..cli.types import OneLineError, errors_in_one_line, given_options, parsed, progress
+from ..cli.types import OneLineError, errors_in_one_line, given_options, parsed, progress, tell_damages
 from ..cli.work_limit import generators_that_end
 from ..runs.files import read_given_text, refuse_given, write_atomically
+from ..runs.folder import RunFolder
 from ..schedule import Schedule
 from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
@@ -255,6 +256,7 @@ def explain(algorithms, ranks, output, run, every, **others) -> None:
     if run:
         from .teaching import read_measured
 
+        tell_damages([RunFolder(run)], missing=False)
         measured = read_measured(run, [*found], asked_ranks)
     size = measured.ranks if measured else asked_ranks or RANKS
     refuse_too_many([size])

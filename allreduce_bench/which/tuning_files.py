@@ -120,9 +120,9 @@ def read_tuning(path: Path) -> Tuning:
         text = read_given_text(file, LONGEST)
         line = next(line for line in text.splitlines() if MARK in line)
         return read_as(Tuning, json.loads(line.partition(MARK)[2]), exact=True)
-    except (StopIteration, FileNotFoundError):
+    except (StopIteration, FileNotFoundError, UnicodeDecodeError):
         raise TuneError(f"{path}: no file of tune; make one: allreduce-bench tune RUN -o FILE") from None
-    except (JsonError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (JsonError, json.JSONDecodeError) as error:
         raise TuneError(f"{path}: the line '{MARK.rstrip(': ')}' was changed: {error}; make the file again") from error
 
 

@@ -23,7 +23,7 @@ def test_the_section_has_verdict_table_and_figure(tmp_path):
     (part,), (sketch,) = section["stragglers"], section["straggler_pictures"]
     picture = sketch.draw()
     assert part["lead"].startswith("rank 5 on node gpu01 arrives last") and part["rows"][0][0] == "rank 5 on node gpu01"
-    assert part["stem"] == picture.stem == "arrivals" and set(picture.numbers) == {"step", "rank", "late_s"}
+    assert part["stem"] == sketch.stem == "arrivals" and set(picture.numbers) == {"step", "rank", "late_s"}
 
 
 def test_a_plain_run_has_no_section(tmp_path):
