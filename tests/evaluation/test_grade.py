@@ -115,7 +115,7 @@ def test_load_is_the_median_over_launches_of_the_worst_node():
 def test_the_weightiest_reason_comes_first_and_the_worst_decides():
     rows = [row(launches=1, time_high_s=3e-5, oversubscribed=True)]
     grade = grade_of(rows, [launch(node(others_s=2.0, stolen_s=5.0))])
-    assert [reason.code for reason in grade.reasons] == ["stolen", "others", "launches", "oversubscribed", "wide"]
+    assert [reason.code for reason in grade.reasons] == ["stolen", "others", "oversubscribed", "launches", "wide"]
     assert grade.level == NOT_RELIABLE
 
 
