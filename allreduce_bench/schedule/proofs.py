@@ -75,11 +75,11 @@ def prove_all(
         f"rank order  same bits{'  any length' * lengths}",
     )
     for algorithm in algorithms.values():
-        proved = over(partial(_proved, algorithm, counts, segments, ranks_per_node, lengths), sizes)
+        proved = over(partial(_prove_size, algorithm, counts, segments, ranks_per_node, lengths), sizes)
         yield _proof_line(f"{algorithm.name:<{width}}", algorithm, proved, lengths)
 
 
-def _proved(algorithm: Algorithm, counts, segments, ranks_per_node, lengths: bool, size: int) -> _Proved:
+def _prove_size(algorithm: Algorithm, counts, segments, ranks_per_node, lengths: bool, size: int) -> _Proved:
     """Prove the cases of one number of ranks, up to the first that is refused."""
     proofs: list[tuple[Case, Proof]] = []
     try:
