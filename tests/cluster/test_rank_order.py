@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from itertools import permutations
 
-SWITCHES = {"n1": "s1", "n2": "s2", "n3": "s1", "n4": "s2"}  # neighbours in the order of the map are far apart
+SWITCHES = {"n1": "s1", "n2": "s2", "n3": "s1", "n4": "s2"}  # neighbours in the order of the names are far apart
 SAY_PLACE = """sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"'"""
 
 
 def test_srun_starts_the_ranks_in_the_fitted_order(tmp_path):
-    chosen, hosts = tmp_path / "switches.txt", tmp_path / "hosts.txt"
-    chosen.write_text("".join(f"{node} {switch}\n" for node, switch in SWITCHES.items()))
-    words = ["order", "--map", chosen, "--ranks-per-node", "2", "--format", "srun", "-o", hosts]
+    pairs, hosts = tmp_path / "pairs.csv", tmp_path / "hosts.txt"
+    times = [f"{a},{b},{10 if SWITCHES[a] == SWITCHES[b] else 50}" for a, b in permutations(SWITCHES, 2)]
+    pairs.write_text("\n".join(["source,dest,latency_us", *times, ""]))
+    words = ["order", pairs, "--ranks-per-node", "2", "--format", "srun", "-o", hosts]
     ordered = subprocess.run([sys.executable, "-m", "allreduce_bench", *words], capture_output=True, text=True)
     assert ordered.returncode == 0, ordered.stderr
     command = ordered.stdout.splitlines()[-1]
