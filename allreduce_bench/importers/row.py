@@ -37,7 +37,7 @@ class LogUnread(LogWarning):
 
 @contextmanager
 def collect_refusal(path: Path, unread: list[LogUnread]) -> Iterator[None]:
-    """Add the LogError that ends the block to `unread`, as that of a file."""
+    """Add the LogError that ends the block to `unread`, with its file."""
     try:
         yield
     except LogError as error:

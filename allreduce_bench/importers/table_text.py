@@ -60,7 +60,7 @@ def split_table(file: str, text: str) -> Iterator[Row]:
 
 
 def _split_markdown(lines: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of the first table; lines of another number of fields are no rows of it."""
+    """Yield the rows of the first table; lines of another number of fields are left out."""
     width = 0
     for number, line in enumerate(map(str.strip, lines), start=1):
         words = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []

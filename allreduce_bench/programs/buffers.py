@@ -1,4 +1,4 @@
-"""Which calls this package reduces: those of plain arrays of numpy, and of PyTorch's tensors on the CPU.
+"""The calls that this package reduces: calls with plain arrays of numpy, and of PyTorch's tensors on the CPU.
 
 All other buffers, types and operations are left to mpi4py. All ranks pass the same kind of buffers.
 """

@@ -41,7 +41,7 @@ class HookError(RuntimeError):
 class MPIHook:
     """The state of the hook: a communicator, its prepared all-reduces, and the thread that reduces.
 
-    All processes construct it together. The arguments are those of PreparedAllreduces. Where threads share cores,
+    All processes construct it together. PreparedAllreduces takes the same arguments. Where threads share cores,
     "auto" is the library's own all-reduce.
     """
 
